@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
 import httpx
@@ -67,6 +68,23 @@ class DriverClient:
         """Have something made; return what the driver answers at once."""
         return self._ask("POST", path, body)
 
+    def events(self, path: str) -> Iterator[tuple[str, Any]]:
+        """Return the events that the driver sends at a path, each with its name and its JSON, as they come."""
+        try:
+            with self._http.stream("GET", path) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise _failed(answer)
+                name = ""
+                for line in answer.iter_lines():
+                    kind, _, text = line.partition(": ")
+                    if kind == "event":
+                        name = text
+                    elif kind == "data":
+                        yield name, json.loads(text)
+        except httpx.TransportError as error:
+            raise UnreachableError(str(error) or type(error).__name__) from error
+
     def order(self, path: str, body: Json) -> str:
         """Order what takes a while; return the id to ask about it with. Sent twice, it is done once."""
         trigger = secrets.token_hex(16)
@@ -91,9 +109,7 @@ class DriverClient:
             raise UnreachableError(str(error) or type(error).__name__) from error
         if answer.is_success:
             return answer.json()
-        if answer.status_code == httpx.codes.UNAUTHORIZED:
-            raise NoListenerError("another driver answers there")
-        raise CommandFailedError(_code(answer), _refusal(answer))
+        raise _failed(answer)
 
 
 def ask(job: FoundJob, question: Callable[[DriverClient], Any]) -> Any:
@@ -146,6 +162,12 @@ def _unreachable(job: FoundJob, address: DriverAddress, why: UnreachableError) -
         f"{address.url} ({why}): it has ended without a result, or the network is in between. If it has ended, "
         f"`headgate checkpoints {job.job_id}` tells what it left",
     )
+
+
+def _failed(answer: httpx.Response) -> Exception:
+    if answer.status_code == httpx.codes.UNAUTHORIZED:
+        return NoListenerError("another driver answers there")
+    return CommandFailedError(_code(answer), _refusal(answer))
 
 
 def _code(answer: httpx.Response) -> ExitCode:

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
+from headgate.cli.choice import chosen_job
 from headgate.cli.client import DriverClient, ask
-from headgate.cli.find import find_job
+from headgate.cli.exits import CommandFailedError, ExitCode
+from headgate.cli.find import FoundJob, find_job
+from headgate.cli.following import Following
 from headgate.cli.options import storage_option
+from headgate.runtime.monitoring.statistics_json import Json
 
-EVERY_S: Final = 1.0
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LOOK_S: Final = 0.1
+QUIT: Final = "q"
+NO_PATH: Final = "there is no path"
+"""What a driver answers where it does not serve the page."""
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", required=False)
 @click.option("--once", is_flag=True, help="Draw one frame and end, as in a pipe.")
 @storage_option
-def top(job: str, once: bool, storage: str | None) -> None:
+def top(job: str | None, once: bool, storage: str | None) -> None:
     """Show JOB on the terminal: its operators, what stands out, its checkpoints. q ends it.
+
+    Without JOB: the job that runs here, or one to choose. Keys put operators into the order of a column.
 
     \b
     Examples:
@@ -32,27 +45,57 @@ def top(job: str, once: bool, storage: str | None) -> None:
       headgate top --once 1f0c52
     """
     from rich.console import Console  # noqa: PLC0415  # rich takes long to load
+
+    from headgate.cli.frame import Shape, drawn  # noqa: PLC0415
+
+    found = chosen_job(storage) if job is None else find_job(job, storage)
+    console = Console(highlight=False)
+    seen = ask(found, lambda client: _overview(client, found))
+    if once or not (sys.stdin.isatty() and console.is_terminal):
+        console.print(drawn(seen, Shape(width=console.width)))
+    else:
+        ask(found, lambda client: _follow(client, found, console))
+
+
+def _overview(client: DriverClient, job: FoundJob) -> Json:
+    try:
+        return cast("Json", client.get(f"/jobs/{job.job_id}/overview"))
+    except CommandFailedError as error:
+        if NO_PATH not in str(error):
+            raise
+        raise CommandFailedError(
+            ExitCode.FAILED,
+            f"the driver of job {job.job_id} makes no overviews: it runs with headgate.web.enabled=false",
+        ) from None
+
+
+def _follow(client: DriverClient, job: FoundJob, console: Console) -> None:
+    """Draw until q is pressed, or the job has ended: then the last frame stays, and how it ended."""
     from rich.live import Live  # noqa: PLC0415
 
-    from headgate.cli.frame import drawn  # noqa: PLC0415
+    from headgate.cli.frame import ORDERS, PLAN_ORDER, Shape, drawn  # noqa: PLC0415
 
-    found = find_job(job, storage)
-    console = Console(highlight=False)
-    path = f"/jobs/{found.job_id}/overview"
-
-    def follow(client: DriverClient) -> None:
-        if once or not (sys.stdin.isatty() and console.is_terminal):
-            console.print(drawn(client.get(path)))
-            return
-        with keys(), Live(drawn(client.get(path)), console=console, screen=True, auto_refresh=False) as live:
-            while not pressed("q", EVERY_S):
-                live.update(drawn(client.get(path)), refresh=True)
-
-    ask(found, follow)
+    following = Following(client, job.job_id)
+    order, shown = PLAN_ORDER, None
+    with _keys(), Live(console=console, screen=True, auto_refresh=False) as live:
+        while following.ending is None:
+            following.check()
+            key = _pressed(LOOK_S)
+            if key == QUIT:
+                return
+            order = key if key in ORDERS else order
+            seen, shape = following.newest, Shape(width=console.width, height=console.height, order=order)
+            if seen is not None and (seen, shape) != shown:
+                live.update(drawn(seen, shape), refresh=True)
+                shown = seen, shape
+    if following.newest is not None:
+        console.print(drawn(following.newest, Shape(width=console.width)))
+    cause = following.ending.get("cause")
+    click.echo(f"Job {job.job_id} has ended {following.ending.get('state', '')}{'' if cause is None else f': {cause}'}")
 
 
 @contextmanager
-def keys() -> Iterator[None]:
+def _keys() -> Iterator[None]:
     """Have single keys reach the program while the block runs, without Enter."""
     before = termios.tcgetattr(sys.stdin)
     tty.setcbreak(sys.stdin)
@@ -62,7 +105,7 @@ def keys() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-def pressed(key: str, timeout_s: float) -> bool:
-    """Block until a key is pressed, but no longer than the timeout; return whether it is this one."""
+def _pressed(timeout_s: float) -> str:
+    """Block until a key is pressed, but no longer than the timeout; return it, "" for none. A closed terminal is q."""
     ready, _, _ = select.select([sys.stdin], [], [], timeout_s)
-    return bool(ready) and sys.stdin.read(1) == key
+    return (os.read(sys.stdin.fileno(), 1).decode(errors="replace") or QUIT) if ready else ""

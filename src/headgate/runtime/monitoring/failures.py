@@ -11,6 +11,7 @@ from headgate.runtime.control.messages import TaskFailed
 
 FAILURES_MAX: Final = 100
 """Failures of a job that are kept, the latest: a job may restart without end."""
+LINE_MAX: Final = 200
 
 
 @final
@@ -41,6 +42,10 @@ class Failure:
     cause: str
     origin: FailureOrigin
     restart_delay_ms: float | None
+
+    def line(self) -> str:
+        """Return the cause in a line."""
+        return self.cause.strip().partition("\n")[0][:LINE_MAX]
 
 
 def origin_of(message: TaskFailed) -> FailureOrigin:

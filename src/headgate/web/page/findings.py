@@ -16,7 +16,6 @@ from headgate.ids import SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.job_storage.sources import sources_of
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus
-from headgate.runtime.monitoring.failures import Failure
 from headgate.runtime.monitoring.progress import JobProgress
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checkpoint_phases import flow_of, slowest
@@ -84,7 +83,7 @@ def restart_loop(seen: Seen) -> Iterator[Json]:
     if len(recent) < LOOP_FAILURES:
         return
     minutes = max(1, round((seen.now_ms - recent[0].wall_ms) / 60_000))
-    text = f"The job has failed {len(recent)} times in {minutes} min, last: {_line(recent[-1])}"
+    text = f"The job has failed {len(recent)} times in {minutes} min, last: {recent[-1].line()}"
     yield _finding("restart-loop", "bad", text, "exceptions")
     records = {failure.origin.user.record for failure in recent if failure.origin.user is not None}
     user = recent[-1].origin.user
@@ -98,7 +97,7 @@ def lost_slot(seen: Seen) -> Iterator[Json]:
     failures = list(seen.progress.failures)
     if failures and failures[-1].origin.slot is not None and failures[-1].origin.operator is None:
         where = failures[-1].origin.slot
-        yield _finding("lost-slot", "warn", f"Slot {where} failed or was lost: {_line(failures[-1])}", "exceptions")
+        yield _finding("lost-slot", "warn", f"Slot {where} failed or was lost: {failures[-1].line()}", "exceptions")
 
 
 def failed_records(seen: Seen) -> Iterator[Json]:
@@ -251,10 +250,6 @@ def _within(seen: Seen, vertex: int, name: str, ms: int) -> Iterator[tuple[int, 
 
 def _page(seen: Seen, vertex: int) -> str:
     return f"overview/{vertex_id(seen.vertices[vertex])}"
-
-
-def _line(failure: Failure) -> str:
-    return failure.cause.strip().partition("\n")[0][:_TEXT_MAX]
 
 
 RULES: Final[tuple[Callable[[Seen], Iterator[Json]], ...]] = (

@@ -36,6 +36,7 @@ def overview(job: ServedJob, now_ms: int) -> Json:
         "attempt": progress.attempt,
         "restarts": progress.restarts,
         "failures": len(progress.failures),
+        "newestFailure": _failure(progress, now_ms),
         "slots": progress.placement.slots,
         "vertices": [
             vertex_json(vertex, progress.placement.parallelism[vertex.id], own[vertex.id])
@@ -89,6 +90,13 @@ def _most(values: Iterable[int | None]) -> int | None:
 
 def _counted(own: Iterable[SubtaskMetrics], name: str) -> int:
     return sum(int(report.values[""]) for each in own for _, report in each.user if report.name == name)
+
+
+def _failure(progress: JobProgress, now_ms: int) -> Json | None:
+    if not progress.failures:
+        return None
+    newest = progress.failures[-1]
+    return {"age": max(0, now_ms - newest.wall_ms), "attempt": newest.attempt, "text": newest.line()}
 
 
 def _state_bytes(progress: JobProgress, vertices: int) -> list[int | None]:
