@@ -16,7 +16,7 @@ PROGRAMS = [window_programs.event_time, window_programs.counted]
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_windows_are_the_same_whatever_goes_wrong(program: Program) -> None:
     summary = simulate(program, seeds=25)
-    assert summary.restarts > 0
+    assert min(summary.restarts, summary.rescales) > 0
 
 
 @pytest.mark.slow

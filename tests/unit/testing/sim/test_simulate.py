@@ -28,6 +28,7 @@ def test_a_program_that_is_right_keeps_its_promises(program: Callable[..., Any])
     assert summary.seeds == 15
     assert summary.restarts > 3
     assert summary.checkpoints > 30
+    assert summary.rescales > 0
 
 
 @pytest.mark.slow
