@@ -13,7 +13,7 @@ from headgate.testing.servers.kafka import KafkaBroker
 from tests.kafka.broker import new_topic, texts
 from tests.kafka.sinks import exactly_once
 from tests.scenarios.event_time import EventTimeJobs, results
-from tests.scenarios.rescaled import Change, Way, changes
+from tests.scenarios.rescaled import Change, Way, changes, leave_commits_to_others
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,10 @@ TIMES: Final = [number * 197 for number in range(300)]
 
 
 @pytest.mark.parametrize("change", changes(Way.RUNNING, Way.CHECKPOINT, Way.SAVEPOINT))
-def test_partitions_in_time_order(change: Change, broker: KafkaBroker, tmp_path: Path) -> None:
+def test_partitions_in_time_order(
+    change: Change, broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_commits_to_others(change, monkeypatch)
     topic, target = new_topic(broker, 3), new_topic(broker, 2)
     for partition in range(3):
         broker.write(topic, [str(time_ms).encode() for time_ms in TIMES[partition::3]], partition=partition)

@@ -20,7 +20,7 @@ from headgate.testing.servers.postgres import PostgresServer
 from tests.postgres.databases import TestDatabase
 from tests.scenarios.ledger import numbers
 from tests.scenarios.paced import HURRY
-from tests.scenarios.rescaled import Change, Rescaled, Way, changes
+from tests.scenarios.rescaled import Change, Rescaled, Way, changes, leave_commits_to_others
 from tests.scenarios.runs import Runs, wait_until
 
 pytestmark = pytest.mark.slow
@@ -166,8 +166,9 @@ def test_a_savepoint_keeps_the_rows_that_the_job_which_starts_from_it_commits(
 
 @pytest.mark.parametrize("change", changes(Way.RUNNING, Way.CHECKPOINT, Way.SAVEPOINT))
 def test_prepared_rows_are_committed_once_whatever_the_parallelism(
-    change: Change, tables: TestDatabase, tmp_path: Path
+    change: Change, tables: TestDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    leave_commits_to_others(change, monkeypatch)
     tables.execute(TABLES[0].replace("counted", "prepared"))
     sinks: list[Sink[Any]] = [
         PostgresSink(inserting(tables.url)),

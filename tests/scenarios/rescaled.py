@@ -16,6 +16,7 @@ from headgate.connectors.files.sink import FileSink
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.elements import SavepointFormat
 from headgate.graph.widths import as_wide
+from headgate.operators.sink import SinkOperator
 from tests.scenarios.halting import GO_ON, MAY_END, all_halted, halt
 from tests.scenarios.runs import MAX_PARALLELISM, wait_until
 
@@ -124,6 +125,13 @@ class Rescaled:
         halt(env, self.records)
         self.jobs.append(env.submit())
         return self.jobs[-1]
+
+
+def leave_commits_to_others(change: Change, patch: pytest.MonkeyPatch) -> None:
+    """Have an attempt of a job that runs on end before it commits what it has prepared; the next one does."""
+    if change[0] is Way.RUNNING:
+        heard = SinkOperator.notify_completed
+        patch.setattr(SinkOperator, "notify_completed", lambda self, id_: self.context.attempt > 1 and heard(self, id_))
 
 
 def rescale(job: Any, parallelism: int) -> None:
