@@ -16,7 +16,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 sim-rescales mutants soak soak-long soak-memory soak-chaos pictures docs $(SPARKS) clean
+.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 sim-rescales mutants soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,7 +44,7 @@ lock: ## write the lock files anew from pyproject.toml (needs uv)
 quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (under a minute)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy $(wildcard src tests bench examples)
+	$(BIN)/mypy $(wildcard src tests bench examples docs)
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
@@ -64,7 +64,7 @@ payments: $(STAMP) ## payments from Kafka to Kafka and PostgreSQL on a Spark clu
 nexmark: $(STAMP) ## the queries of Nexmark on Spark, as streams with a worker killed and as batches, against Spark SQL
 	$(BIN)/python examples/nexmark/run.py $(NEXMARK_ARGS)
 
-figures: $(STAMP) ## events in a second of CPU time by query of Nexmark, beside Spark's, and Flink's after make peers; into docs/nexmark.md
+figures: $(STAMP) ## events in a second of CPU time by query of Nexmark, beside Spark's, and Flink's after make peers; into docs/internals/nexmark.md
 	$(BIN)/python examples/nexmark/measure.py $(FIGURES_ARGS)
 
 bench: $(STAMP) ## measure against the bare Python loop, and PyFlink and Bytewax after make peers (CHECK=1: fail below the promised figures)
@@ -124,6 +124,10 @@ pictures: $(STAMP) ## draw the pictures of the web page in docs/images anew, in 
 
 docs: $(STAMP) ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate
+
+site: $(STAMP) ## build the site of docs/ into build/site; a link that leads nowhere fails
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/site
+	@echo "open build/site/index.html"
 
 clean: ## remove the virtual environment, caches and build output
 	rm -rf $(VENV) $(PEERS) $(SPARKS:%=.venv-%) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out

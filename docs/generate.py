@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
+from docs.api_pages import API_PAGES, api_index, api_page
 from headgate import unsupported
 from headgate.errors import UnsupportedError
 from headgate.options import REGISTRY
@@ -137,7 +139,7 @@ def _default(value: object, unit: str) -> str:
 
 def metrics_page() -> str:
     """The page as it is, with its three tables as the code has them."""
-    page = (DOCS / "metrics.md").read_text()
+    page = (DOCS / "reference" / "metrics.md").read_text()
     for mark, metrics in (("tasks", TASK_METRICS), ("operators", OPERATOR_METRICS), ("job", JOB_METRICS)):
         before, begin, rest = page.partition(f"<!-- {mark} -->\n")
         _, end, after = rest.partition("<!-- end -->\n")
@@ -152,7 +154,13 @@ def _metric_rows(metrics: Sequence[TaskMetric | OperatorMetric | JobMetric]) -> 
         yield f"| `{metric.name}` | {metric.kind} | {metric.unit} | {metric.meaning} |"
 
 
-PAGES = {"compat.md": compat_page, "configuration.md": configuration_page, "metrics.md": metrics_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/compat.md": compat_page,
+    "reference/configuration.md": configuration_page,
+    "reference/metrics.md": metrics_page,
+    "reference/api/index.md": api_index,
+    **{f"reference/api/{page.name}.md": partial(api_page, page) for page in API_PAGES},
+}
 
 
 def main() -> None:

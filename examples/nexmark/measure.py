@@ -1,4 +1,4 @@
-"""How many events each engine takes in a second of CPU time, by query: `make figures` writes docs/nexmark.md."""
+"""How many events each engine takes in a second of CPU time: `make figures` writes docs/internals/nexmark.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVENTS, EVENTS_OF_PYFLINK = 1_000_000, 50_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure all engines that are there, and write docs/nexmark.md.")
+    parser = argparse.ArgumentParser(description="Measure what engines are there, and write docs/internals/nexmark.md.")
     parser.add_argument("queries", nargs="*", metavar="QUERY", help="such as q5: prints what is measured; all if none")
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--events-of-pyflink", type=int, default=EVENTS_OF_PYFLINK)
@@ -76,7 +76,7 @@ def measure_all(measured: Sequence[Engine], anew: bool) -> None:
     for engine in measured:
         for figure in measure(engine, [query for query in NAMES if not kept.has(engine.name, query)]):
             kept.add(figure)
-    (ROOT / "docs" / "nexmark.md").write_text(page(setting, kept.figures))
+    (ROOT / "docs" / "internals" / "nexmark.md").write_text(page(setting, kept.figures))
     path.rename(WORK / "figures.jsonl")
 
 

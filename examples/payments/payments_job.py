@@ -1,4 +1,4 @@
-"""Payments by card, judged by rules that change while the job runs. docs/payments.md tells how to deploy and run it.
+"""Payments by card, judged by rules that change while the job runs; docs/guides/payments.md tells how to deploy it.
 
 headgate run --spark-submit "--master spark://... --py-files payment_rules.py" payments_job.py --kafka broker:9092
 

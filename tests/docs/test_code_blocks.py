@@ -41,7 +41,7 @@ def test_program_that_needs_a_server_prints_what_the_page_says(
     test_program_prints_what_the_page_says(block, tmp_path, monkeypatch, capfd)
 
 
-FIRST_PAGES = ("README.md", "getting-started-spark.md")
+FIRST_PAGES = ("README.md", "from-spark.md")
 """Those whose programs on Spark run with all tests; each takes a JVM of its own."""
 ON_SPARK = [
     pytest.param(block, marks=() if block.page.name in FIRST_PAGES else pytest.mark.soak, id=str(block))

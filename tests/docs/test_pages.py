@@ -77,5 +77,5 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 
 def test_every_option_is_documented() -> None:
-    page = (ROOT / "docs" / "configuration.md").read_text()
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text()
     assert [option.key for option in REGISTRY.options if f"`{option.key}`" not in page] == []

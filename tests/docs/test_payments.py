@@ -23,7 +23,7 @@ from headgate.testing.harness import OperatorHarness
 from tests.docs.blocks import ROOT
 
 MINUTE_MS = 60_000
-PAGE = ROOT / "docs" / "payments.md"
+PAGE = ROOT / "docs" / "guides" / "payments.md"
 BROKEN = [b"{", b"\xff", b'{"id": "payment-0", "card": "card-1", "amount": -5, "country": "DE"}', b"[]", b"null"]
 
 

@@ -17,7 +17,7 @@ CHANGES = {
 @pytest.mark.spark
 @pytest.mark.slow
 def test_each_visit_has_its_score_once_when_a_slot_is_killed_while_the_model_is_asked(tmp_path: Path) -> None:
-    page = next(block for block in blocks(ROOT / "docs" / "async.md") if "def fitted" in block.code)
+    page = next(block for block in blocks(ROOT / "docs" / "guides" / "async.md") if "def fitted" in block.code)
     code = page.code
     for old, new in CHANGES.items():
         assert code.count(old) == 1

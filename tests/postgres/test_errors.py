@@ -102,7 +102,7 @@ def test_a_user_without_rights_is_told_what_is_missing(shop: TestDatabase, postg
     table = PostgresTable(postgres_server.url(shop.name, user="clerk", password="secret"), "totals", COLUMNS)
     told = refusal(PostgresSink(table))
     assert "cannot make the schema 'headgate'" in told
-    assert "docs/postgres.md" in told
+    assert "docs/guides/postgres.md" in told
     shop.execute(f"GRANT CREATE ON DATABASE {shop.name} TO clerk")
     assert "permission denied for table totals" in refusal(PostgresSink(table))
     shop.execute("GRANT SELECT, INSERT ON totals TO clerk")

@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.own_jobs.run import job_of, run
 from tests.simulation.planted import PLANTED, Planted
 
-PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "simulation.md"
 
 
 @pytest.mark.slow

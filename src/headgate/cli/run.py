@@ -73,7 +73,7 @@ class ProgramFile:
     help="Whether the job owns the snapshot that it starts from, and deletes it in time. [default: NO_CLAIM]",
 )
 @click.option("-p", "--parallelism", type=click.IntRange(1), help="Subtasks of operators that set no number.")
-@click.option("-D", "definitions", metavar="KEY=VALUE", multiple=True, help="A setting; see docs/configuration.md.")
+@click.option("-D", "definitions", metavar="KEY=VALUE", multiple=True, help="A setting, as often as need be.")
 @click.option("-pyfs", "--pyFiles", "files", metavar="PATHS", help="Modules, folders, archives that slots import from.")
 @click.option("-pyarch", "--pyArchives", "archives", metavar="PATHS", help="Archives unpacked where slots work.")
 @click.option("-pyreq", "--pyRequirements", "requirements", metavar="PATH", help="Requirements installed for slots.")

@@ -228,7 +228,7 @@ class DataStream(PartitionedStream):
 
         The selector must always return the same key for the same record, in every process. With a `key_type` keys are
         converted to it; without one 1, True, 1.0 and None are keys of their own. A key may be anything of which
-        `docs/key-hash.md` says so; any other fails the job with an error that says what to use instead.
+        `docs/reference/key-hash.md` says so; any other fails the job with an error that says what to use instead.
         """
         check_function(key_selector, KeySelector)
         check_type("key_by", key_type)
@@ -486,7 +486,7 @@ class KeyedStream(DataStream):
     def enable_async_state(self) -> KeyedStream:
         """Let `process` take a function whose methods are coroutines, with state that is read while others go on.
 
-        See `docs/async.md`. Returns the stream itself.
+        See `docs/guides/async.md`. Returns the stream itself.
         """
         self._has_async_state = True
         return self

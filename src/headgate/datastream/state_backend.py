@@ -1,4 +1,4 @@
-"""State backends: where keyed state lives while a job runs. docs/backends.md says which to choose."""
+"""State backends: where keyed state lives while a job runs. docs/guides/backends.md says which to choose."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "StateBackend",
 ]
 
-_OWN_OPTIONS: Final = "RocksDB is set up by the options of docs/backends.md"
+_OWN_OPTIONS: Final = "RocksDB is set up by the options of docs/guides/backends.md"
 
 
 class StateBackend(ABC):
@@ -85,7 +85,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return list(self._folders)
 
     def set_predefined_options(self, options: PredefinedOptions) -> None:
-        """Change nothing, with a warning for any but the default: docs/backends.md has the options that there are."""
+        """Change nothing, with a warning for any but the default: docs/guides/backends.md has the options."""
         if options is not PredefinedOptions.DEFAULT:
             unsupported.ignored(f"PredefinedOptions.{options.name}", _OWN_OPTIONS)
         self._predefined = options

@@ -26,7 +26,7 @@ class CEP:
     def pattern(stream: DataStream, pattern: Pattern) -> PatternStream:
         """Look for a pattern in the records of each key, or, without keys, in all: one subtask does that.
 
-        Raises ProgramError for a pattern that is not whole, see `docs/patterns.md`.
+        Raises ProgramError for a pattern that is not whole, see `docs/guides/patterns.md`.
         """
         if not isinstance(stream, DataStream):
             raise ProgramError(f"CEP.pattern() takes a stream first, not {stream!r}")

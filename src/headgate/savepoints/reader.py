@@ -112,9 +112,9 @@ class SavepointReader:
     def keyed_state(self, uid: str, name: str) -> pa.Table:
         """Return a keyed state as a table with a row for each key (and namespace).
 
-        Its columns are those of the canonical format (docs/savepoint-format.md), without the `_pickle` columns when
-        they are empty. The whole state is in memory then; see `batches`. Raises `RestoreError` when there is no
-        operator of this uid, or it has no values of this state.
+        Its columns are those of the canonical format (docs/reference/savepoint-format.md), without the `_pickle`
+        columns when they are empty. The whole state is in memory then; see `batches`. Raises `RestoreError` when there
+        is no operator of this uid, or it has no values of this state.
         """
         table = pa.Table.from_batches(self.batches(uid, name)).replace_schema_metadata(None)
         empty = [column for column in _EXACT if column in table.column_names and _is_empty(table[column])]

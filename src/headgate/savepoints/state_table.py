@@ -185,8 +185,8 @@ def register(spark: SparkSession | None = None) -> None:
     """Let Spark know the data source `headgate`: any state of a snapshot, or of a running job, as a table.
 
     `spark` is the session, by default the active one, else a new one. The options are those of `StateTable.of`; an
-    example is in docs/state-tables.md. Raises `ModuleNotFoundError` without pyspark: pip install 'headgate[spark]';
-    `EnvironmentFault` on Spark 3.5.
+    example is in docs/guides/state-tables.md. Raises `ModuleNotFoundError` without pyspark: pip install
+    'headgate[spark]'; `EnvironmentFault` on Spark 3.5.
     """
     with needs_data_sources("the data source 'headgate'", "use SavepointReader.to_spark(), which gives a DataFrame"):
         from headgate.deploy.spark import state_tables  # noqa: PLC0415  # pyspark is an extra

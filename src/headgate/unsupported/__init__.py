@@ -55,7 +55,7 @@ def find(name: str) -> Feature | None:
 
 def _message(name: str, feature: Feature) -> str:
     when = "not supported yet" if feature.planned else "not supported, and not planned"
-    return f"{name} is {when} ({feature.title}): {feature.instead}. docs/compat.md lists what works."
+    return f"{name} is {when} ({feature.title}): {feature.instead}. docs/reference/compat.md lists what works."
 
 
 def refuse(name: str) -> NoReturn:

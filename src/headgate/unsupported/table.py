@@ -1,7 +1,7 @@
 """The one table of what PyFlink has and headgate does not (yet).
 
-Modules and classes raise their errors from it, and docs/compat.md is generated from it. Remove a feature here when you
-build it.
+Modules and classes raise their errors from it, and docs/reference/compat.md is generated from it. Remove a feature here
+when you build it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FEATURES: Final = (
     ),
     Feature(
         title="State backends other than the hash map and RocksDB",
-        instead="use RocksDB, with the options of docs/backends.md",
+        instead="use RocksDB, with the options of docs/guides/backends.md",
         planned=False,
         options="state.backend.type=forst",
     ),

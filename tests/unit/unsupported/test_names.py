@@ -70,4 +70,4 @@ def test_an_import_in_a_new_process_says_what_is_missing_and_what_to_use_instead
     done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, timeout=300, check=False)
     assert "UnsupportedImportError" in done.stderr
     assert "not supported" in done.stderr
-    assert "docs/compat.md" in done.stderr
+    assert "docs/reference/compat.md" in done.stderr

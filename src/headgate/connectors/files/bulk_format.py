@@ -39,7 +39,7 @@ class BulkFormat(ABC, Generic[Part]):
 
     @staticmethod
     def parquet_format(columns: Sequence[str] | RowTypeInfo | None = None) -> BulkFormat[Any]:
-        """Return the format of Parquet files, whose records are `Row`s with the names of the columns.
+        """Return the format of Parquet files, whose records are rows (`Row`) with the names of the columns.
 
         `columns` chooses columns, in this order, all for None; only these are read. With the type of a row, they must
         have its types. They are the same in all files.

@@ -52,7 +52,7 @@ class FileSource(Source[PartOfFile]):
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat | RecordFormat[Any], *paths: str) -> FileSourceBuilder:
-        """Return a builder of a source that reads lines; decompressed, where their names say so (docs/files.md).
+        """Return a builder of a source that reads lines; decompressed, where their names say so (docs/guides/files.md).
 
         It also takes the formats of PyFlink that read single records of files that are not lines.
         """

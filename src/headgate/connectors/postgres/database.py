@@ -31,7 +31,7 @@ _HINTS: Final = {
     "3D000": "create the database, or correct its name in the URL",
     "42P01": "create the table, or correct its name; it is looked for exactly as written, capitals included",
     "42703": "correct the names of the columns; they are looked for exactly as written, capitals included",
-    "42501": "grant the right, as docs/postgres.md shows",
+    "42501": "grant the right, as docs/guides/postgres.md shows",
     "42P10": "an upsert needs a primary key or unique index on exactly the columns of the key",
     "55P03": "another transaction holds a row with the same unique key: write each key once; if a job that is gone has "
     "left it prepared, as pg_prepared_xacts shows, roll it back",

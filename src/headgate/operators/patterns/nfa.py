@@ -2,8 +2,8 @@
 
 It is nondeterministic: a record may take a match on, be left out by it, or both, and then there are two. So a key has
 any number of matches under way, its *partial matches*, each with the links on which it waits. They are kept in the
-order in which they began. (The semantics are those of Flink's `NFA`; `docs/patterns.md` states them as rules on which
-records may lie between two that a match takes, and a test finds the same matches by trying all sequences.)
+order in which they began. (The semantics are those of Flink's `NFA`; `docs/guides/patterns.md` states them as rules on
+which records may lie between two that a match takes, and a test finds the same matches by trying all sequences.)
 
 Pure: records in, matches out. All that it knows of a key is in `Matching`.
 """

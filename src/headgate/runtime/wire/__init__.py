@@ -6,7 +6,8 @@
     connection.send(header, body)
     poller.poll(timeout_s)
 
-Why sockets on the loop's own thread, and not Flight or a network thread: docs/decisions/0001-network-transport.md.
+Why sockets on the loop's own thread, and not Flight or a network thread:
+docs/internals/decisions/0001-network-transport.md.
 """
 
 from headgate.runtime.wire.blocking import BlockingConnection

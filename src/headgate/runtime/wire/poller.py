@@ -1,7 +1,7 @@
 """The loop's view of the network: one selector, polled by the thread that runs everything else.
 
 Sockets are polled on the mailbox loop instead of by a thread of their own, because a second Python thread gets the GIL
-only every 5 ms while user code computes (figures in docs/decisions/0001-network-transport.md).
+only every 5 ms while user code computes (figures in docs/internals/decisions/0001-network-transport.md).
 """
 
 from __future__ import annotations

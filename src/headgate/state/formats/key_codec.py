@@ -1,10 +1,11 @@
 """Keys as bytes of a store that sorts by bytes, and the same key objects back.
 
-The bytes of a key of a cell are its identity (docs/key-hash.md), those of a key within a map state its canonical bytes,
-where `1`, `1.0` and `True` are one. Which of several that are one the user gave first is not in these bytes. Of an int,
-str, bytes, None, a bool, float or Decimal that is a whole key, a float with a fraction, and tuples of these, the bytes
-give back the object itself. Any other key (a list, a date, a member of an Enum, a namedtuple, True in a tuple) is
-stored beside its value as well, pickled: `original` says so. So the usual keys are never pickled, nor stored twice.
+The bytes of a key of a cell are its identity (docs/reference/key-hash.md), those of a key within a map state its
+canonical bytes, where `1`, `1.0` and `True` are one. Which of several that are one the user gave first is not in
+these bytes. Of an int, str, bytes, None, a bool, float or Decimal that is a whole key, a float with a fraction, and
+tuples of these, the bytes give back the object itself. Any other key (a list, a date, a member of an Enum, a
+namedtuple, True in a tuple) is stored beside its value as well, pickled: `original` says so. So the usual keys are
+never pickled, nor stored twice.
 """
 
 from __future__ import annotations

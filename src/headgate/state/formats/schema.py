@@ -6,7 +6,7 @@
 - `Migrate`: each value goes through a function: fields of rows were added, dropped or moved, at any depth.
 - `Incompatible`: the restore is refused, in words.
 
-Pure. docs/schema-evolution.md has the table of outcomes.
+Pure. docs/guides/schema-evolution.md has the table of outcomes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kinds of keyed state: what all code but that of a kind itself has to know of one; and what all descriptors share.
 
 A kind is one file beside this one, with its handles, its descriptor and its `StateKind`, and a row of `table.KINDS`.
-docs/adding-a-state-kind.md tells how to add one.
+docs/internals/adding-a-state-kind.md tells how to add one.
 """
 
 from __future__ import annotations

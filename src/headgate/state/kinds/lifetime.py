@@ -1,4 +1,4 @@
-"""Time to live, as a handle applies it. `forms` describes what is stored, docs/state.md the rules.
+"""Time to live, as a handle applies it. `forms` describes what is stored, docs/guides/state.md the rules.
 
 Reading removes what has expired. It is returned all the same, this once, where the configuration says so.
 """

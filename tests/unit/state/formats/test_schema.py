@@ -21,7 +21,7 @@ from headgate.types.row import Row, RowKind
 from headgate.types.typeinfo import TypeInformation, Types
 from tests.unit.state.types_and_values import TYPES, conforms, evolved, values
 
-PAGE = Path(__file__).parents[4] / "docs" / "schema-evolution.md"
+PAGE = Path(__file__).parents[4] / "docs" / "guides" / "schema-evolution.md"
 NAMESPACE = {name: getattr(Types, name) for name in vars(Types) if name.isupper()} | {"Row": Row}
 OLD_ROW, NEW_ROW = Types.ROW([Types.INT()]), Types.ROW([Types.INT(), Types.INT()])
 

@@ -1,4 +1,4 @@
-"""Set state: distinct elements for each key. A kind of the tests' own, written as docs/adding-a-state-kind.md says."""
+"""Set state: distinct elements for each key. A kind of the tests' own (docs/internals/adding-a-state-kind.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Schemas of Spark as row types, and the way back: which column of a DataFrame is which field of a row.
 
-The table of them is in docs/dataframes.md. What a record cannot hold is an error that names the column with its path,
-such as `address.lines[]`.
+The table of them is in docs/guides/dataframes.md. What a record cannot hold is an error that names the column with its
+path, such as `address.lines[]`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _type_of(data_type: spark.DataType, path: str) -> TypeInformation:
         return Types.SQL_TIME()
     raise ProgramError(
         f"column {path!r} of the DataFrame is {data_type.simpleString()!r}, which no record can hold: cast it, or "
-        "leave it out (docs/dataframes.md has the table of types)"
+        "leave it out (docs/guides/dataframes.md has the table of types)"
     )
 
 
@@ -165,5 +165,5 @@ def _spark_type(type_info: TypeInformation, path: str) -> spark.DataType:
         return time
     raise ProgramError(
         f"field {path!r} is a {type_info}, which no column of a DataFrame can hold; map it first "
-        "(docs/dataframes.md has the table of types)"
+        "(docs/guides/dataframes.md has the table of types)"
     )
