@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Final, final
 
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headgate.clock import SystemClock
@@ -85,7 +85,7 @@ class IdentityCheck:
             return Identity(rights=Rights.ACT)
         if not self._has_page or headers.get(b"sec-fetch-site", b"none") not in _OWN_SITES:
             return None
-        cookie = _cookie(headers, self._entrance.cookie_name)
+        cookie = cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(self._entrance.cookie_name)
         session = None if cookie is None else self._entrance.logins.session(cookie, self._clock.monotonic_ms())
         return None if session is None else Identity(rights=session.grant.rights, cookie=cookie, session=session)
 
@@ -103,14 +103,6 @@ def _forbidden(who: Identity, scope: Scope, headers: Mapping[bytes, bytes]) -> s
     if who.rights is Rights.READ and scope["path"] != SESSION_PATH:
         return "this session may only read: log in with a link that may do more, which `headgate ui` makes"
     return None
-
-
-def _cookie(headers: Mapping[bytes, bytes], name: str) -> str | None:
-    try:
-        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
-    except CookieError:
-        return None
-    return None if found is None else found.value
 
 
 def _nothing() -> None:

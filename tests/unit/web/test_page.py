@@ -60,6 +60,14 @@ def test_a_request_of_another_site_has_no_session(job: Served) -> None:
             assert browser.get("/jobs", headers={"Sec-Fetch-Site": site}).status_code == status
 
 
+@pytest.mark.parametrize("other", ['theirs={"a": "b, c"}', "a[b]=c d", "nothing", '="', "headgate-1=x"])
+def test_cookies_of_other_servers_of_this_host_are_let_be(job: Served, other: str) -> None:
+    with entered(job) as (_, answer):
+        own = answer.headers["Set-Cookie"].partition(";")[0]
+    for cookies in (f"{other}; {own}", f"{own}; {other}"):
+        assert httpx.get(f"{job.address.url}/session", headers={"Cookie": cookies}).status_code == 200
+
+
 def test_orders_need_the_csrf_token_and_rights(job: Served) -> None:
     path = f"/jobs/{job.job.job_id}/checkpoints"
     for read_only, allowed in ((False, True), (True, False)):
