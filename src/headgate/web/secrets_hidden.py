@@ -14,7 +14,7 @@ _OF_FLINK: Final = (
 _NAMES: Final = (*_OF_FLINK, "passwd", "passphrase", "credential", "private-key", "access-key", "authorization")
 _NAME: Final = "|".join(re.escape(name).replace(r"\-", "[-_.]?") for name in _NAMES)
 _KEY: Final = re.compile(_NAME, re.IGNORECASE)
-_USER_OF_URL: Final = re.compile(r"(\w[\w+.-]*://)\S*@")
+_USER_OF_URL: Final = re.compile(r"(?<=://)\S*@")
 """Greedy: a password may have a slash or an @ in it, and too much is hidden rather than too little."""
 _GIVEN: Final = re.compile(
     rf"""((?:{_NAME})[\w.-]*["']?\s*[=:]\s*)(?:(?:basic|bearer)\s+)?("[^"]*"?|'[^']*'?|[^\s&;,]+)""", re.IGNORECASE
@@ -30,5 +30,5 @@ def shown(key: str, value: str) -> str:
     """
     if _KEY.search(key):
         return HIDDEN
-    without_users = _USER_OF_URL.sub(rf"\1{HIDDEN}@", value)
+    without_users = _USER_OF_URL.sub(f"{HIDDEN}@", value)
     return _GIVEN.sub(rf"\1{HIDDEN}", without_users)[:TEXT_MAX]

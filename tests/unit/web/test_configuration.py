@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import Any
 
 import pytest
@@ -108,3 +109,9 @@ def test_no_password_of_a_url_is_shown_whatever_is_in_it(password: str) -> None:
 
 def test_a_long_value_is_cut() -> None:
     assert len(shown("key", "x" * 10_000)) == TEXT_MAX
+
+
+def test_a_value_of_any_length_is_shown_at_once() -> None:
+    began_s = time.monotonic()
+    shown("model", "QUJD" * 25_000)
+    assert time.monotonic() - began_s < 5
