@@ -6,14 +6,16 @@ import logging
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
+
+from headgate.web.json_answer import JsonAnswer
 
 _log = logging.getLogger(__name__)
 
 
 def errors(status: int, message: str) -> Response:
     """Return the answer of a request that has none."""
-    return JSONResponse({"errors": [message]}, status)
+    return JsonAnswer({"errors": [message]}, status)
 
 
 async def refused(request: Request, error: Exception) -> Response:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from headgate.web.json_answer import written
 
 
 def event(name: str, data: Any) -> bytes:
     """Return an event with JSON as its data."""
-    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), written(data))

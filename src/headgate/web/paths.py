@@ -7,7 +7,7 @@ from typing import Any, final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from headgate.checkpoint.cleanup.disposal import dispose_savepoint
@@ -26,6 +26,7 @@ from headgate.web import (
     metrics_json,
     requirements_json,
 )
+from headgate.web.json_answer import JsonAnswer
 from headgate.web.operations import OperationKind
 from headgate.web.question import ServedJob
 from headgate.web.reading import reading
@@ -99,18 +100,18 @@ class RestPaths:
     # --- the driver
 
     async def _overview(self, request: Request) -> Response:
-        return JSONResponse(job_json.cluster_overview(list(self._served.by_id.values())))
+        return JsonAnswer(job_json.cluster_overview(list(self._served.by_id.values())))
 
     async def _config(self, request: Request) -> Response:
-        return JSONResponse(job_json.cluster_config())
+        return JsonAnswer(job_json.cluster_config())
 
     async def _jobs(self, request: Request) -> Response:
         jobs = [{"id": id_, "status": job.view.status().name} for id_, job in self._served.by_id.items()]
-        return JSONResponse({"jobs": jobs})
+        return JsonAnswer({"jobs": jobs})
 
     async def _jobs_overview(self, request: Request) -> Response:
         now_ms = self._served.clock.wall_ms()
-        return JSONResponse({"jobs": [job_json.overview(job, now_ms) for job in self._served.by_id.values()]})
+        return JsonAnswer({"jobs": [job_json.overview(job, now_ms) for job in self._served.by_id.values()]})
 
     async def _exposition(self, request: Request) -> Response:
         jobs = [metrics_json.metrics_of(job.view) for job in self._served.by_id.values()]
@@ -124,7 +125,7 @@ class RestPaths:
         if mode != "cancel":
             raise HTTPException(400, f"mode is {mode!r}, but only cancel is known; POST to .../stop stops a job")
         job.view.cancel()
-        return JSONResponse({}, 202)
+        return JsonAnswer({}, 202)
 
     async def _checkpoint(self, request: Request) -> Response:
         job, body = job_of(self._served, request), await body_of(request)
@@ -157,7 +158,7 @@ class RestPaths:
         except ProgramError as error:
             raise HTTPException(400, str(error)) from None
         operation = self._operations.begin(OperationKind.RESCALING, job.view.job_id, job.view.rescale(bounds))
-        return JSONResponse({"request-id": operation})
+        return JsonAnswer({"request-id": operation})
 
     def _ordered(self, kind: OperationKind, job: ServedJob, body: Json, order: Any) -> Response:
         """Order what is not ordered yet: a client may send a request again under the same trigger id."""
@@ -167,7 +168,7 @@ class RestPaths:
                 given = self._operations.begin(kind, owner, order(), given)
             except HeadgateError as error:
                 raise HTTPException(400, str(error)) from None
-        return JSONResponse({"request-id": given}, 202)
+        return JsonAnswer({"request-id": given}, 202)
 
     def _asking(self, kind: OperationKind) -> Any:
         async def ask(request: Request) -> Response:
@@ -182,7 +183,7 @@ class RestPaths:
         if path is None:
             raise HTTPException(400, "savepoint-path is missing: the savepoint to delete")
         future = self._disposals.submit(dispose_savepoint, path, FileSystemStore.open_folder)
-        return JSONResponse({"request-id": self._operations.begin(OperationKind.DISPOSAL, "", future)}, 202)
+        return JsonAnswer({"request-id": self._operations.begin(OperationKind.DISPOSAL, "", future)}, 202)
 
     async def _disposal(self, request: Request) -> Response:
         return self._answer(OperationKind.DISPOSAL, "", request)
@@ -192,4 +193,4 @@ class RestPaths:
         found = self._operations.answer(kind, owner, trigger)
         if found is None:
             raise HTTPException(404, f"there is no request {trigger}")
-        return JSONResponse(found)
+        return JsonAnswer(found)

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from headgate.web.json_answer import JsonAnswer
 from headgate.web.question import Answer, Question
 from headgate.web.requests import job_of
 from headgate.web.served_jobs import ServedJobs
@@ -24,7 +25,7 @@ def reading(served: ServedJobs, answer: Answer) -> Callable[[Request], Awaitable
             query=dict(request.query_params),
         )
         try:
-            return JSONResponse(answer(asked))
+            return JsonAnswer(answer(asked))
         except LookupError as error:
             raise HTTPException(404, str(error.args[0])) from None
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from headgate import options
@@ -23,6 +23,7 @@ from headgate.snapshots.browser import SnapshotBrowser
 from headgate.snapshots.key_text import KeyText
 from headgate.snapshots.rows import RowQuery
 from headgate.web import state_json
+from headgate.web.json_answer import JsonAnswer
 from headgate.web.question import ServedJob, whole_number
 from headgate.web.reading import reading
 from headgate.web.requests import job_of
@@ -86,7 +87,7 @@ class StatePaths:
         job = job_of(self._served, request)
         wanted = request.query_params.get("snapshot", LATEST)
         try:
-            return JSONResponse(await self._readings.run(lambda began_ms: _reading(job, wanted, began_ms, read)))
+            return JsonAnswer(await self._readings.run(lambda began_ms: _reading(job, wanted, began_ms, read)))
         except LookupError as error:
             raise HTTPException(404, str(error.args[0])) from None
         except SnapshotGoneError as error:

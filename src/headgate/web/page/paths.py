@@ -6,7 +6,7 @@ from typing import final
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from headgate import __version__
@@ -14,6 +14,7 @@ from headgate.clock import SystemClock
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checks import IDENTITY, SESSION_PATH, Identity
 from headgate.web.entrance import Entrance
+from headgate.web.json_answer import JsonAnswer
 from headgate.web.logins import Grant, Rights
 from headgate.web.page import vertex_json
 from headgate.web.page.files import PageFiles
@@ -78,11 +79,11 @@ class PagePaths:
         body = await body_of(request)
         rights = Rights.READ if flag_of(body, "readOnly") else Rights.ACT
         grant = Grant(rights=rights, framed=flag_of(body, "framed"))
-        return JSONResponse({"path": self._entrance.login_path(text_of(body, "job") or "", grant)})
+        return JsonAnswer({"path": self._entrance.login_path(text_of(body, "job") or "", grant)})
 
     async def _session(self, request: Request) -> Response:
         who: Identity = getattr(request.state, IDENTITY)
-        return JSONResponse(
+        return JsonAnswer(
             {
                 "rights": who.rights.value,
                 "csrf": None if who.session is None else who.session.csrf,
@@ -95,7 +96,7 @@ class PagePaths:
         who: Identity = getattr(request.state, IDENTITY)
         if who.cookie is not None:
             self._entrance.logins.leave(who.cookie)
-        return JSONResponse({})
+        return JsonAnswer({})
 
     def _history(self, asked: Question) -> Json:
         return self._histories.of(asked.job).curves(asked.vertex().id)
