@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from headgate.operators.late import LATE_RECORDS
 from headgate.operators.record_guard import FAILED_COUNT
-from headgate.runtime.monitoring.progress import FailedRecord, JobProgress
+from headgate.runtime.control.subtask_metrics import summed
+from headgate.runtime.monitoring.progress import FailedRecord
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id
 
@@ -18,7 +18,8 @@ SHOWN_MAX: Final = 200
 def failed_records(asked: Question) -> Json:
     """Return the operators that had failed or late records in this attempt or keep samples, the newest sample first."""
     view = asked.job.view
-    failed, late = _counts(view.progress, FAILED_COUNT), _counts(view.progress, LATE_RECORDS)
+    own = view.progress.subtasks.values()
+    failed, late = (summed(each.counts(name) for each in own) for name in (FAILED_COUNT, LATE_RECORDS))
     operators = []
     room = SHOWN_MAX
     for vertex in view.plan.vertices:
@@ -50,17 +51,3 @@ def _sample(record: FailedRecord) -> Json:
         "key": record.sample.key,
         "dealt": record.sample.dealt,
     }
-
-
-def _counts(progress: JobProgress, name: str) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for uid, count in _reported(progress, name):
-        sums[uid] = sums.get(uid, 0) + count
-    return sums
-
-
-def _reported(progress: JobProgress, name: str) -> Iterator[tuple[str, int]]:
-    for own in progress.subtasks.values():
-        for uid, report in own.user:
-            if report.name == name:
-                yield uid, int(report.values[""])

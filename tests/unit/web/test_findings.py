@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headgate.elements import MAX_TIMESTAMP
 from headgate.ids import Attempt
 from headgate.operators.failure import UserFailure
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
@@ -75,6 +76,25 @@ def test_a_source_that_reads_nothing_is_told_but_not_right_after_a_start() -> No
     assert "has read nothing for 15 s" in text(job)
     job.progress.running_since_ms = job.now_ms - 1000
     assert kinds(job) == []
+
+
+def test_a_source_that_has_read_all_there_is_is_no_trouble() -> None:
+    job = PageJob()
+    job.reports(own(records=10, watermark=MAX_TIMESTAMP), own(), own())
+    job.passes(1000)
+    for _ in range(STILL_MS // 1000 + 1):
+        job.reports(own(watermark=MAX_TIMESTAMP), own(), own())
+        job.passes(1000)
+        assert kinds(job) == []
+
+
+def test_a_rule_that_fails_says_so_and_leaves_the_others_alone() -> None:
+    job = PageJob()
+    job.checkpoint(1, failure="storage is gone")
+    job.progress.failures.append(None)  # type: ignore[arg-type]
+    assert kinds(job) == ["failing-checkpoints", "broken-rule", "broken-rule"]
+    texts = [finding["text"] for finding in findings(job.seen())]
+    assert texts[1].startswith("Looking for a trouble (restart loop) failed: AttributeError")
 
 
 def test_state_that_is_larger_at_each_checkpoint_is_told() -> None:

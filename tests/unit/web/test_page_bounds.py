@@ -6,14 +6,16 @@ import json
 from dataclasses import replace
 
 from headgate.functions.metrics import MetricReport
-from headgate.ids import SubtaskId
-from headgate.web import checkpoint_chart, checkpoint_log_json
+from headgate.ids import JobId, SubtaskId
+from headgate.operators.record_guard import FAILED_COUNT
+from headgate.web import checkpoint_chart, checkpoint_log_json, failed_records_json
 from headgate.web.page import vertex_json
 from headgate.web.page.findings import findings
-from headgate.web.page.history import KEPT
+from headgate.web.page.history import KEPT, Histories
 from headgate.web.page.overview_json import overview
 from headgate.web.question import Question
-from tests.unit.web.page_jobs import PageJob, own
+from headgate.web.served_jobs import ServedJobs
+from tests.unit.web.page_jobs import FAILED, PageJob, own
 
 SUBTASKS = 1000
 
@@ -114,3 +116,22 @@ def test_gauges_that_are_no_numbers_are_told_as_unknown() -> None:
     found = vertex_json.user_metrics(asked(job))["metrics"]
     assert [(row["name"], row["sum"]) for row in found] == [("odd", None), ("odd.most", None)]
     json.dumps(found, allow_nan=False)
+
+
+def test_metrics_of_functions_may_have_names_of_ours() -> None:
+    job = PageJob()
+    spread = MetricReport(name=FAILED_COUNT, kind="distribution", groups=(), labels={}, values={"count": 0, "sum": 0})
+    odd = MetricReport(name=FAILED_COUNT, kind="gauge", groups=(), labels={}, values={"": float("nan")})
+    job.reports(own(), replace(own(failed=True), user=(("uid", spread), ("uid", odd), ("uid", FAILED))))
+    assert overview(job.job, 0)["vertices"][1]["failed"] == 7
+    assert failed_records_json.failed_records(asked(job))["operators"] == []
+
+
+def test_a_job_whose_figures_cannot_be_read_leaves_the_curves_of_others_alone() -> None:
+    broken, well = PageJob(), PageJob()
+    broken.progress.subtasks = {SubtaskId(9, 0): own()}
+    served = ServedJobs()
+    served.by_id = {JobId("a"): broken.job, JobId("b"): well.job}
+    histories = Histories(served)
+    histories.sample()
+    assert len(histories.of(well.job).curves(0)["at"]) == 1

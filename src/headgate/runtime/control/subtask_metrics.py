@@ -69,6 +69,10 @@ class SubtaskMetrics:
         """Return the watermark of an input, from 1; None where there are not several."""
         return self.inputs[number - 1] if self.inputs else None
 
+    def counts(self, name: str) -> dict[str, int]:
+        """Return what the counters of a name have counted, by the uid of the operator that keeps them."""
+        return summed({uid: int(own.values[""])} for uid, own in self.user if (own.kind, own.name) == ("counter", name))
+
     def counters(self) -> dict[str, int]:
         """Return the counters that functions keep, by their names behind those of their groups."""
         return summed(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final, final
 
+from headgate.elements import MAX_TIMESTAMP
 from headgate.graph.job_graph import VertexPlan
 from headgate.ids import SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
@@ -66,8 +67,18 @@ class Seen:
 
 def findings(seen: Seen) -> list[Json]:
     """Return what stands out, the bad first."""
-    found = [finding for rule in RULES for finding in rule(seen)]
+    found = [finding for rule in RULES for finding in _found(rule, seen)]
     return sorted(found, key=lambda finding: finding["severity"] != "bad")
+
+
+def _found(rule: Callable[[Seen], Iterator[Json]], seen: Seen) -> list[Json]:
+    """Return what a rule finds; one that fails says so, and leaves the others alone."""
+    try:
+        return list(rule(seen))
+    except Exception as error:  # noqa: BLE001  # the page shows more than findings
+        what = rule.__name__.replace("_", " ")
+        text = f"Looking for a trouble ({what}) failed: {type(error).__name__}: {error}"[:_TEXT_MAX]
+        return [_finding("broken-rule", "warn", text, "overview")]
 
 
 def _finding(kind: str, severity: str, text: str, page: str) -> Json:
@@ -188,11 +199,11 @@ def skewed_keys(seen: Seen) -> Iterator[Json]:
 
 
 def idle_source(seen: Seen) -> Iterator[Json]:
-    """A source that reads nothing."""
+    """A source that reads nothing, and has not read all there is."""
     for number in sources_of(seen.job.view.plan):
         vertex = seen.vertices[number]
         still_ms = _unchanged_ms(seen, number, "in", lambda value: not value)
-        if still_ms >= STILL_MS:
+        if still_ms >= STILL_MS and not _has_ended(seen, vertex):
             text = f"The source {vertex.name!r} has read nothing for {still_ms / 1000:.0f} s"
             yield _finding("idle-source", "warn", text, f"overview/{vertex_id(vertex)}")
 
@@ -203,9 +214,17 @@ def stuck_watermark(seen: Seen) -> Iterator[Json]:
         newest = next(seen.history.series(number, "watermark"), (0, None))[1]
         still_ms = _unchanged_ms(seen, number, "watermark", lambda value, newest=newest: value == newest)  # type: ignore[misc]
         reads = any(value for _, value in _within(seen, number, "in", STILL_MS))
+        if _has_ended(seen, seen.vertices[number]):
+            continue
         has_times = any(own.watermark_out is not None for own in seen.subtasks(seen.vertices[number]).values())
         if still_ms >= STILL_MS and reads and (newest is not None or has_times):
             yield _finding("stuck-watermark", "bad", _stuck(seen, number, still_ms), _page(seen, number))
+
+
+def _has_ended(seen: Seen, source: VertexPlan) -> bool:
+    """Return whether all subtasks of a source have told the end of time: they have read all there is."""
+    own = seen.subtasks(source).values()
+    return bool(own) and all(each.watermark_out == MAX_TIMESTAMP for each in own)
 
 
 def _stuck(seen: Seen, number: int, still_ms: int) -> str:

@@ -6,6 +6,7 @@ Half an hour is kept, in a few seconds a sample; a job with a thousand subtasks 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Iterator
 from typing import Final, final
@@ -14,6 +15,8 @@ from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.page.overview_json import overview
 from headgate.web.question import ServedJob
 from headgate.web.served_jobs import ServedJobs
+
+_log = logging.getLogger(__name__)
 
 EVERY_S: Final = 3.0
 KEPT: Final = 600
@@ -71,4 +74,7 @@ class Histories:
         jobs = self._served.by_id
         self._kept = {id_: history for id_, history in self._kept.items() if id_ in jobs}
         for job in jobs.values():
-            self.of(job).add(overview(job, self._served.clock.wall_ms()))
+            try:
+                self.of(job).add(overview(job, self._served.clock.wall_ms()))
+            except Exception as error:  # noqa: BLE001  # the other jobs, and later samples, go on
+                _log.warning("the curves of job %s have a gap: %s: %s", job.view.job_id, type(error).__name__, error)

@@ -89,7 +89,7 @@ def _most(values: Iterable[int | None]) -> int | None:
 
 
 def _counted(own: Iterable[SubtaskMetrics], name: str) -> int:
-    return sum(int(report.values[""]) for each in own for _, report in each.user if report.name == name)
+    return sum(sum(each.counts(name).values()) for each in own)
 
 
 def _failure(progress: JobProgress, now_ms: int) -> Json | None:
