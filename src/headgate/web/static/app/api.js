@@ -1,5 +1,7 @@
 // Requests to the driver. Reads need the session's cookie, which the browser sends; orders also a token against CSRF.
 
+// The window hears "stranger" when the driver knows this browser no more: the session has ended, or another driver has the port.
+
 let csrf = null;
 
 export class ApiError extends Error {
@@ -18,6 +20,7 @@ async function ask(path, options) {
   }
   const body = await answer.json().catch(() => null);
   if (answer.ok) return body;
+  if (answer.status === 401) dispatchEvent(new Event("stranger"));
   throw new ApiError(answer.status, body?.errors?.join("; ") ?? `${path} answered ${answer.status}`);
 }
 

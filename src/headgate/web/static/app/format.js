@@ -1,6 +1,7 @@
 // Numbers, sizes and times as people read them. What is not known is a dash.
 
 const NONE = "–";
+const DATE_MAX = 8.64e15; // the last moment that a Date knows
 const STEPS = ["", "k", "M", "G", "T"];
 
 function scaled(value, base, digits) {
@@ -36,4 +37,9 @@ export function duration(ms) {
 
 export const clock = (ms) => (ms == null || ms < 0 ? NONE : new Date(ms).toLocaleTimeString("en-GB"));
 export const moment = (ms) => (ms == null || ms < 0 ? NONE : new Date(ms).toLocaleString("sv-SE"));
+/** Event time; its last moment is what a source tells that has read all there is. */
+export function eventTime(ms) {
+  if (ms == null || ms < -DATE_MAX) return "none";
+  return ms > DATE_MAX ? "the end" : new Date(ms).toISOString().slice(0, 19).replace("T", " ");
+}
 export const ago = (ms, now) => (ms == null || ms < 0 ? NONE : `${duration(Math.max(0, now - ms))} ago`);

@@ -1,12 +1,12 @@
 // What changes while the page is open: the job's events, and answers that are asked for again and again.
 
 import { useEffect, useState } from "../vendor/preact.js";
-import { get } from "./api.js";
+import { get, session } from "./api.js";
 
 /**
  * Follow a job by server-sent events while the page is visible: a browser has few connections for all tabs of a driver.
  * Returns { overview, ended, lost }: the newest overview (null before the first),
- * how the job ended (null while it goes on), and whether the connection is lost at the moment.
+ * how the job ended (null while it goes on), and whether the connection is lost at the moment; `gone` if for good.
  */
 export function useJob(id) {
   const [found, set] = useState({ overview: null, ended: null, lost: false });
@@ -24,7 +24,11 @@ export function useJob(id) {
         source.close();
         change({ ended: JSON.parse(event.data), lost: false });
       });
-      source.onerror = () => change({ lost: true, gone: source.readyState === EventSource.CLOSED });
+      source.onerror = () => {
+        const gone = source.readyState === EventSource.CLOSED;
+        if (gone) session().catch(() => {}); // an event source does not say why it was refused
+        change({ lost: true, gone });
+      };
     };
     follow();
     document.addEventListener("visibilitychange", follow);

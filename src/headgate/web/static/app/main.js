@@ -10,7 +10,7 @@ import { Badge, Notice, Waiting } from "./ui.js";
 
 /** Return the parts of the address behind "#/", decoded: ["jobs", id, page, ...rest]. */
 function useAddress() {
-  const read = () => location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
+  const read = () => location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decoded);
   const [parts, set] = useState(read);
   useEffect(() => {
     const changed = () => set(read());
@@ -20,11 +20,20 @@ function useAddress() {
   return parts;
 }
 
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // a percent sign of its own
+  }
+}
+
 function App() {
   const [who, setWho] = useState(null);
   const [error, setError] = useState(null);
   const parts = useAddress();
   useEffect(() => {
+    addEventListener("stranger", () => setError({ status: 401 }));
     session().then(setWho, setError);
   }, []);
   if (error !== null) return html`<${Stranger} error=${error} />`;

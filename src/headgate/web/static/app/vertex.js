@@ -2,7 +2,7 @@
 
 import { html, useState } from "../vendor/preact.js";
 import { Chart } from "./chart.js";
-import { bytes, count, duration, percent, rate, whole } from "./format.js";
+import { bytes, count, duration, eventTime, percent, rate, whole } from "./format.js";
 import { useGet } from "./live.js";
 import { Notice, Table, TimeBar, Waiting } from "./ui.js";
 
@@ -16,7 +16,7 @@ const SUBTASKS = [
   { key: "in", title: "In", num: true, cell: (row) => rate(row.in) },
   { key: "out", title: "Out", num: true, cell: (row) => rate(row.out) },
   { key: "recordsIn", title: "Records", num: true, cell: (row) => whole(row.recordsIn) },
-  { key: "watermark", title: "Watermark", num: true, cell: (row) => (row.watermark == null ? "none" : new Date(row.watermark).toISOString?.().slice(0, 19).replace("T", " ")) },
+  { key: "watermark", title: "Watermark", num: true, cell: (row) => eventTime(row.watermark) },
   { key: "lag", title: "Behind", num: true, cell: (row) => duration(row.watermarkLag) },
   { key: "state", title: "State", num: true, cell: (row) => bytes(row.stateBytes) },
 ];
