@@ -96,6 +96,8 @@ class Acceptor:
                 self._loop.call_later(_OUT_OF_FILES_PAUSE_S, self._open)
                 return
             sock.setblocking(False)
+            # Else the body of an answer waits some 40 ms for the acknowledgement of its head.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._begin(Visit(sock, self._unproven), sock, str(name[0]))
 
     def _begin(self, visit: Visit, sock: socket.socket, address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import shutil
 import socket
@@ -132,3 +133,19 @@ def test_a_page_of_the_server_itself_is_answered(job: Served) -> None:
 def test_a_server_goes_by_its_names_and_by_ip_addresses(host: str) -> None:
     names = own_names(RestConfig(address="Driver.Example", bind_address="box"))
     assert foreign({b"host": host.encode()}, names) is None
+
+
+def test_the_body_of_an_answer_does_not_wait_for_the_acknowledgement_of_its_head() -> None:
+    async def without_delay() -> int:
+        accepted: asyncio.Future[socket.socket] = asyncio.get_running_loop().create_future()
+
+        class Told(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                accepted.set_result(transport.get_extra_info("socket"))
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            acceptor.Acceptor(listener, None, lambda _: Told())
+            with socket.create_connection(listener.getsockname()):
+                return (await accepted).getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+    assert asyncio.run(without_delay())

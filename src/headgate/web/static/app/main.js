@@ -28,8 +28,11 @@ function decoded(part) {
   }
 }
 
+/** Until the driver has said who this browser is, the job is shown without orders: its answers are on their way already. */
+const UNKNOWN = { rights: null, version: "" };
+
 function App() {
-  const [who, setWho] = useState(null);
+  const [who, setWho] = useState(UNKNOWN);
   const [error, setError] = useState(null);
   const parts = useAddress();
   useEffect(() => {
@@ -37,7 +40,6 @@ function App() {
     session().then(setWho, setError);
   }, []);
   if (error !== null) return html`<${Stranger} error=${error} />`;
-  if (who === null) return html`<main><${Waiting} /></main>`;
   if (parts[0] === "jobs" && parts[1]) {
     return html`<${Job} key=${parts[1]} id=${parts[1]} page=${parts[2] ?? "overview"} rest=${parts.slice(3)} who=${who} />`;
   }
@@ -83,7 +85,7 @@ function Job({ id, page, rest, who }) {
       ${state && html`<${Badge} state=${state} />`}
       ${overview?.runningSince != null && !ended && html`<span class="quiet" title="How long this attempt has run">${duration(overview.now - overview.runningSince)}</span>`}
       <span class="space"></span>
-      ${overview && !ended && html`<${Actions} id=${id} overview=${overview} who=${who} />`}
+      ${overview && !ended && who.rights && html`<${Actions} id=${id} overview=${overview} who=${who} />`}
     </header>
     <nav aria-label="Pages of the job">${PAGES.map((each) => html`<a key=${each.key} href="#/jobs/${id}/${each.key}"
       aria-current=${each.Page === Page ? "page" : null}>${each.title}${each.badge && overview ? html` <${Count} value=${each.badge(overview)} />` : null}</a>`)}</nav>

@@ -21,6 +21,7 @@ export function Output({ id, who }) {
   const [uid, setUid] = useState("");
   const [live, setLive] = useState(false);
   if (plan.data === null) return html`<${Waiting} error=${plan.error} what="the operators" />`;
+  if (who.rights === null) return html`<${Waiting} />`;
   if (who.rights !== "act") return html`<${Notice}>This session may only read; records are shown to who may give orders.<//>`;
   const operators = plan.data.plan.nodes.flatMap((node) => node.uids.map((each) => ({ uid: each, vertex: node.description })));
   return html`<div class="actions"><label>Operator <select value=${uid} onChange=${(event) => setUid(event.target.value)}>
