@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pytest
 
 ROOT = Path(__file__).parents[2]
+TUTORIAL = ROOT / "docs" / "tutorial"
+"""Its programs build on each other: they are run together."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MINICLUSTER = "-Dheadgate.deploy.target=minicluster"
 SPARK_MIN = 3
@@ -58,12 +60,16 @@ def blocks(page: Path) -> list[Block]:
 
 def all_blocks(*, on_spark: bool) -> list[Block]:
     """Return the programs of all pages that run on Spark, or those that do not; none that needs a server."""
-    return [block for page in PAGES for block in blocks(page) if bool(block.spark) is on_spark and not block.needs]
+    return [block for block in _all() if bool(block.spark) is on_spark and not block.needs]
 
 
 def blocks_with_server() -> list[Block]:
     """Return the programs of all pages that need a server."""
-    return [block for page in PAGES for block in blocks(page) if block.needs]
+    return [block for block in _all() if block.needs]
+
+
+def _all() -> list[Block]:
+    return [block for page in PAGES if page.parent != TUTORIAL for block in blocks(page)]
 
 
 def run_here(program: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
