@@ -1,9 +1,9 @@
 """Increments: on what a snapshot of keyed state builds, so that it holds only what has changed.
 
 An *increment base* is a snapshot in storage that later ones may build on: a whole snapshot and a log of deltas, as of
-the end of a generation.
-It comes from the last checkpoint that was confirmed, or from one that was restored; with a changelog, also from a
-materialisation, whose files belong to no checkpoint yet.
+the end of a generation. It must be certain that it stays: it comes from the last checkpoint that was confirmed, or from
+one that was restored at the same key groups; with a changelog, also from a materialisation, whose files belong to no
+checkpoint yet.
 
 With a changelog, parts of the log are written ahead of the barrier (`ahead`), so that the checkpoint has to write only
 the tail. That is the only difference: the files and how they are put together are the same.
