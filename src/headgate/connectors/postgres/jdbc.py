@@ -74,7 +74,7 @@ class JdbcConnectionOptions:
             if driver_name != _DRIVER:
                 raise UnsupportedError(
                     f"there is no sink for the driver {driver_name!r}, only for {_DRIVER}: derive from "
-                    "headgate.functions.flushing.FlushingSink, as docs/reference/connectors.md shows"
+                    "headgate.functions.flushing.FlushingSink, as docs/guides/sinks.md shows"
                 )
             return self._with("_driver", driver_name)
 
@@ -263,7 +263,7 @@ def libpq_url(options: JdbcConnectionOptions) -> str:
         kind = ":".join(url.split(":")[:2])
         raise UnsupportedError(
             f"a URL that begins with {kind!r} is not one of PostgreSQL ({_URL}//host/database): for other databases "
-            "derive from headgate.functions.flushing.FlushingSink, as docs/reference/connectors.md shows"
+            "derive from headgate.functions.flushing.FlushingSink, as docs/guides/sinks.md shows"
         )
     rest = url.removeprefix(_URL)
     parts = urlsplit(f"postgresql:{rest if rest.startswith('//') else f'///{rest}'}")
