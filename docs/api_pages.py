@@ -11,7 +11,10 @@ from types import ModuleType
 
 @dataclass(frozen=True)
 class ApiPage:
-    """A page, and the public modules whose names it shows. A name is on the first page that has it."""
+    """A page, and the public modules whose names it shows.
+
+    A name is on the page of the module that defines it, if there is one, else on the first page that has it.
+    """
 
     name: str
     title: str
@@ -103,9 +106,14 @@ def _shown() -> dict[str, list[tuple[str, list[str]]]]:
 def _new_names(module: str, seen: set[int]) -> Iterator[str]:
     for name in _public_names(module):
         found = getattr(_module(module), name)
-        if (isinstance(found, type) or inspect.isroutine(found)) and id(found) not in seen:
+        if (isinstance(found, type) or inspect.isroutine(found)) and id(found) not in seen and _is_home(module, found):
             seen.add(id(found))
             yield name
+
+
+def _is_home(module: str, found: object) -> bool:
+    defines = found.__module__.removeprefix("headgate.")
+    return defines == module or not any(defines in page.modules for page in API_PAGES)
 
 
 def _public_names(module: str) -> list[str]:
