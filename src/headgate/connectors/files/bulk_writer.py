@@ -50,7 +50,8 @@ class BulkWriterFactory(ABC):
     def parquet_writer(schema: pa.Schema | RowTypeInfo) -> BulkWriterFactory:
         """Return the factory of Parquet files of this schema, or of the columns of a row type.
 
-        Records are rows with these names or dicts with these keys, else tuples, lists or rows with as many fields.
+        Records are rows with these names or dicts with these keys, else tuples, lists or rows with as many fields. One
+        that does not fit fails the job with column and value.
 
         >>> from headgate.types.typeinfo import Types
         >>> factory = BulkWriterFactory.parquet_writer(Types.ROW_NAMED(["id", "at"], [Types.LONG(), Types.INSTANT()]))

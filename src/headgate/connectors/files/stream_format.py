@@ -58,7 +58,8 @@ class StreamFormat(ABC):
         """Return the format in which each line is a JSON value, in UTF-8: a dict, a list or whatever it is in Python.
 
         With the type of a row, an object becomes a `Row` of these fields: those that it lacks are None, others are left
-        out, and one of another type makes its line a broken one. Dates and times are ISO 8601 text.
+        out, and one of another type makes its line a broken one. Dates and times are ISO 8601 text, decimals text or
+        whole numbers.
 
         >>> from headgate.types.typeinfo import Types
         >>> format = StreamFormat.json_lines_format(Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()]))
