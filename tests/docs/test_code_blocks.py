@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import Block, all_blocks, blocks_with_server, run_apart, run_here
+from tests.docs.blocks import PAGES, Block, all_blocks, blocks, blocks_with_server, run_apart, run_here
 
 
 def program(block: Block, folder: Path) -> Path:
@@ -39,6 +42,21 @@ def test_program_that_needs_a_server_prints_what_the_page_says(
         monkeypatch.setenv(name, value)
     capfd.readouterr()
     test_program_prints_what_the_page_says(block, tmp_path, monkeypatch, capfd)
+
+
+TEST = re.compile(r"^def test_", re.MULTILINE)
+
+
+def tests_of(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if TEST.search(block.code)]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if tests_of(page)], ids=lambda page: page.name)
+def test_tests_in_a_page_pass(page: Path, tmp_path: Path) -> None:
+    for block in tests_of(page):
+        (tmp_path / f"test_{block.number}.py").write_text(block.code)
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 FIRST_PAGES = ("README.md", "from-spark.md")

@@ -15,7 +15,7 @@ from headgate.datastream.data_stream import DataStream
 from headgate.elements import Barrier, Batch, Flow, SavepointOrder, Watermark
 from headgate.functions.metrics import MetricGroup
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot
+from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, UserCodeError
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import KeyedState
 from headgate.state.keygroups import key_group, subtask_of_group
@@ -25,7 +25,7 @@ from headgate.testing.saved_operator import SavedOperator, Setup, held, restored
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import all_typed, key_hash_code
 
-__all__ = ["OperatorHarness", "SavedOperator", "Setup"]
+__all__ = ["OperatorHarness", "SavedOperator", "Setup", "UserCodeError"]
 
 _RESUMED_MAX: Final = 1000
 
