@@ -47,13 +47,13 @@ def test_program_that_needs_a_server_prints_what_the_page_says(
 TEST = re.compile(r"^def test_", re.MULTILINE)
 
 
-def tests_of(page: Path) -> list[Block]:
+def blocks_with_tests(page: Path) -> list[Block]:
     return [block for block in blocks(page) if TEST.search(block.code)]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if tests_of(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_with_tests(page)], ids=lambda page: page.name)
 def test_tests_in_a_page_pass(page: Path, tmp_path: Path) -> None:
-    for block in tests_of(page):
+    for block in blocks_with_tests(page):
         (tmp_path / f"test_{block.number}.py").write_text(block.code)
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
