@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from docs.api_pages import API_PAGES, api_index, api_page
 from headgate import unsupported
+from headgate.config import Option
 from headgate.errors import UnsupportedError
-from headgate.options import REGISTRY
+from headgate.options import GROUPS
 from headgate.runtime.monitoring.metrics import (
     JOB_METRICS,
     OPERATOR_METRICS,
@@ -20,7 +21,7 @@ from headgate.runtime.monitoring.metrics import (
     OperatorMetric,
     TaskMetric,
 )
-from headgate.unsupported.table import FEATURES, Feature
+from headgate.unsupported.table import FEATURES
 
 DOCS = Path(__file__).parent
 NAMES = DOCS.parent / "tests" / "fixtures" / "pyflink_names.json"
@@ -44,46 +45,28 @@ def works(module: str, path: str) -> bool:
 
 
 def compat_page() -> str:
-    return "\n".join(
-        [
-            "# PyFlink's names in headgate",
-            "",
-            "Replace the import root `pyflink` by `headgate`. This page is written by `make docs` from the names of",
-            "PyFlink 2.3 and from the table of missing things in `headgate.unsupported`; whatever is missing raises an",
-            "error that says the same. Names of older releases (`set_state_backend`, `set_checkpoint_storage`,",
-            "`set_restart_strategy`, `enable_externalized_checkpoints`, `FsStateBackend`, ...) work as well; they live",
-            "in `headgate.datastream.legacy`.",
-            "",
-            "## What is missing, and what to use instead",
-            "",
-            "| missing | use instead | planned |",
-            "|---|---|---|",
-            *(f"| {feature.title} | {feature.instead} | {_yes(feature.planned)} |" for feature in FEATURES),
-            "",
-            "## Module by module",
-            "",
-            "| module | works | missing |",
-            "|---|---|---|",
-            *_module_rows(),
-            "",
-            "## Values and configuration keys that are refused",
-            "",
-            *(f"- `{name}`: {feature.title}" for name, feature in _refused()),
-            "",
-        ]
-    )
+    tables = {"missing": _missing_rows(), "modules": _module_rows(), "refused": _refused_rows()}
+    return _with_tables("reference/compat.md", tables)
+
+
+def _missing_rows() -> Iterator[str]:
+    yield from ("| missing | use instead | planned |", "|---|---|---|")
+    for feature in FEATURES:
+        yield f"| {feature.title} | {feature.instead} | {_yes(feature.planned)} |"
 
 
 def _yes(planned: bool) -> str:
     return "yes" if planned else "no"
 
 
-def _refused() -> Iterator[tuple[str, Feature]]:
-    yield from unsupported.VALUES.items()
-    yield from unsupported.OPTIONS.items()
+def _refused_rows() -> Iterator[str]:
+    yield from ("| refused | as it is one of |", "|---|---|")
+    for name, feature in {**unsupported.VALUES, **unsupported.OPTIONS}.items():
+        yield f"| `{name}` | {feature.title} |"
 
 
 def _module_rows() -> Iterator[str]:
+    yield from ("| module | works | missing |", "|---|---|---|")
     for module, classes in pyflink_names().items():
         present = [name for name in classes if works(module, name)]
         missing = [name for name in classes if name not in present]
@@ -91,9 +74,17 @@ def _module_rows() -> Iterator[str]:
             f"{name}.{member}"
             for name in present
             for member in classes[name]
-            if "." not in member and not works(module, f"{name}.{member}")
+            if "." not in member
+            and not works(module, f"{name}.{member}")
+            and not _of_base(module, name, member, classes)
         ]
         yield f"| `{module}` | {_list(present)} | {_list(missing + partly) if present else 'everything'} |"
+
+
+def _of_base(module: str, name: str, member: str, classes: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a base class in the module has the member, and so the row, too."""
+    bases = getattr(importlib.import_module(f"headgate.{module}"), name).__mro__[1:]
+    return any(member in classes.get(base.__name__, ()) for base in bases)
 
 
 def _list(names: list[str]) -> str:
@@ -101,57 +92,68 @@ def _list(names: list[str]) -> str:
 
 
 def configuration_page() -> str:
-    return "\n".join(
-        [
-            "# Configuration",
-            "",
-            "A key is set, from the strongest to the weakest, in the program (`Configuration`, or a setter of the",
-            "environment), on the command line of the program (`-Dkey=value`), or in the Spark conf as",
-            "`spark.headgate.<key>`, where our own keys leave out their `headgate.`. An unknown key of ours, or one",
-            "that is much like a key of this page, is an error that names the nearest one. A key of Flink's that",
-            "means something there and nothing here is",
-            "ignored, with a warning in the log of the driver; one that would change what the job does is refused",
-            "([all of them](compat.md#values-and-configuration-keys-that-are-refused)).",
-            "",
-            "| key | default | value | meaning |",
-            "|---|---|---|---|",
-            *(
-                f"| `{option.key}`{_aliases(option.aliases)} | {_default(option.default, option.kind.unit)} "
-                f"| {option.kind.expected} | {option.doc} |"
-                for option in REGISTRY.options
-            ),
-            "",
-        ]
+    return _with_tables(
+        "reference/configuration.md", {group: _option_rows(options) for group, options in GROUPS.items()}
     )
 
 
-def _aliases(aliases: tuple[str, ...]) -> str:
-    return f" (older: {_list(list(aliases))})" if aliases else ""
+def _option_rows(options: Sequence[Option[object]]) -> Iterator[str]:
+    yield from ("| key | default | value | meaning |", "|---|---|---|---|")
+    for option in options:
+        key = ", ".join([f"`{option.key}`", *(f"older: `{alias}`" for alias in option.aliases)])
+        yield f"| {key} | {_default(option)} | {option.kind.name} | {option.doc} |"
 
 
-def _default(value: object, unit: str) -> str:
-    if value is None or value == {}:
-        return "not set"
-    if isinstance(value, tuple):
-        return "any"
-    return f"{str(value).lower() if isinstance(value, bool) else value}{unit}"
+def _default(option: Option[object]) -> str:
+    value = option.default
+    match value:
+        case None | {}:
+            return "not set"
+        case (0, 0):
+            return "0"
+        case bool():
+            return str(value).lower()
+        case int() if option.kind.unit:
+            return _with_unit(value, UNITS[option.kind.unit])
+        case _:
+            return str(value)
+
+
+UNITS = {
+    " ms": {"h": 3_600_000, "min": 60_000, "s": 1000, "ms": 1},
+    " bytes": {"mb": 2**20, "kb": 2**10, "bytes": 1},
+}
+
+
+def _with_unit(value: int, units: Mapping[str, int]) -> str:
+    """Return the value in the greatest unit that has no fraction."""
+    unit = next(unit for unit, size in units.items() if value % size == 0 and (value or size == 1))
+    return f"{value // units[unit]} {unit}"
 
 
 def metrics_page() -> str:
-    """The page as it is, with its three tables as the code has them."""
-    page = (DOCS / "reference" / "metrics.md").read_text()
-    for mark, metrics in (("tasks", TASK_METRICS), ("operators", OPERATOR_METRICS), ("job", JOB_METRICS)):
-        before, begin, rest = page.partition(f"<!-- {mark} -->\n")
-        _, end, after = rest.partition("<!-- end -->\n")
-        page = "".join([before, begin, *(f"{line}\n" for line in _metric_rows(metrics)), end, after])
-    return page
+    tables: dict[str, Sequence[TaskMetric | OperatorMetric | JobMetric]] = {
+        "tasks": TASK_METRICS,
+        "operators": OPERATOR_METRICS,
+        "job": JOB_METRICS,
+    }
+    return _with_tables("reference/metrics.md", {mark: _metric_rows(metrics) for mark, metrics in tables.items()})
 
 
 def _metric_rows(metrics: Sequence[TaskMetric | OperatorMetric | JobMetric]) -> Iterator[str]:
-    yield "| name | type | unit | meaning |"
-    yield "|---|---|---|---|"
+    yield from ("| name | type | unit | meaning |", "|---|---|---|---|")
     for metric in metrics:
         yield f"| `{metric.name}` | {metric.kind} | {metric.unit} | {metric.meaning} |"
+
+
+def _with_tables(name: str, tables: Mapping[str, Iterable[str]]) -> str:
+    """Return the page as it is, with the lines of each table between `<!-- mark -->` and `<!-- end -->`."""
+    page = (DOCS / name).read_text()
+    for mark, rows in tables.items():
+        before, begin, rest = page.partition(f"<!-- {mark} -->\n")
+        _, end, after = rest.partition("<!-- end -->\n")
+        page = "".join([before, begin, *(f"{row}\n" for row in rows), end, after])
+    return page
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -18,6 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 class ValueKind(Generic[T_co]):
     """A type of value. `parse` takes text or a Python value and raises ValueError when it does not fit `expected`."""
 
+    name: str
     expected: str
     parse: Callable[[object], T_co]
     unit: str = ""
@@ -141,17 +142,21 @@ def one_of(*choices: str, synonyms: Mapping[str, str] | None = None, refused: tu
             raise ValueError(value)
         return words[word]
 
-    return ValueKind(f"one of {', '.join(choices)}", parse)
+    return ValueKind(", ".join(choices), f"one of {', '.join(choices)}", parse)
 
 
-INTEGER: Final = ValueKind("a whole number", _integer)
-NUMBER: Final = ValueKind("a number", _number)
-BOOLEAN: Final = ValueKind("true or false", _boolean)
-TEXT: Final = ValueKind("text", _text)
-LOCATION: Final = ValueKind('a folder such as "/data/headgate", or a URI such as "s3://bucket/headgate"', _location)
-HEX_ID: Final = ValueKind("32 hexadecimal digits, such as those of uuid.uuid4().hex", _hex_id)
-DURATION_MS: Final = ValueKind('a length of time such as "500 ms", "10 s" or "1 min"', _length, " ms")
-LIMIT_MS: Final = ValueKind('a length of time such as "500 ms" or "10 s", or -1 for no limit', _limit, " ms")
-SIZE_BYTES: Final = ValueKind('a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")
-PORT_RANGE: Final = ValueKind('a port or range of ports such as "0" (any) or "50000-50100"', _ports)
-TEXT_PAIRS: Final = ValueKind('pairs such as "a:1,b:2", or a JSON object', _pairs)
+INTEGER: Final = ValueKind("integer", "a whole number", _integer)
+NUMBER: Final = ValueKind("number", "a number", _number)
+BOOLEAN: Final = ValueKind("boolean", "true or false", _boolean)
+TEXT: Final = ValueKind("text", "text", _text)
+LOCATION: Final = ValueKind(
+    "folder or URI", 'a folder such as "/data/headgate", or a URI such as "s3://bucket/headgate"', _location
+)
+HEX_ID: Final = ValueKind("hexadecimal id", "32 hexadecimal digits, such as those of uuid.uuid4().hex", _hex_id)
+DURATION_MS: Final = ValueKind("duration", 'a length of time such as "500 ms", "10 s" or "1 min"', _length, " ms")
+LIMIT_MS: Final = ValueKind(
+    "duration or -1", 'a length of time such as "500 ms" or "10 s", or -1 for no limit', _limit, " ms"
+)
+SIZE_BYTES: Final = ValueKind("size", 'a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")
+PORT_RANGE: Final = ValueKind("ports", 'a port or range of ports such as "0" (any) or "50000-50100"', _ports)
+TEXT_PAIRS: Final = ValueKind("pairs", 'pairs such as "a:1,b:2", or a JSON object', _pairs)

@@ -8,17 +8,46 @@ from typing import Any, Final
 from headgate import unsupported
 from headgate.config import Option, Registry, Settings, SettingSource, from_command_line
 from headgate.errors import ConfigError
-from headgate.options import checkpoints, code, deployment, pipeline, rest, restarts, scheduler, web
-from headgate.options.checkpoints import CHECKPOINT_MAX_CONCURRENT, CHECKPOINT_MODE, UNALIGNED
-from headgate.options.deployment import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
-from headgate.options.restarts import BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER
-
-REGISTRY: Final = Registry(
-    option
-    for group in (checkpoints, pipeline, restarts, scheduler, deployment, code, rest, web)
-    for option in vars(group).values()
-    if isinstance(option, Option)
+from headgate.options import (
+    backends,
+    checkpoints,
+    job,
+    logs,
+    network,
+    records,
+    recovery,
+    rest,
+    restarts,
+    slots,
+    snapshots,
+    web,
 )
+from headgate.options import code as code_options
+from headgate.options.checkpoints import CHECKPOINT_MAX_CONCURRENT, CHECKPOINT_MODE, UNALIGNED
+from headgate.options.restarts import BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER
+from headgate.options.slots import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
+
+_GROUPS: Final = (
+    job,
+    records,
+    checkpoints,
+    snapshots,
+    recovery,
+    backends,
+    restarts,
+    slots,
+    network,
+    code_options,
+    rest,
+    web,
+    logs,
+)
+GROUPS: Final[Mapping[str, tuple[Option[object], ...]]] = {
+    group.__name__.rpartition(".")[2]: tuple(option for option in vars(group).values() if isinstance(option, Option))
+    for group in _GROUPS
+}
+"""All options, by the module that declares them: what they concern."""
+REGISTRY: Final = Registry(option for options in GROUPS.values() for option in options)
 
 
 def resolve(

@@ -11,41 +11,43 @@ REST_ENABLED: Final = Option[bool | None](
     "headgate.rest.enabled",
     BOOLEAN,
     None,
-    "Whether the driver serves the command line and the REST interface; not set: on Spark, and under `headgate run`.",
+    "Whether the driver serves the REST interface and the command line. Not set: yes on Spark and under `headgate "
+    "run`, else no.",
 )
 REST_ADDRESS: Final = Option[str | None](
     "rest.address",
     TEXT,
     None,
-    "Host name or address under which clients reach the REST interface; not set: the one that it listens on.",
+    "Host name or address at which clients reach the interface. Not set: the one that it listens on.",
 )
 REST_BIND_ADDRESS: Final = Option[str | None](
     "rest.bind-address",
     TEXT,
     None,
-    "Address that the REST interface listens on; not set: rest.address, else loopback.",
+    "Address that the interface listens on. Not set: rest.address, else loopback.",
 )
 REST_PORT: Final = Option[tuple[int, int]](
-    "rest.port", PORT_RANGE, (0, 0), "Ports for the REST interface, the first free one is taken; 0: any free port."
+    "rest.port", PORT_RANGE, (0, 0), "Ports for the interface; it takes the first free one. 0: any free port."
 )
 REST_BIND_PORT: Final = Option[tuple[int, int] | None](
-    "rest.bind-port", PORT_RANGE, None, "The same, under Flink's name for a range; not set: rest.port."
+    "rest.bind-port", PORT_RANGE, None, "The same, under Flink's name for a range. Not set: rest.port."
 )
 REST_TLS_CERT: Final = Option[str | None](
     "headgate.rest.tls.cert",
     TEXT,
     None,
-    "File of the PEM certificate of the REST interface; with it, HTTPS only. Not set: headgate.network.tls.cert.",
+    "PEM file of the certificate of the interface. With it, the interface answers HTTPS only. Not set: "
+    "headgate.network.tls.cert.",
 )
 REST_TLS_KEY: Final = Option[str | None](
-    "headgate.rest.tls.key", TEXT, None, "File of its private key; not set: headgate.network.tls.key."
+    "headgate.rest.tls.key", TEXT, None, "PEM file of its private key. Not set: headgate.network.tls.key."
 )
 REST_PLAIN: Final = Option[bool](
     "headgate.rest.allow-plain",
     BOOLEAN,
     False,
-    "Allow the REST interface beyond this machine without TLS, though the network then sees token and answers.",
+    "Whether the interface may listen beyond this machine without TLS. The network then sees token and answers.",
 )
 REST_OPEN_METRICS: Final = Option[bool](
-    "headgate.rest.open-metrics", BOOLEAN, False, "Whether /metrics is answered without the token, for Prometheus."
+    "headgate.rest.open-metrics", BOOLEAN, False, "Whether `/metrics` is answered without the token, for Prometheus."
 )

@@ -23,7 +23,7 @@ RESTART_STRATEGY: Final = Option[str | None](
         },
     ),
     None,
-    "What happens after a failure; not set: exponential-delay when checkpoints are made, else none.",
+    "What happens after a failure. Not set: exponential-delay if the job makes checkpoints, else none.",
     ("restart-strategy",),
 )
 RESTART_ATTEMPTS: Final = Option[int](
@@ -44,7 +44,7 @@ FAILURE_RATE_INTERVAL: Final = Option[int](
     "restart-strategy.failure-rate.failure-rate-interval",
     DURATION_MS,
     60_000,
-    "The interval, which ends with each failure.",
+    "Length of the interval; it ends with each failure.",
     (),
     1,
 )
@@ -71,27 +71,27 @@ BACKOFF_MULTIPLIER: Final = Option[float](
     "restart-strategy.exponential-delay.backoff-multiplier",
     NUMBER,
     1.5,
-    "That time grows by this factor with each failure.",
-)
-BACKOFF_RESET_THRESHOLD: Final = Option[int](
-    "restart-strategy.exponential-delay.reset-backoff-threshold",
-    DURATION_MS,
-    3_600_000,
-    "After this time without a failure it is what it was at first.",
-    (),
-    1,
+    "Factor, above 1, by which that time grows with each failure.",
 )
 BACKOFF_JITTER: Final = Option[float](
     "restart-strategy.exponential-delay.jitter-factor",
     NUMBER,
     0.1,
-    "The part of that time, 0 to 1, by which it varies at random, so that jobs do not restart all at once.",
+    "Part of that time, from 0 to 1, by which it varies at random, so that jobs do not restart all at once.",
+)
+BACKOFF_RESET_THRESHOLD: Final = Option[int](
+    "restart-strategy.exponential-delay.reset-backoff-threshold",
+    DURATION_MS,
+    3_600_000,
+    "Time without a failure after which the time starts again from the initial one.",
+    (),
+    1,
 )
 BACKOFF_ATTEMPTS: Final = Option[int | None](
     "restart-strategy.exponential-delay.attempts-before-reset-backoff",
     INTEGER,
     None,
-    "Restarts before the job fails for good, unless the time is reset before; not set: any number.",
+    "Restarts before the job fails for good; a reset begins the count again. Not set: any number.",
     (),
     1,
 )

@@ -72,7 +72,7 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="The Kafka consumer and producer of before Flink 1.14",
+        title="The Kafka consumer and producer from before Flink 1.14",
         instead="use KafkaSource.builder() and KafkaSink.builder()",
         planned=False,
         names="""

@@ -1,0 +1,45 @@
+"""Options of the connections between slots, and to the driver."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config import Option
+from headgate.config_kinds import INTEGER, PORT_RANGE, SIZE_BYTES, TEXT
+
+BIND_HOST: Final = Option[str | None](
+    "headgate.network.bind-host",
+    TEXT,
+    None,
+    "Address that slots and the job master listen on. Not set: loopback if the job runs on one machine, else "
+    "every address.",
+)
+ADVERTISED_HOST: Final = Option[str | None](
+    "headgate.network.advertised-host",
+    TEXT,
+    None,
+    "Address at which slots reach the driver. Not set: spark.driver.host. Slots find out their own.",
+)
+PORT_RANGE_OPTION: Final = Option[tuple[int, int]](
+    "headgate.network.port-range", PORT_RANGE, (0, 0), "Ports to listen on. 0: any free port."
+)
+TLS_CERT: Final = Option[str | None](
+    "headgate.network.tls.cert", TEXT, None, "PEM file of the certificate of this side. With it, connections use TLS."
+)
+TLS_KEY: Final = Option[str | None](
+    "headgate.network.tls.key", TEXT, None, "PEM file of the private key of the certificate."
+)
+TLS_CA: Final = Option[str | None](
+    "headgate.network.tls.ca", TEXT, None, "PEM file of the certificates that must have signed that of the other side."
+)
+CREDIT_BATCHES: Final = Option[int](
+    "headgate.network.credit.batches", INTEGER, 16, "Batches that a channel may have under way.", (), 1
+)
+CREDIT_BYTES: Final = Option[int](
+    "headgate.network.credit.bytes",
+    SIZE_BYTES,
+    4 * 2**20,
+    "Bytes that a channel between slots may have under way. One larger batch still passes.",
+    (),
+    1,
+)

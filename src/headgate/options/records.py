@@ -1,0 +1,38 @@
+"""Options of how records, and the time in them, travel through a job."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config import Option
+from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER
+
+WATERMARK_INTERVAL: Final = Option[int](
+    "pipeline.auto-watermark-interval",
+    DURATION_MS,
+    200,
+    "Time between periodic watermarks. 0: none are made.",
+)
+UNALIGNED_SPLITS: Final = Option[bool](
+    "pipeline.watermark-alignment.allow-unaligned-source-splits",
+    BOOLEAN,
+    False,
+    "Whether watermark alignment accepts a source whose readers read several splits and cannot pause single ones: "
+    "whole subtasks wait then.",
+)
+BUFFER_TIMEOUT: Final = Option[int](
+    "execution.buffer-timeout.interval",
+    DURATION_MS,
+    100,
+    "Longest time that a record waits for its batch to fill. 0: a record is sent at once.",
+    ("execution.buffer-timeout",),
+)
+BATCH_RECORDS: Final = Option[int]("headgate.batch.records", INTEGER, 1024, "Records in a full batch.", (), 1)
+ASYNC_STATE_LIMIT: Final = Option[int](
+    "execution.async-state.in-flight-records-limit",
+    INTEGER,
+    6000,
+    "Records and timers of a subtask that may wait or be under way at a time after enable_async_state().",
+    (),
+    1,
+)
