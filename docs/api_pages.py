@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from types import ModuleType
 
 
@@ -23,16 +26,47 @@ class ApiPage:
 
 
 API_PAGES = (
-    ApiPage("common", "Types and settings", "What all programs use: types, rows, settings, jobs.", ("common",)),
-    ApiPage("state", "State", "Descriptors and handles of state.", ("datastream.state",)),
-    ApiPage("window", "Windows", "Assigners, triggers and evictors.", ("datastream.window",)),
-    ApiPage("functions", "Functions", "What programs derive from.", ("datastream.functions", "metrics")),
-    ApiPage("streams", "Environment and streams", "Where a program begins, and its streams.", ("datastream",)),
-    ApiPage("patterns", "Patterns", "Sequences of records.", ("pattern",)),
+    ApiPage(
+        "common",
+        "Types and settings",
+        "Types, rows, times, watermark strategies, settings, and the client of a job.",
+        ("common", "common.typeinfo", "common.watermark_strategy"),
+    ),
+    ApiPage(
+        "state",
+        "State",
+        "Descriptors, which name a state, and handles, which read and write it ([guide](../../guides/state.md)).",
+        ("datastream.state",),
+    ),
+    ApiPage(
+        "window",
+        "Windows",
+        "Assigners, triggers and evictors ([guide](../../guides/windows.md)).",
+        ("datastream.window",),
+    ),
+    ApiPage(
+        "functions",
+        "Functions",
+        "The base classes of a program's functions, and the contexts that they get.",
+        (
+            *("datastream.functions", "metrics"),
+            *(f"datastream.async_retry_{name}" for name in ("strategies", "predicates")),
+        ),
+    ),
+    ApiPage(
+        "streams",
+        "Environment and streams",
+        "The environment, where a program begins, and the streams that it makes.",
+        (
+            "datastream",
+            *(f"datastream.{name}" for name in ("data_stream", "joined_streams", "interval_join", "asof_join")),
+        ),
+    ),
+    ApiPage("patterns", "Patterns", "Sequences of records ([guide](../../guides/patterns.md)).", ("pattern",)),
     ApiPage(
         "connectors",
         "Connectors",
-        "Sources and sinks that come along.",
+        "Sources and sinks. Their promises are in the [table of connectors](../connectors.md).",
         (
             *(f"datastream.connectors.{name}" for name in ("base", "kafka", "dynamic_kafka", "file_system", "jdbc")),
             *(f"datastream.connectors.{name}" for name in ("hybrid_source", "number_seq", "spark")),
@@ -42,31 +76,50 @@ API_PAGES = (
     ApiPage(
         "formats",
         "Formats",
-        "Rows as bytes, and as columns.",
-        tuple(f"datastream.formats.{name}" for name in ("json", "csv", "avro", "parquet", "orc")),
+        "Rows as bytes and as columns ([what each promises](../formats.md)).",
+        (*(f"datastream.formats.{name}" for name in ("json", "csv", "avro", "parquet", "orc")), "table"),
     ),
     ApiPage(
         "own-connectors",
         "Sources and sinks of your own",
-        "The protocols, and classes that do a part of the work.",
+        "Protocols of [sources](../../guides/sources.md) and [sinks](../../guides/sinks.md), and classes to build on.",
         tuple(f"functions.{name}" for name in ("source", "sink", "fetching", "acknowledging", "flushing")),
     ),
-    ApiPage("savepoints", "State as data", "Snapshots read and written.", ("savepoints",)),
+    ApiPage(
+        "savepoints",
+        "State as data",
+        "Reads and writes snapshots ([guide](../../guides/savepoints-api.md)).",
+        ("savepoints",),
+    ),
     ApiPage(
         "testing",
         "Tests of your own",
-        "Harness and simulation.",
-        ("testing.harness", "testing.factories", "testing.sim"),
+        "Harness, simulation, and checks for sources and sinks ([guide](../../guides/testing.md)).",
+        tuple(f"testing.{name}" for name in ("harness", "factories", "sim", "contracts.source", "contracts.sink")),
     ),
-    ApiPage("errors", "Errors", "What headgate raises.", ("errors",)),
+    ApiPage("errors", "Errors", "Errors and warnings that headgate raises.", ("errors",)),
 )
+
+
+HANDED_ON = {
+    *("Aggregation", "Batch", "Choice", "InputFormat", "OperatorFactory", "OperatorSnapshot"),
+    *("RecordFormat", "Reduction", "RowGroupSplit", "SavepointFormat", "Settings", "VirtualClock"),
+}
+"""Classes that no page shows, and whose objects programs hand on."""
+INTERNAL = {
+    *("DataGeneratorReader", "IndexSplit", "RateLimitedReader", "check_rate", "splits_of_all_stages"),
+    *("Handle.column", "SingleHandle.store", "SingleHandle.stored", "ReducingStateDescriptor.combine"),
+    *("WatermarkStrategy.does_nothing", "StreamExecutionEnvironment.collect_frame"),
+    *(f"PostgresTable.{name}" for name in ("rows", "writing", "identifier", "insert_from", "create_staging", "copy")),
+}
+"""Names without an underscore that only headgate uses."""
 
 
 def api_page(page: ApiPage) -> str:
     """Return the Markdown of a page."""
     lines = [f"# {page.title}", "", page.about]
     for module, names in _shown()[page.name]:
-        lines += ["", f"## `headgate.{module}`"]
+        lines += ["", f"## `headgate.{module}`"] if names else []
         for name in names:
             directive = _directive(f"headgate.{module}.{name}", getattr(_module(module), name))
             lines += ["", "```{eval-rst}", *directive, "```"]
@@ -78,16 +131,68 @@ def _directive(path: str, found: object) -> Iterator[str]:
         yield f".. autofunction:: {path}"
         return
     yield f".. autoclass:: {path}"
-    own = [name for name, value in vars(found).items() if isinstance(value, type) and value.__name__ == name]
-    elsewhere = [name for name in own if not vars(found)[name].__qualname__.startswith(f"{found.__qualname__}.")]
-    if elsewhere:
-        yield f"   :exclude-members: {', '.join(elsewhere)}"
+    if issubclass(found, Enum):
+        yield "   :undoc-members:"
+    hidden = [base for base in found.__mro__[1:] if is_internal(base)]
+    if hidden:
+        others = [base.__name__ for base in found.__mro__[1:] if base not in hidden]
+        yield f"   :inherited-members: {', '.join(others)}"
+    excluded = sorted({name for owner in (found, *hidden) for name in _excluded(owner, path)})
+    if excluded:
+        yield f"   :exclude-members: {', '.join(excluded)}"
+
+
+def _excluded(owner: type, path: str) -> Iterator[str]:
+    """Yield the public members of a class that are shown elsewhere, or that only internals call."""
+    for name, value in vars(owner).items():
+        if name.startswith("_"):
+            continue
+        if f"{owner.__name__}.{name}" in INTERNAL:
+            yield name
+        elif isinstance(value, type):
+            if value in shown_paths() and shown_paths()[value] != f"{path}.{name}":
+                yield name
+        elif names_internals(getattr(value, "__func__", getattr(value, "fget", value))):
+            yield name
+
+
+def names_internals(function: object) -> bool:
+    """Return whether a parameter or the result of a function is of a class that no page shows."""
+    scope = getattr(function, "__globals__", {})
+    texts = [str(hint) for hint in getattr(function, "__annotations__", {}).values()]
+    return any(is_internal(scope.get(name)) for text in texts for name in re.findall(r"\w+", text))
+
+
+def is_internal(found: object) -> bool:
+    """Return whether this is a class of headgate that no page shows."""
+    if not isinstance(found, type) or not found.__module__.startswith("headgate."):
+        return False
+    return found not in shown_paths() and found.__name__ not in HANDED_ON
+
+
+@functools.cache
+def shown_paths() -> dict[type, str]:
+    """Return the path of each class that a page shows, by the class."""
+    paths: dict[type, str] = {}
+    for modules in _shown().values():
+        for module, names in modules:
+            for name in names:
+                _add_path(paths, f"headgate.{module}.{name}", getattr(_module(module), name))
+    return paths
+
+
+def _add_path(paths: dict[type, str], path: str, found: object) -> None:
+    if isinstance(found, type):
+        paths.setdefault(found, path)
+        for name, value in vars(found).items():
+            if isinstance(value, type) and not name.startswith("_") and value not in paths:
+                _add_path(paths, f"{path}.{name}", value)
 
 
 def api_index() -> str:
     """Return the Markdown of the page that lists the others."""
-    rows = (f"| [{page.title}]({page.name}.md) | {_list(page.modules)} | {page.about} |" for page in API_PAGES)
-    head = ["# API", "", "Signatures and docstrings of all public names, by module.", "", "| page | modules | about |"]
+    rows = (f"| [{page.title}]({page.name}.md) | {page.about} | {_list(page.modules)} |" for page in API_PAGES)
+    head = ["# API", "", "Signatures and docstrings of all public names, by module.", "", "| page | about | modules |"]
     return "\n".join([*head, "|---|---|---|", *rows, ""])
 
 
@@ -106,7 +211,10 @@ def _shown() -> dict[str, list[tuple[str, list[str]]]]:
 def _new_names(module: str, seen: set[int]) -> Iterator[str]:
     for name in _public_names(module):
         found = getattr(_module(module), name)
-        if (isinstance(found, type) or inspect.isroutine(found)) and id(found) not in seen and _is_home(module, found):
+        if not (isinstance(found, type) or inspect.isroutine(found)) or name in INTERNAL:
+            continue
+        is_alias = found.__name__ != name
+        if id(found) not in seen and not is_alias and _is_home(module, found):
             seen.add(id(found))
             yield name
 

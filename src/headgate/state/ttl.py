@@ -1,4 +1,7 @@
-"""Time to live of state, as a program configures it, under PyFlink's names. What it does to values: `expiry`."""
+"""Time to live of state, as a program configures it, under PyFlink's names. What it does to values: `expiry`.
+
+Classes that `StateTtlConfig` has as attributes have a second name here, with an underscore, for use in its body.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from headgate.errors import ProgramError
 from headgate.types.instant import Duration, Time
 
 
-class _UpdateType(Enum):
+class UpdateType(Enum):
     """When the time of the last access, from which the time to live counts, is set again."""
 
     Disabled = 0
@@ -23,7 +26,10 @@ class _UpdateType(Enum):
     """When the state is written, and when it is read before it has expired."""
 
 
-class _StateVisibility(Enum):
+_UpdateType: TypeAlias = UpdateType
+
+
+class StateVisibility(Enum):
     """Whether a program gets to see what has expired."""
 
     ReturnExpiredIfNotCleanedUp = 0
@@ -33,13 +39,19 @@ class _StateVisibility(Enum):
     """No."""
 
 
-class _TtlTimeCharacteristic(Enum):
+_StateVisibility: TypeAlias = StateVisibility
+
+
+class TtlTimeCharacteristic(Enum):
     """The clock that counts: there is the wall clock of the machine only."""
 
     ProcessingTime = 0
 
 
-class _Strategies(Enum):
+_TtlTimeCharacteristic: TypeAlias = TtlTimeCharacteristic
+
+
+class Strategies(Enum):
     """Names of the ways to clean up."""
 
     FULL_STATE_SCAN_SNAPSHOT = 0
@@ -47,17 +59,26 @@ class _Strategies(Enum):
     ROCKSDB_COMPACTION_FILTER = 2
 
 
-class _CleanupStrategy:
+_Strategies: TypeAlias = Strategies
+
+
+class CleanupStrategy:
     """Root of the settings of ways to clean up."""
 
 
+_CleanupStrategy: TypeAlias = CleanupStrategy
+
+
 @final
-class _EmptyCleanupStrategy(_CleanupStrategy):
+class EmptyCleanupStrategy(_CleanupStrategy):
     """A way to clean up that has no settings."""
 
 
+_EmptyCleanupStrategy: TypeAlias = EmptyCleanupStrategy
+
+
 @final
-class _IncrementalCleanupStrategy(_CleanupStrategy):
+class IncrementalCleanupStrategy(_CleanupStrategy):
     """Check a few keys with each access to the state (hash map only)."""
 
     def __init__(self, cleanup_size: int, run_cleanup_for_every_record: bool) -> None:
@@ -75,8 +96,11 @@ class _IncrementalCleanupStrategy(_CleanupStrategy):
         return self._run_cleanup_for_every_record
 
 
+_IncrementalCleanupStrategy: TypeAlias = IncrementalCleanupStrategy
+
+
 @final
-class _RocksdbCompactFilterCleanupStrategy(_CleanupStrategy):
+class RocksdbCompactFilterCleanupStrategy(_CleanupStrategy):
     """Check all keys in the background, a piece at a time (RocksDB only)."""
 
     def __init__(self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None) -> None:
@@ -92,11 +116,14 @@ class _RocksdbCompactFilterCleanupStrategy(_CleanupStrategy):
         return self._periodic_compaction_time
 
 
+_RocksdbCompactFilterCleanupStrategy: TypeAlias = RocksdbCompactFilterCleanupStrategy
+
+
 _Configured: TypeAlias = Mapping[_Strategies, _CleanupStrategy]
 
 
 @final
-class _CleanupStrategies:
+class CleanupStrategies:
     """The ways in which expired state is removed, besides being removed when it is read."""
 
     Strategies: TypeAlias = _Strategies
@@ -131,8 +158,11 @@ class _CleanupStrategies:
         return found if isinstance(found, _RocksdbCompactFilterCleanupStrategy) else None
 
 
+_CleanupStrategies: TypeAlias = CleanupStrategies
+
+
 @final
-class _Builder:
+class Builder:
     """Builds a `StateTtlConfig`; every method returns the builder."""
 
     def __init__(self, ttl: Time | Duration) -> None:
@@ -221,6 +251,9 @@ class _Builder:
         )
 
 
+_Builder: TypeAlias = Builder
+
+
 @final
 class StateTtlConfig:
     """How long state lives after its last access, and what becomes of it then. Made by a builder.
@@ -290,7 +323,7 @@ def _checked(value: object, kind: type[_Choice]) -> _Choice:
     if isinstance(value, kind):
         return value
     names = ", ".join(choice.name for choice in kind)
-    raise ProgramError(f"StateTtlConfig.{kind.__name__[1:]} is one of {names}, not {value!r}")
+    raise ProgramError(f"StateTtlConfig.{kind.__name__} is one of {names}, not {value!r}")
 
 
 def _positive(ttl: object) -> Time:

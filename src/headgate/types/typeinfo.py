@@ -295,30 +295,55 @@ class Types:
     """
 
     STRING = staticmethod(BasicTypeInfo.STRING_TYPE_INFO)
+    """Texts."""
     BYTE = staticmethod(BasicTypeInfo.BYTE_TYPE_INFO)
+    """Integers of 8 bits."""
     BOOLEAN = staticmethod(BasicTypeInfo.BOOLEAN_TYPE_INFO)
+    """Booleans."""
     SHORT = staticmethod(BasicTypeInfo.SHORT_TYPE_INFO)
+    """Integers of 16 bits."""
     INT = staticmethod(BasicTypeInfo.INT_TYPE_INFO)
+    """Integers of 32 bits."""
     LONG = staticmethod(BasicTypeInfo.LONG_TYPE_INFO)
+    """Integers of 64 bits."""
     FLOAT = staticmethod(BasicTypeInfo.FLOAT_TYPE_INFO)
+    """Floats, as near as 32 bits allow."""
     DOUBLE = staticmethod(BasicTypeInfo.DOUBLE_TYPE_INFO)
+    """Floats."""
     CHAR = staticmethod(BasicTypeInfo.CHAR_TYPE_INFO)
+    """Texts."""
     BIG_INT = staticmethod(BasicTypeInfo.BIG_INT_TYPE_INFO)
+    """Integers of any size."""
     BIG_DEC = staticmethod(BasicTypeInfo.BIG_DEC_TYPE_INFO)
+    """Decimals."""
     INSTANT = staticmethod(BasicTypeInfo.INSTANT_TYPE_INFO)
+    """Points in time, as `Instant`."""
     SQL_DATE = staticmethod(SqlTimeTypeInfo.DATE)
+    """Dates."""
     SQL_TIME = staticmethod(SqlTimeTypeInfo.TIME)
+    """Times of the day."""
     SQL_TIMESTAMP = staticmethod(SqlTimeTypeInfo.TIMESTAMP)
+    """Dates with a time of the day."""
     SQL_DECIMAL = DecimalTypeInfo
+    """Decimals of a precision and scale."""
     SQL_INTERVAL = IntervalTypeInfo
+    """Lengths of time."""
     SQL_NULL = NullTypeInfo
+    """None."""
     PICKLED_BYTE_ARRAY = PickledBytesTypeInfo
+    """Any Python objects."""
     ROW = RowTypeInfo
+    """Rows whose fields may have names."""
     TUPLE = TupleTypeInfo
+    """Tuples."""
     PRIMITIVE_ARRAY = PrimitiveArrayTypeInfo
+    """Lists of numbers or booleans; of `BYTE()`, bytes."""
     BASIC_ARRAY = BasicArrayTypeInfo
+    """Lists of single values."""
     OBJECT_ARRAY = ObjectArrayTypeInfo
+    """Lists of values of any type."""
     MAP = MapTypeInfo
+    """Dicts."""
 
     @staticmethod
     def LIST(element_type_info: TypeInformation) -> ListTypeInfo:

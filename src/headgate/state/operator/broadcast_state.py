@@ -115,9 +115,11 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self._type_check = TypeCheck(descriptor)
 
     def put(self, key: K, value: V) -> None:
+        """Set the value of a key."""
         self.put_all({key: value})
 
     def put_all(self, dict_value: Mapping[K, V]) -> None:
+        """Set the values of all keys of the dict."""
         fitted = dict(dict_value)
         for key, value in dict_value.items():
             if key is not None:
@@ -127,9 +129,11 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self._entries.update(fitted)
 
     def remove(self, key: K) -> None:
+        """Remove a key; one that is not in the map is no error."""
         self._entries.pop(key, None)
 
     def clear(self) -> None:
+        """Remove all keys."""
         self._entries.clear()
 
     def read_only(self) -> ReadOnlyBroadcastState[K, V]:
