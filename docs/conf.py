@@ -26,6 +26,8 @@ exclude_patterns = ["results"]
 html_theme = "furo"
 html_title = f"headgate {version}"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_show_sourcelink = False
 
 # Markdown, as the repository shows it.

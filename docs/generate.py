@@ -98,10 +98,10 @@ def configuration_page() -> str:
 
 
 def _option_rows(options: Sequence[Option[object]]) -> Iterator[str]:
-    yield from ("| key | default | value | meaning |", "|---|---|---|---|")
+    yield from ("| key | value, default | meaning |", "|---|---|---|")
     for option in options:
-        key = ", ".join([f"`{option.key}`", *(f"older: `{alias}`" for alias in option.aliases)])
-        yield f"| {key} | {_default(option)} | {option.kind.name} | {option.doc} |"
+        older = "".join(f"<br>older: `{alias}`" for alias in option.aliases)
+        yield f"| `{option.key}`{older} | {option.kind.name}<br>{_default(option)} | {option.doc} |"
 
 
 def _default(option: Option[object]) -> str:
@@ -110,13 +110,13 @@ def _default(option: Option[object]) -> str:
         case None | {}:
             return "not set"
         case (0, 0):
-            return "0"
+            return "**0**"
         case bool():
-            return str(value).lower()
+            return f"**{str(value).lower()}**"
         case int() if option.kind.unit:
-            return _with_unit(value, UNITS[option.kind.unit])
+            return f"**{_with_unit(value, UNITS[option.kind.unit])}**"
         case _:
-            return str(value)
+            return f"**{value}**"
 
 
 UNITS = {
