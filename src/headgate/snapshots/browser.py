@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -18,6 +18,7 @@ from headgate.snapshots.list_states import list_states
 from headgate.snapshots.pieces import KeyedPieces, StateTooLargeError
 from headgate.snapshots.restored import RestoredState
 from headgate.snapshots.rows import KeyedSearch, RowPage, RowQuery
+from headgate.snapshots.sizes import Amount, shared_out
 from headgate.snapshots.stand_ins import moved_to
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.unpickle import MissingClassError
@@ -31,14 +32,18 @@ _MISSING_MAX: Final = 20
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOverview:
-    """A state. `entries` were counted; `is_counted`: these are all. `size_bytes` is None where no state has its own."""
+    """A state. `entries` were counted; `is_counted`: these are all. None of an operator state.
+
+    `size_bytes` is its part of the files of its operator, None where that cannot be told; `is_exact`: no estimate.
+    """
 
     name: str
     kind: str
     type: str | None
     entries: int | None = None
     is_counted: bool = False
-    size_bytes: int | None = None
+    size_bytes: int | None
+    is_exact: bool
 
 
 @final
@@ -100,16 +105,19 @@ class SnapshotBrowser:
         """When the snapshot was triggered, in milliseconds since 1970 UTC."""
         return self._opened.manifest.trigger_ms
 
-    def operators(self, until_ms: float) -> list[OperatorOverview]:
-        """Return all operators. Entries are counted until then, by monotonic time, where there are few first."""
-        operators = self._opened.manifest.operators
+    def operators(self, until_ms: float, uids: Collection[str] | None = None) -> list[OperatorOverview]:
+        """Return all operators, or those of these uids.
+
+        Entries are counted and measured until then, by monotonic time, where there are few first.
+        """
+        operators = [each for each in self._opened.manifest.operators if uids is None or each.uid in uids]
         found = {each.uid: self._overview(each, until_ms) for each in sorted(operators, key=_size_bytes)}
         return [found[each.uid] for each in operators]
 
     def _overview(self, operator: OperatorManifest, until_ms: float) -> OperatorOverview:
         trouble = None
         states = [
-            StateOverview(name=name, kind=state.kind, type=state.type, size_bytes=state.size_bytes)
+            StateOverview(name=name, kind=state.kind, type=state.type, size_bytes=state.size_bytes, is_exact=True)
             for name, state in list_states(operator).items()
         ]
         try:
@@ -129,17 +137,26 @@ class SnapshotBrowser:
     def _keyed_states(self, operator: OperatorManifest, until_ms: float) -> list[StateOverview]:
         pieces = KeyedPieces(self._restored, operator)
         metas: dict[str, StateMeta] = {}
-        entries: dict[str, int] = {}
+        found: dict[str, Amount] = {}
         left = pieces.groups_held
         for piece in pieces.of(pieces.groups):
             left -= len(piece.groups)
-            for meta, counted in piece.counts():
+            for meta, amount in piece.amounts():
                 metas[meta.name] = meta
-                entries[meta.name] = entries.get(meta.name, 0) + counted
+                found.setdefault(meta.name, Amount()).add(amount)
             if left and self._clock.monotonic_ms() >= until_ms:
                 break
+        sizes = shared_out(pieces.size_bytes, found)
         return [
-            StateOverview(name=name, kind=meta.kind, type=str(meta.type), entries=entries[name], is_counted=not left)
+            StateOverview(
+                name=name,
+                kind=meta.kind,
+                type=str(meta.type),
+                entries=found[name].entries,
+                is_counted=not left,
+                size_bytes=sizes[name],
+                is_exact=not left and (len(metas) == 1 or pieces.are_by_state),
+            )
             for name, meta in sorted(metas.items())
         ]
 

@@ -17,11 +17,12 @@ from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
 from headgate.errors import HeadgateError
 from headgate.snapshots.restored import RestoredState
+from headgate.snapshots.sizes import Amount, amounts
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.files import FetchedKeyed, KeyedState
 from headgate.state.formats.schema import StateMeta
-from headgate.state.formats.snapshot import VALUES, decode
+from headgate.state.formats.snapshot import decode
 from headgate.state.keyed.loading import SavedFile
 from headgate.state.local_file import LocalFile
 
@@ -44,17 +45,10 @@ class Piece:
     groups: range
     files: list[SavedFile]
 
-    def counts(self) -> Iterator[tuple[StateMeta, int]]:
-        """Yield the states, each with the number of its entries; all key groups of a canonical file count."""
+    def amounts(self) -> Iterator[tuple[StateMeta, Amount]]:
+        """Yield the states, each with how much there is of it; all key groups of a canonical file count."""
         for file in self.files:
-            if isinstance(file, CanonicalFile):
-                yield file.facts.meta, file.rows
-                continue
-            counted = [0] * len(file.states)
-            for entry in file.entries(self.groups):
-                for at, value in enumerate(entry[VALUES:]):
-                    counted[at] += value is not None
-            yield from zip(file.states, counted, strict=True)
+            yield from zip(file.states, amounts(file, self.groups), strict=True)
 
 
 @final
@@ -80,8 +74,20 @@ class KeyedPieces:
     @property
     def groups_held(self) -> int:
         """How many of them belong to subtasks that have keyed state."""
-        held = [state.keyed.key_groups for state in self._operator.subtasks.values() if state.keyed is not None]
-        return sum(last + 1 - first for first, last in held)
+        return sum(last + 1 - first for first, last in (keyed.key_groups for keyed in self._keyed()))
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of their files."""
+        return sum(handle.size_bytes for keyed in self._keyed() for handle in keyed.handles())
+
+    @property
+    def are_by_state(self) -> bool:
+        """Whether each state has files of its own."""
+        return all(keyed.kind == "canonical" for keyed in self._keyed())
+
+    def _keyed(self) -> list[KeyedState]:
+        return [state.keyed for state in self._operator.subtasks.values() if state.keyed is not None]
 
     def of(self, groups: Collection[int]) -> Iterator[Piece]:
         """Yield what there is of these key groups, subtask by subtask, in their order."""

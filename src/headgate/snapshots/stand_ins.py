@@ -50,6 +50,11 @@ def _stand_in(name: str) -> _Named:
 absent: Final = _stand_in("absent")
 
 
+def is_stand_in(found: object) -> bool:
+    """Return whether it is an object, or a class, in the place of another."""
+    return isinstance(found, _StandIn | _Named)
+
+
 def moved_to(name: str) -> str:
     """Return the dotted name of the stand-in of a class.
 

@@ -151,6 +151,7 @@ def _operator(operator: OperatorOverview) -> Json:
                 "entries": state.entries,
                 "counted": state.is_counted,
                 "bytes": state.size_bytes,
+                "exact": state.is_exact,
             }
             for state in operator.states
         ],

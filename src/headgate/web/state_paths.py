@@ -37,7 +37,7 @@ ROWS_DEFAULT: Final = 50
 LOOK_MS: Final = 4_000.0
 """How long rows are looked for."""
 COUNT_MS: Final = 1_000.0
-"""How long entries are counted."""
+"""How long entries are counted and measured."""
 ANSWER_S_MAX: Final = 8.0
 READINGS_MAX: Final = 4
 """Readings that wait or are under way, at most."""
@@ -62,8 +62,10 @@ class StatePaths:
         ]
 
     async def _overview(self, request: Request) -> Response:
+        uids = request.query_params.getlist("uid") or None
+
         def read(snapshot: KnownSnapshot, browser: SnapshotBrowser, began_ms: float) -> Any:
-            return state_json.overview(snapshot, browser.operators(began_ms + COUNT_MS))
+            return state_json.overview(snapshot, browser.operators(began_ms + COUNT_MS, uids))
 
         return await self._read(request, read)
 
