@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.browser.visitor import visitor
 from tests.unit.web.served import Count, served, serving, until
 
 KEYS = 120
+SIZE = re.compile(r"^[\d.]+ k?B$")
 
 
 def many_keys(env: StreamExecutionEnvironment) -> None:
@@ -39,6 +41,18 @@ def test_a_key_is_looked_up_in_the_newest_checkpoint(browser: Browser, tmp_path:
             rows.get_by_label("Key").fill("7")
             rows.get_by_role("button", name="Find").click()
             rows.get_by_text("There is no key 7.").wait_for()
+
+
+def test_the_size_of_each_state_is_shown_with_its_operators(browser: Browser, tmp_path: Path) -> None:
+    with served(headgate__storage__dir=str(tmp_path), execution__checkpointing__interval="500 ms") as job:
+        until(lambda: job.get("/jobs/JOB/checkpoints")["counts"]["completed"] > 1)
+        with visitor(browser, job.address) as anna:
+            anna.page.get_by_role("table", name="Operators").get_by_role("row", name="counter").click()
+            count = anna.page.get_by_role("table", name="States in checkpoint").get_by_role("row", name="count")
+            expect(count.get_by_role("cell").last).to_have_text(SIZE)
+            anna.opens("State")
+            count = anna.page.get_by_role("table", name="States").get_by_role("row", name="count")
+            expect(count.get_by_role("cell").last).to_have_text(SIZE)
 
 
 def test_a_savepoint_is_looked_through_page_by_page_and_without_a_mouse(browser: Browser, tmp_path: Path) -> None:

@@ -138,9 +138,10 @@ class SnapshotBrowser:
         pieces = KeyedPieces(self._restored, operator)
         metas: dict[str, StateMeta] = {}
         found: dict[str, Amount] = {}
-        left = pieces.groups_held
+        left, unread = pieces.groups_held, pieces.subtasks
         for piece in pieces.of(pieces.groups):
             left -= len(piece.groups)
+            unread.discard(piece.subtask)
             for meta, amount in piece.amounts():
                 metas[meta.name] = meta
                 found.setdefault(meta.name, Amount()).add(amount)
@@ -155,7 +156,7 @@ class SnapshotBrowser:
                 entries=found[name].entries,
                 is_counted=not left,
                 size_bytes=sizes[name],
-                is_exact=not left and (len(metas) == 1 or pieces.are_by_state),
+                is_exact=not unread and (len(metas) == 1 or pieces.are_by_state),
             )
             for name, meta in sorted(metas.items())
         ]

@@ -72,6 +72,11 @@ class KeyedPieces:
         return range(self._operator.max_parallelism)
 
     @property
+    def subtasks(self) -> set[int]:
+        """The subtasks that have keyed state. Each of their pieces has all of their states."""
+        return {subtask for subtask, state in self._operator.subtasks.items() if state.keyed is not None}
+
+    @property
     def groups_held(self) -> int:
         """How many of them belong to subtasks that have keyed state."""
         return sum(last + 1 - first for first, last in (keyed.key_groups for keyed in self._keyed()))

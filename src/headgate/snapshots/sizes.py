@@ -11,13 +11,16 @@ import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, final
+from typing import Any, Final, final
 
 from headgate.snapshots.stand_ins import is_stand_in
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.formats.snapshot import VALUES, Entry
 from headgate.state.keyed.cells import CHUNK_CELLS
 from headgate.state.keyed.loading import SavedFile
+
+_AROUND: Final = len(pickle.dumps([None, None], 5)) - 2
+"""What a pickled list has around its elements."""
 
 
 @final
@@ -80,11 +83,11 @@ def _of_cells(cells: list[Entry], states: int) -> Iterator[Amount]:
 
 
 def _pickled(values: list[Any]) -> Amount:
-    """Return how large values are together, as a frame of a file has them; no more than a part of that is in memory."""
+    """Return how large values are together in a frame of a file; no more than a part of that is in memory."""
     counter = _Counter()
     pickler = _Pickler(counter, 5)
     pickler.dump(values)
-    return Amount(len(values), counter.size, pickler.is_whole)
+    return Amount(len(values), counter.size - _AROUND, pickler.is_whole)
 
 
 @final

@@ -77,6 +77,14 @@ def test_operators_are_listed_with_their_states(browser: SnapshotBrowser) -> Non
     assert found["count"].size_bytes > 3000
 
 
+def test_states_with_files_of_their_own_have_the_size_of_these(browser: SnapshotBrowser, location: str) -> None:
+    (count,) = browser.operators(soon(), {"count"})
+    assert [(state.name, state.is_exact) for state in count.states] == [("pages", True), ("visits", True)]
+    files = Path(location).glob("*-count-*-visits.parquet")
+    assert count.states[1].size_bytes == sum(path.stat().st_size for path in files)
+    assert sum(state.size_bytes or 0 for state in count.states) == count.size_bytes
+
+
 def test_pages_together_are_the_state(browser: SnapshotBrowser) -> None:
     found: dict[str, str] = {}
     for offset in range(0, 3000, 200):

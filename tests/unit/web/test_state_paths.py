@@ -63,9 +63,14 @@ def test_the_operators_of_the_newest_checkpoint_have_their_states(job: Served) -
     found = job.get("/jobs/JOB/state")
     assert found["snapshot"]["kind"] == "checkpoint"
     states = {operator["uid"]: operator["states"] for operator in found["operators"]}
+    (counter,) = [operator for operator in found["operators"] if operator["uid"] == "counter"]
+    size = {"bytes": counter["bytes"], "exact": True}
     assert states["counter"] == [
-        {"name": "count", "kind": "value", "type": "Long", "entries": 3, "counted": True, "bytes": None}
+        {"name": "count", "kind": "value", "type": "Long", "entries": 3, "counted": True, **size}
     ]
+    assert counter["bytes"] > 0
+    only = job.get("/jobs/JOB/state?uid=counter")["operators"]
+    assert [operator["uid"] for operator in only] == ["counter"]
     assert states["numbers"][0]["kind"] == "split"
 
 

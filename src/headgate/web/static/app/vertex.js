@@ -4,6 +4,7 @@ import { html, useState } from "../vendor/preact.js";
 import { Chart } from "./chart.js";
 import { bytes, count, duration, eventTime, percent, rate, whole } from "./format.js";
 import { useGet } from "./live.js";
+import { STATES, stateKey, statesOf } from "./pages/state.js";
 import { Notice, Table, TimeBar, Waiting } from "./ui.js";
 
 const SORTS = [["subtask", "number"], ["busy", "busy"], ["backPressured", "back-pressured"], ["in", "records in"], ["watermarkLag", "watermark behind"], ["stateBytes", "state"]];
@@ -30,7 +31,7 @@ const METRICS = [
   { key: "max", title: "Most", num: true, cell: (row) => count(row.max), value: (row) => row.max },
 ];
 
-export function Vertex({ id, vertex, close }) {
+export function Vertex({ id, vertex, uids, close }) {
   const [by, setBy] = useState("subtask");
   const base = `/jobs/${id}/vertices/${vertex.id}`;
   const history = useGet(`${base}/history`, 3000);
@@ -47,7 +48,17 @@ export function Vertex({ id, vertex, close }) {
           ${subtasks.data.total > subtasks.data.subtasks.length && html`<p class="quiet">The first ${subtasks.data.subtasks.length} of ${subtasks.data.total} subtasks are shown.</p>`}`
       : html`<${Waiting} error=${subtasks.error} what="the subtasks" />`}
     ${metrics.data?.metrics.length > 0 && html`<${Table} caption="What its functions count" columns=${METRICS} rows=${metrics.data.metrics} rowKey=${(row) => `${row.operator} ${row.name}`} />`}
+    ${uids && vertex.stateBytes > 0 && html`<${States} id=${id} uids=${uids} />`}
   </section>`;
+}
+
+/** The states of the newest checkpoint, read once: that is work for the driver. */
+function States({ id, uids }) {
+  const { data, error } = useGet(`/jobs/${id}/state?${new URLSearchParams(uids.map((uid) => ["uid", uid]))}`);
+  if (data === null) return html`<p class="quiet">${error ? error.message : "Reading the newest checkpoint …"}</p>`;
+  return html`<${Table} caption="States in ${data.snapshot.kind} ${data.snapshot.id}" columns=${STATES} rows=${statesOf(data.operators)} rowKey=${stateKey} order="-bytes"
+      empty="Its operators have no state." />
+    ${data.operators.map((each) => each.trouble && html`<p class="quiet">${each.trouble}</p>`)}`;
 }
 
 const Skew = ({ found }) =>

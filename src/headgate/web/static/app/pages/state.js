@@ -5,13 +5,14 @@ import { bytes, moment, whole } from "../format.js";
 import { useGet } from "../live.js";
 import { Notice, Table, Waiting } from "../ui.js";
 
-const STATES = [
+/** Columns of a table of states. Where an operator has several, files do not tell how large each is: it is an estimate. */
+export const STATES = [
   { key: "operator", title: "Operator", cell: (row) => row.operator, value: (row) => row.operator },
   { key: "name", title: "State", cell: (row) => html`<code>${row.name}</code>`, value: (row) => row.name },
   { key: "kind", title: "Kind", cell: (row) => row.kind, value: (row) => row.kind },
   { key: "type", title: "Type", cell: (row) => html`<code>${row.type ?? "–"}</code>` },
   { key: "entries", title: "Entries", num: true, cell: (row) => (row.entries === null ? "–" : `${row.counted ? "" : "over "}${whole(row.entries)}`), value: (row) => row.entries },
-  { key: "bytes", title: "Size", num: true, cell: (row) => bytes(row.bytes), value: (row) => row.bytes },
+  { key: "bytes", title: "Size", num: true, cell: (row) => `${row.exact || row.bytes === null ? "" : "about "}${bytes(row.bytes)}`, value: (row) => row.bytes },
 ];
 
 const OPERATORS = [
@@ -28,6 +29,12 @@ const ROWS = [
   { key: "subtask", title: "Subtask", num: true, cell: (row) => row.subtask ?? "–" },
 ];
 
+/** The states of all operators of an answer, as rows of that table. */
+export const statesOf = (operators) =>
+  operators.flatMap((operator) => operator.states.map((state) => ({ ...state, uid: operator.uid, operator: operator.name })));
+
+export const stateKey = (row) => `${row.uid} ${row.name}`;
+
 const path = (parts) => parts.map(encodeURIComponent).join("/");
 
 export function State({ id, rest }) {
@@ -35,8 +42,6 @@ export function State({ id, rest }) {
   const known = useGet(`/jobs/${id}/state/snapshots`, 3000);
   const found = useGet(`/jobs/${id}/state?snapshot=${snapshot}`);
   const [uid, name] = rest;
-  const states = (found.data?.operators ?? []).flatMap((operator) =>
-    operator.states.map((state) => ({ ...state, uid: operator.uid, operator: operator.name })));
   const open = (row) => {
     location.hash = `#/jobs/${id}/state/${path([row.uid, row.name])}`;
   };
@@ -47,7 +52,7 @@ export function State({ id, rest }) {
       <button onClick=${() => found.reload()}>Read again</button>
       ${found.data && html`<span class="quiet">${found.data.snapshot.kind} ${found.data.snapshot.id} of ${moment(found.data.snapshot.when)}</span>`}</div>
     ${found.data === null ? html`<${Waiting} error=${found.error} what="the snapshot" />` : html`
-      <${Table} caption="States" columns=${STATES} rows=${states} rowKey=${(row) => `${row.uid} ${row.name}`} onRow=${open} order="-entries"
+      <${Table} caption="States" columns=${STATES} rows=${statesOf(found.data.operators)} rowKey=${stateKey} onRow=${open} order="-entries"
         selected=${name === undefined ? null : `${uid} ${name}`} empty="No operator has state in this snapshot." />
       ${name !== undefined && html`<${Rows} key=${`${uid} ${name} ${snapshot}`} id=${id} uid=${uid} name=${name} snapshot=${snapshot} />`}
       <${Table} caption="Operators" columns=${OPERATORS} rows=${found.data.operators} rowKey=${(row) => row.uid} order="-bytes" />`}`;
