@@ -183,7 +183,10 @@ class SourceOperator(Operator):
             self.context.services.splits_read(self._given)
             if isinstance(self._event_time, StageWatermarks):
                 self._event_time.wait()
-        return NotReady(math.inf) if self._awaits_splits else END_OF_INPUT
+        if not self._awaits_splits:
+            return END_OF_INPUT
+        self._inputs.had_nothing(math.inf)
+        return NotReady(math.inf)
 
     def mark(self, batch: Batch) -> list[Flow]:
         assert self._event_time is not None

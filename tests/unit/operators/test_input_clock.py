@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.common import Duration, WatermarkStrategy
 from headgate.elements import Batch, WatermarkStatus
-from headgate.functions.source import NotReady, Poll, Records, Source, SourceContext, SourceReader
+from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.operators.input_clock import InputOfReader
 from headgate.operators.source import SourceFactory, SourceOperator
 from headgate.operators.watermarks import AssignFactory
@@ -168,3 +168,43 @@ def test_behind_a_source_time_held_back_is_not_idleness() -> None:
         assert not went_idle(harness, 100)
     assert not went_idle(harness, 700)
     assert went_idle(harness, 200)
+
+
+class Files(SourceReader[str]):
+    """Each split is a file with one record."""
+
+    def __init__(self) -> None:
+        self._left: list[str] = []
+
+    def add_splits(self, splits: list[str]) -> None:
+        self._left += splits
+
+    def poll(self, records_max: int) -> Poll:
+        return Records([self._left[0]], [0], self._left.pop(0)) if self._left else END_OF_INPUT
+
+    def snapshot(self) -> list[str]:
+        return self._left
+
+
+class FilesThatAppear(PartsSource):
+    watermarks_per_split = False
+    discovery_interval_ms = 1_000
+
+    def reader(self, context: SourceContext) -> Files:  # type: ignore[override]
+        return Files()
+
+
+def test_a_subtask_that_has_read_its_files_and_waits_for_more_goes_idle() -> None:
+    harness = OperatorHarness(SourceFactory(FilesThatAppear(), IDLE_SOON), setup=Setup(splits=("a",)))
+    harness.open()
+    assert isinstance(harness.operator, SourceOperator)
+    batch = harness.operator.poll(1)
+    assert isinstance(batch, Batch)
+    harness.operator.mark(batch)
+    assert harness.operator.poll(1) == NotReady(math.inf)
+    assert not went_idle(harness, 900)
+    assert went_idle(harness, 400)
+    harness.operator.add_splits([(1, "b")])
+    batch = harness.operator.poll(1)
+    assert isinstance(batch, Batch)
+    assert WatermarkStatus(idle=False) in harness.operator.mark(batch)
