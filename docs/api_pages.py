@@ -189,11 +189,19 @@ def _add_path(paths: dict[type, str], path: str, found: object) -> None:
                 _add_path(paths, f"{path}.{name}", value)
 
 
+_API_HEAD = """# API
+
+Signatures and docstrings of all public names, by module. They are in the site, which `make site` builds; in a checkout,
+`python -m pydoc headgate.datastream.KeyedStream` shows one.
+
+| page | about | modules |
+|---|---|---|"""
+
+
 def api_index() -> str:
     """Return the Markdown of the page that lists the others."""
     rows = (f"| [{page.title}]({page.name}.md) | {page.about} | {_list(page.modules)} |" for page in API_PAGES)
-    head = ["# API", "", "Signatures and docstrings of all public names, by module.", "", "| page | about | modules |"]
-    return "\n".join([*head, "|---|---|---|", *rows, ""])
+    return "\n".join([_API_HEAD, *rows, ""])
 
 
 def _list(modules: tuple[str, ...]) -> str:

@@ -50,7 +50,10 @@ def json_converter(type_info: TypeInformation) -> Convert:
             return _anything
     found = _SIMPLE.get(type_info)
     if found is None:
-        raise ProgramError(f"a {type_info} has no form in JSON; use another type, or Types.PICKLED_BYTE_ARRAY()")
+        raise ProgramError(
+            f"the type {type_info} has no form in JSON: use numbers, text, bools, SQL_DATE, SQL_TIME or SQL_TIMESTAMP "
+            "for dates and times, and rows, arrays and maps of these, or PICKLED_BYTE_ARRAY for whatever the JSON holds"
+        )
     return _simple(type_info, *found)
 
 
