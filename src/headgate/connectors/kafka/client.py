@@ -7,17 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
 from headgate.connectors.kafka.client_log import Seldom
 from headgate.connectors.kafka.properties import Properties, for_librdkafka
-from headgate.errors import EnvironmentFault, HeadgateError, ProgramError
-
-try:
-    from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import AdminClient
-except ImportError as error:
-    raise EnvironmentFault(
-        "the Kafka connector needs an extra: pip install 'headgate[kafka]', in the driver and on every worker"
-    ) from error
+from headgate.errors import HeadgateError, ProgramError
 
 ANSWER_S: Final = 10.0
 """How long brokers may take to answer before they count as not there."""

@@ -72,6 +72,7 @@ class JobMaster:
         self._events: deque[Callable[[], None]] = deque()
         self._preparing = False
         self._left: JobState | None = None
+        self._told_line: str | None = None
 
     @property
     def outcome(self) -> JobOutcome | None:
@@ -297,9 +298,16 @@ class JobMaster:
             self._note_failure(verdict.cause, origin, verdict.restart_delay_ms)
         if self._supervisor.restarts > self.progress.restarts:
             self.progress.restarts = self._supervisor.restarts
-            _log.warning("the job starts again (restart %d): %s", self.progress.restarts, supervision.cause_of(event))
+            self._tell_restart(supervision.cause_of(event))
         for effect in effects:
             self._perform(effect)
+
+    def _tell_restart(self, cause: str) -> None:
+        """Tell a cause once with record and traceback, and in a line when it comes again."""
+        line = cause.partition("\n")[0]
+        told = line if line == self._told_line else cause
+        self._told_line = line
+        _log.warning("the job starts again (restart %d): %s", self.progress.restarts, told)
 
     def _note_failure(self, cause: str, origin: FailureOrigin, restart_delay_ms: float | None) -> None:
         self.progress.failures.append(

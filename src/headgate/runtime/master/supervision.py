@@ -248,7 +248,7 @@ class Verdict:
 
 
 def cause_of(event: SupervisorEvent) -> str:
-    """Return in a line what made the supervisor start the job again.
+    """Return what made the supervisor start the job again: a line, and of an error its record and traceback below.
 
     >>> cause_of(SlotLost(launch=Launch(1), slot=SlotIndex(0), reason="closed by the peer", now_ms=0.0))
     'slot 0 was lost: closed by the peer'
@@ -262,7 +262,7 @@ def cause_of(event: SupervisorEvent) -> str:
             cause = reason
         case _:
             cause = "slots did not register in time"
-    return cause.partition("\n")[0]
+    return cause
 
 
 @final

@@ -252,9 +252,24 @@ def test_a_source_that_returns_nothing_from_poll_fails_the_job_though_restarts_a
         env.execute()
 
 
-def test_every_restart_is_told_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
-    env = restarting(1)
-    collected = env.from_collection([1, 2, 3]).map(FailingAt(2)).execute_and_collect()
-    assert sorted(collected) == [1, 2, 3]
-    told = [line for line in caplog.messages if "starts again" in line]
-    assert told == ["the job starts again (restart 1): ValueError: planned"]
+def test_a_cause_of_restarts_is_told_with_its_record_and_traceback_once_and_then_in_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    env = restarting(2)
+    env.from_collection([1, 2, 3]).map(fails_at_2).name("planned").print()
+    with pytest.raises(JobFailedError):
+        env.execute()
+    first, second, *_ = (line.splitlines() for line in caplog.messages if "starts again" in line)
+    assert first[:3] == [
+        "the job starts again (restart 1): ValueError: planned",
+        "  in operator 'planned', subtask 0",
+        "  record: 2",
+    ]
+    assert any("fails_at_2" in line for line in first[3:])
+    assert second == ["the job starts again (restart 2): ValueError: planned"]
+
+
+def fails_at_2(value: int) -> int:
+    if value == 2:
+        raise ValueError("planned")
+    return value
