@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, final
+
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from headgate.web.json_answer import written
+
+_HEADERS = {"Cache-Control": "no-store"}
+_TYPE = "text/event-stream"
+
+
+@final
+class EventStream(StreamingResponse):
+    """An answer of events, `during` which something is kept. HEAD begins none."""
+
+    def __init__(self, events: AsyncIterator[bytes], during: AbstractContextManager[None] | None = None) -> None:
+        super().__init__(events, media_type=_TYPE, headers=_HEADERS)
+        self._during = during or nullcontext()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer. Begins before the loop does anything else."""
+        if scope["method"] == "HEAD":
+            await Response(media_type=_TYPE, headers=_HEADERS)(scope, receive, send)
+            return
+        with self._during:
+            await super().__call__(scope, receive, send)
 
 
 def event(name: str, data: Any) -> bytes:

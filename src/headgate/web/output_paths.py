@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Final, final
 from urllib.parse import unquote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from headgate import options
 from headgate.operators.sampler import Sample
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checks import IDENTITY, Identity
-from headgate.web.events import event
+from headgate.web.events import EventStream, event
 from headgate.web.logins import Rights
 from headgate.web.question import ServedJob
 from headgate.web.requests import job_of
@@ -60,32 +61,34 @@ class OutputPaths:
             raise HTTPException(404, f"job {job.view.job_id} has no operator of uid {uid!r}; it has: {', '.join(uids)}")
         if self._open >= TAPS_MAX:
             raise HTTPException(503, f"{TAPS_MAX} live outputs are looked at already: close one of them")
-        return StreamingResponse(
-            self._events(job, uid), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
-
-    async def _events(self, job: ServedJob, uid: str) -> AsyncIterator[bytes]:
-        loop = asyncio.get_running_loop()
         waiting: deque[Sample] = deque(maxlen=SAMPLES_MAX)
+        return EventStream(self._events(job, waiting), during=self._tapped(job, uid, waiting))
+
+    @contextmanager
+    def _tapped(self, job: ServedJob, uid: str, waiting: deque[Sample]) -> Iterator[None]:
         see = waiting.extend
-        ends_s = told_s = loop.time()
-        ends_s += STREAM_S_MAX
         self._open += 1
         job.view.tap(uid, see)
         try:
-            yield _SIGN_OF_LIFE
-            while loop.time() < ends_s and self._served.by_id.get(job.view.job_id) is job:
-                await asyncio.sleep(_LOOK_S)
-                if waiting:
-                    yield event("records", [_sample(waiting.popleft()) for _ in range(len(waiting))])
-                    told_s = loop.time()
-                elif loop.time() - told_s >= SIGN_OF_LIFE_S:
-                    yield _SIGN_OF_LIFE
-                    told_s = loop.time()
-            yield event("ended", {"minutes": STREAM_S_MAX / 60 if loop.time() >= ends_s else None})
+            yield
         finally:
             self._open -= 1
             job.view.untap(uid, see)
+
+    async def _events(self, job: ServedJob, waiting: deque[Sample]) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        told_s = loop.time()
+        ends_s = told_s + STREAM_S_MAX
+        yield _SIGN_OF_LIFE
+        while loop.time() < ends_s and self._served.by_id.get(job.view.job_id) is job:
+            await asyncio.sleep(_LOOK_S)
+            if waiting:
+                yield event("records", [_sample(waiting.popleft()) for _ in range(len(waiting))])
+                told_s = loop.time()
+            elif loop.time() - told_s >= SIGN_OF_LIFE_S:
+                yield _SIGN_OF_LIFE
+                told_s = loop.time()
+        yield event("ended", {"minutes": STREAM_S_MAX / 60 if loop.time() >= ends_s else None})
 
 
 def _sample(sample: Sample) -> Json:

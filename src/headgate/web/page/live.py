@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, final
 
-from starlette.responses import StreamingResponse
-
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web.events import event
+from headgate.web.events import EventStream, event
 from headgate.web.page.findings import Seen, findings
 from headgate.web.page.history import Histories
 from headgate.web.page.overview_json import overview
@@ -38,11 +36,9 @@ class LiveOverviews:
         stands_out = findings(Seen(job, self._histories.of(job), now_ms))
         return overview(job, now_ms) | {"findings": stands_out}
 
-    def stream(self, job: ServedJob) -> StreamingResponse:
+    def stream(self, job: ServedJob) -> EventStream:
         """Return the events of a job: `overview` about once a second, then `ended`."""
-        return StreamingResponse(
-            self._events(job), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        return EventStream(self._events(job))
 
     async def _events(self, job: ServedJob) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()

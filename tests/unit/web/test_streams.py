@@ -1,0 +1,64 @@
+"""Streams of events: how many there are, and that they end with whom they are for."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from headgate.web import output_paths
+from tests.unit.web.served import Served, served, until
+from tests.unit.web.test_output_paths import ON, taps
+from tests.unit.web.test_rights import browser
+
+LIVE, OUTPUT = "/jobs/JOB/live", "/jobs/JOB/output/counter"
+
+
+@pytest.fixture(scope="module")
+def job() -> Iterator[Served]:
+    with served(**ON) as found:
+        yield found
+
+
+def asks(job: Served, path: str, cookie: dict[str, str], method: str = "GET") -> bytes:
+    lines = [
+        f"{method} {path.replace('JOB', job.job.job_id)} HTTP/1.1",
+        "Host: localhost",
+        f"Cookie: {cookie['Cookie']}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def connection(job: Served, stack: ExitStack) -> socket.socket:
+    url = httpx.URL(job.address.url)
+    return stack.enter_context(socket.create_connection((url.host, url.port), 60))
+
+
+def status(sock: socket.socket) -> int:
+    return int(sock.recv(12)[9:])
+
+
+def test_of_many_that_look_at_once_only_so_many_see_records(job: Served) -> None:
+    owner, _ = browser(job)
+    with ExitStack() as stack:
+        socks = [connection(job, stack) for _ in range(20)]
+        for sock in socks:
+            sock.sendall(asks(job, OUTPUT, owner))
+        found = [status(sock) for sock in socks]
+        assert (found.count(200), found.count(503)) == (output_paths.TAPS_MAX, 20 - output_paths.TAPS_MAX)
+    until(lambda: not taps(job))
+
+
+@pytest.mark.parametrize("path", [LIVE, OUTPUT])
+def test_who_asks_whether_there_is_a_stream_begins_none(job: Served, path: str) -> None:
+    owner, _ = browser(job)
+    with ExitStack() as stack:
+        sock = connection(job, stack)
+        sock.sendall(asks(job, path, owner, "HEAD"))
+        assert b"text/event-stream" in sock.recv(65_536)
+        assert taps(job) == {}
+        sock.sendall(asks(job, "/session", owner))
+        assert status(sock) == 200
