@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -31,11 +31,12 @@ SESSION_PATH: Final = "/session"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who asks: a program that has the driver's token, or a browser with a session."""
+    """Who asks: a program that has the driver's token, or a browser with a session, which `stays` until it ends."""
 
     rights: Rights
     cookie: str | None = None
     session: Session | None = None
+    stays: Callable[[], bool] = lambda: True
 
 
 @final
@@ -86,8 +87,14 @@ class IdentityCheck:
         if not self._has_page or headers.get(b"sec-fetch-site", b"none") not in _OWN_SITES:
             return None
         cookie = cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(self._entrance.cookie_name)
-        session = None if cookie is None else self._entrance.logins.session(cookie, self._clock.monotonic_ms())
-        return None if session is None else Identity(rights=session.grant.rights, cookie=cookie, session=session)
+        session = None if cookie is None else self._session(cookie)
+        if cookie is None or session is None:
+            return None
+        rights = session.grant.rights
+        return Identity(rights=rights, cookie=cookie, session=session, stays=lambda: self._session(cookie) is not None)
+
+    def _session(self, cookie: str) -> Session | None:
+        return self._entrance.logins.session(cookie, self._clock.monotonic_ms())
 
     def _is_open(self, path: str) -> bool:
         if self._has_page and (path in _OPEN_TO_ALL or path.startswith("/static/")):

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, final
 
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from headgate.web.checks import IDENTITY, Identity
 from headgate.web.json_answer import written
 
 _HEADERS = {"Cache-Control": "no-store"}
@@ -17,10 +19,12 @@ _TYPE = "text/event-stream"
 
 @final
 class EventStream(StreamingResponse):
-    """An answer of events, `during` which something is kept. HEAD begins none."""
+    """An answer of events, `during` which something is kept. It ends with the session of who asks; HEAD begins none."""
 
-    def __init__(self, events: AsyncIterator[bytes], during: AbstractContextManager[None] | None = None) -> None:
-        super().__init__(events, media_type=_TYPE, headers=_HEADERS)
+    def __init__(
+        self, request: Request, events: AsyncIterator[bytes], during: AbstractContextManager[None] | None = None
+    ) -> None:
+        super().__init__(_told(getattr(request.state, IDENTITY), events), media_type=_TYPE, headers=_HEADERS)
         self._during = during or nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -30,6 +34,13 @@ class EventStream(StreamingResponse):
             return
         with self._during:
             await super().__call__(scope, receive, send)
+
+
+async def _told(who: Identity, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for each in events:
+        if not who.stays():
+            return
+        yield each
 
 
 def event(name: str, data: Any) -> bytes:

@@ -62,7 +62,7 @@ class OutputPaths:
         if self._open >= TAPS_MAX:
             raise HTTPException(503, f"{TAPS_MAX} live outputs are looked at already: close one of them")
         waiting: deque[Sample] = deque(maxlen=SAMPLES_MAX)
-        return EventStream(self._events(job, waiting), during=self._tapped(job, uid, waiting))
+        return EventStream(request, self._events(job, waiting), during=self._tapped(job, uid, waiting))
 
     @contextmanager
     def _tapped(self, job: ServedJob, uid: str, waiting: deque[Sample]) -> Iterator[None]:

@@ -12,7 +12,7 @@ import pytest
 from headgate.web import output_paths
 from tests.unit.web.served import Served, served, until
 from tests.unit.web.test_output_paths import ON, taps
-from tests.unit.web.test_rights import browser
+from tests.unit.web.test_rights import ask, browser
 
 LIVE, OUTPUT = "/jobs/JOB/live", "/jobs/JOB/output/counter"
 
@@ -62,3 +62,16 @@ def test_who_asks_whether_there_is_a_stream_begins_none(job: Served, path: str) 
         assert taps(job) == {}
         sock.sendall(asks(job, "/session", owner))
         assert status(sock) == 200
+
+
+@pytest.mark.parametrize("path", [LIVE, OUTPUT])
+def test_who_leaves_is_told_nothing_more(job: Served, path: str) -> None:
+    owner, csrf = browser(job)
+    with httpx.stream(
+        "GET", job.address.url + path.replace("JOB", job.job.job_id), headers=owner, timeout=60
+    ) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        assert ask(job, "DELETE", "/session", {**owner, "X-CSRF-Token": csrf}).is_success
+        assert "event: ended" not in list(lines)
+    until(lambda: not taps(job))

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, final
 
+from starlette.requests import Request
+
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.events import EventStream, event
 from headgate.web.page.findings import Seen, findings
@@ -36,9 +38,9 @@ class LiveOverviews:
         stands_out = findings(Seen(job, self._histories.of(job), now_ms))
         return overview(job, now_ms) | {"findings": stands_out}
 
-    def stream(self, job: ServedJob) -> EventStream:
+    def stream(self, job: ServedJob, request: Request) -> EventStream:
         """Return the events of a job: `overview` about once a second, then `ended`."""
-        return EventStream(self._events(job))
+        return EventStream(request, self._events(job))
 
     async def _events(self, job: ServedJob) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()

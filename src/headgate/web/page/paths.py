@@ -102,4 +102,4 @@ class PagePaths:
         return self._histories.of(asked.job).curves(asked.vertex().id)
 
     async def _events(self, request: Request) -> Response:
-        return self._live.stream(job_of(self._served, request))
+        return self._live.stream(job_of(self._served, request), request)
