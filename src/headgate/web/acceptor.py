@@ -2,7 +2,8 @@
 
 There is a bounded number of places for them, and a bounded time for a request. When all places are taken, the oldest
 connection of the busiest address is closed. A request with the token gives the place of its connection back; from then
-on only the time for each request counts.
+on only the time for each request counts. So it is with the session of a browser, but that takes a place among those of
+all sessions, which are bounded, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from headgate.runtime.wire.unproven import UnprovenPeers
 REQUEST_S_MAX: Final = 10.0
 """How long a request may take to come."""
 UNPROVEN_MAX: Final = 64
+SESSIONS_MAX: Final = 256
+"""Connections of all sessions together."""
 _ACCEPTED_AT_ONCE: Final = 16
 _OUT_OF_FILES_PAUSE_S: Final = 1.0
 
@@ -27,9 +30,11 @@ _OUT_OF_FILES_PAUSE_S: Final = 1.0
 class Visit:
     """One connection, from the moment when it is accepted, before TLS. Owned by the server's loop."""
 
-    def __init__(self, sock: socket.socket, unproven: UnprovenPeers[Visit]) -> None:
+    def __init__(self, sock: socket.socket, unproven: UnprovenPeers[Visit], of_sessions: UnprovenPeers[Visit]) -> None:
         self._sock = sock
         self._unproven = unproven
+        self._of_sessions = of_sessions
+        self._session: str | None = None
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None
         self.expect_request()
@@ -39,14 +44,19 @@ class Visit:
         if self._deadline is None:
             self._deadline = self._loop.call_later(REQUEST_S_MAX, self.hang_up)
 
-    def prove(self) -> None:
-        """A request with the token has come: the connection may stay, and takes no place."""
+    def prove(self, session: str | None) -> None:
+        """A request of a session has come, or one with the token (None): the connection may stay."""
         self._unproven.remove(self)
         self._forget_deadline()
+        if session is not None and session != self._session:
+            self._session = session
+            _place(self, self._of_sessions, session)
 
     def end(self) -> None:
         """The connection is closed."""
-        self.prove()
+        self._unproven.remove(self)
+        self._of_sessions.remove(self)
+        self._forget_deadline()
 
     def hang_up(self) -> None:
         """Have the connection closed, whatever its state is."""
@@ -57,6 +67,13 @@ class Visit:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _place(visit: Visit, places: UnprovenPeers[Visit], of: str) -> None:
+    """Give a connection a place; who loses it for that is hung up on."""
+    crowded_out = places.add(visit, of)
+    if crowded_out is not None:
+        crowded_out.hang_up()
 
 
 @final
@@ -71,6 +88,7 @@ class Acceptor:
         self._answer = answer
         self._loop = asyncio.get_running_loop()
         self._unproven = UnprovenPeers[Visit](UNPROVEN_MAX)
+        self._of_sessions = UnprovenPeers[Visit](SESSIONS_MAX)
         self._openings: set[asyncio.Task[object]] = set()
         listener.setblocking(False)
         self._open()
@@ -98,12 +116,10 @@ class Acceptor:
             sock.setblocking(False)
             # Else the body of an answer waits some 40 ms for the acknowledgement of its head.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._begin(Visit(sock, self._unproven), sock, str(name[0]))
+            self._begin(Visit(sock, self._unproven, self._of_sessions), sock, str(name[0]))
 
     def _begin(self, visit: Visit, sock: socket.socket, address: str) -> None:
-        crowded_out = self._unproven.add(visit, address)
-        if crowded_out is not None:
-            crowded_out.hang_up()
+        _place(visit, self._unproven, address)
         opening = self._loop.create_task(self._connect(visit, sock))
         self._openings.add(opening)
         opening.add_done_callback(self._openings.discard)

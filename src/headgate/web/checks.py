@@ -18,7 +18,7 @@ from headgate.web.logins import Rights, Session
 from headgate.web.origin import foreign, own_names
 
 PROVEN: Final = "proven"
-"""What the scope of a connection has for it is called when a request has proven who sends it."""
+"""What the scope of a connection has for it is called with the cookie, if any, of a request that proves its sender."""
 IDENTITY: Final = "identity"
 CSRF_HEADER: Final = b"x-csrf-token"
 _OWN_SITES: Final = (b"same-origin", b"none")
@@ -71,7 +71,7 @@ class IdentityCheck:
         headers = dict(scope["headers"])
         who = self._identity(headers)
         if who is not None:
-            scope["state"].get(PROVEN, _nothing)()
+            scope["state"].get(PROVEN, _nothing)(who.cookie)
             scope["state"][IDENTITY] = who
         elif not self._is_open(scope["path"]):
             refusal = errors(401, "the driver's token is needed: `Authorization: Bearer <token>`; `headgate` finds it")
@@ -112,5 +112,5 @@ def _forbidden(who: Identity, scope: Scope, headers: Mapping[bytes, bytes]) -> s
     return None
 
 
-def _nothing() -> None:
+def _nothing(session: str | None) -> None:
     """Stands for who need not be told."""

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from headgate.web import output_paths
+from headgate.web import acceptor, output_paths
 from tests.unit.web.served import Served, served, until
 from tests.unit.web.test_output_paths import ON, taps
 from tests.unit.web.test_rights import ask, browser
@@ -39,6 +39,13 @@ def connection(job: Served, stack: ExitStack) -> socket.socket:
 
 def status(sock: socket.socket) -> int:
     return int(sock.recv(12)[9:])
+
+
+def ended(sock: socket.socket) -> bool:
+    """Wait until the server has ended what it sends."""
+    while sock.recv(65_536):
+        pass
+    return True
 
 
 def test_of_many_that_look_at_once_only_so_many_see_records(job: Served) -> None:
@@ -75,3 +82,20 @@ def test_who_leaves_is_told_nothing_more(job: Served, path: str) -> None:
         assert ask(job, "DELETE", "/session", {**owner, "X-CSRF-Token": csrf}).is_success
         assert "event: ended" not in list(lines)
     until(lambda: not taps(job))
+
+
+def test_a_session_with_many_connections_keeps_nobody_out(job: Served) -> None:
+    (owner, _), (guest, _) = browser(job), browser(job, readOnly=True)
+    with ExitStack() as stack:
+        own = connection(job, stack)
+        own.sendall(asks(job, LIVE, owner))
+        assert status(own) == 200
+        socks = []
+        for _ in range(acceptor.SESSIONS_MAX + 10):
+            socks.append(sock := connection(job, stack))
+            sock.sendall(asks(job, LIVE, guest))
+            assert status(sock) == 200
+        assert all(map(ended, socks[:11]))
+        own.settimeout(10)
+        while b"event: overview" not in own.recv(65_536):
+            pass
