@@ -3,7 +3,7 @@
 There is a bounded number of places for them, and a bounded time for a request. When all places are taken, the oldest
 connection of the busiest address is closed. A request with the token gives the place of its connection back; from then
 on only the time for each request counts. So it is with the session of a browser, but that takes a place among those of
-all sessions, which are bounded, too.
+all sessions, which are bounded, too. Who does not take what is answered is hung up on, whoever it is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from headgate.runtime.wire.unproven import UnprovenPeers
 
 REQUEST_S_MAX: Final = 10.0
 """How long a request may take to come."""
+TAKING_S_MAX: Final = 60.0
+"""How long a client may leave an answer unread that is more than buffers hold."""
 UNPROVEN_MAX: Final = 64
 SESSIONS_MAX: Final = 256
 """Connections of all sessions together."""
@@ -37,12 +39,22 @@ class Visit:
         self._session: str | None = None
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None
+        self._taking: asyncio.TimerHandle | None = None
         self.expect_request()
 
     def expect_request(self) -> None:
         """Give the next request its time, if none is expected yet."""
         if self._deadline is None:
             self._deadline = self._loop.call_later(REQUEST_S_MAX, self.hang_up)
+
+    def expect_taking(self) -> None:
+        """Give the client its time to take what it was answered."""
+        self._taking = self._loop.call_later(TAKING_S_MAX, self.hang_up)
+
+    def has_taken(self) -> None:
+        """The client has taken most of it."""
+        if self._taking is not None:
+            self._taking.cancel()
 
     def prove(self, session: str | None) -> None:
         """A request of a session has come, or one with the token (None): the connection may stay."""
@@ -57,6 +69,7 @@ class Visit:
         self._unproven.remove(self)
         self._of_sessions.remove(self)
         self._forget_deadline()
+        self.has_taken()
 
     def hang_up(self) -> None:
         """Have the connection closed, whatever its state is."""

@@ -27,8 +27,19 @@ class VisitProtocol(H11Protocol):
         self._visit = visit
 
     def on_response_complete(self) -> None:
-        self._visit.expect_request()
+        if not self.flow.write_paused:
+            self._visit.expect_request()
         super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        self._visit.expect_taking()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._visit.has_taken()
+        if self.cycle.response_complete:
+            self._visit.expect_request()
+        super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._visit.end()
