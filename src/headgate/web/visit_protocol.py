@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import final
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -40,6 +41,13 @@ class VisitProtocol(H11Protocol):
         if self.cycle.response_complete:
             self._visit.expect_request()
         super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP; hang up if it comes behind a request, which has its answer or is about to."""
+        if self.conn.our_state is h11.IDLE:
+            super().send_400_response(msg)
+        else:
+            self._visit.hang_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._visit.end()

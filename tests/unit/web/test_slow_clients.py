@@ -1,4 +1,4 @@
-"""Clients that take an answer slowly, or not at all."""
+"""Clients that take an answer slowly, or not at all, and those that send on when they have one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,12 @@ async def endless(request: Request) -> StreamingResponse:
     return StreamingResponse(parts())
 
 
-APP = Starlette(routes=[Route("/", large), Route("/endless", endless)])
+async def refused(request: Request) -> PlainTextResponse:
+    """An answer that does not wait for the body of its request."""
+    return PlainTextResponse("no", 401)
+
+
+APP = Starlette(routes=[Route("/", large), Route("/", refused, methods=["POST"]), Route("/endless", endless)])
 
 
 @pytest.fixture
@@ -97,3 +102,20 @@ def test_who_takes_an_answer_slowly_gets_all_of_it(listener: socket.socket, monk
         assert await read_all(sock, pause_s=0.001) > len(LARGE)
 
     visiting(listener, REQUEST % b"/", takes_slowly)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_who_sends_no_http_behind_a_request_is_hung_up_on_without_a_word(
+    listener: socket.socket, apart: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    head, rest = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", b"zz\r\nno chunk\r\n"
+
+    async def sends_on(sock: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        if apart:
+            assert (await loop.sock_recv(sock, 65_536)).startswith(b"HTTP/1.1 401 ")
+            await loop.sock_sendall(sock, rest)
+        await read_all(sock)
+
+    visiting(listener, head if apart else head + rest, sends_on)
+    assert caplog.messages == []
