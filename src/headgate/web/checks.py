@@ -23,7 +23,7 @@ IDENTITY: Final = "identity"
 CSRF_HEADER: Final = b"x-csrf-token"
 _OWN_SITES: Final = (b"same-origin", b"none")
 _METRICS: Final = ("/metrics", "/v1/metrics")
-_OPEN_TO_ALL: Final = ("/", "/login", "/favicon.ico")
+_OPEN_TO_ALL: Final = ("/", "/login")
 _READING: Final = ("GET", "HEAD")
 SESSION_PATH: Final = "/session"
 

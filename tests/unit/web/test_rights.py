@@ -97,3 +97,9 @@ def test_of_many_that_use_a_link_at_once_one_comes_in(job: Served) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: ask(job, "GET", address), range(16)))
     assert ["Set-Cookie" in answer.headers for answer in answers].count(True) == 1
+
+
+def test_who_asks_where_a_link_leads_does_not_use_it_up(job: Served) -> None:
+    address = link(job)
+    assert "Set-Cookie" not in ask(job, "HEAD", address).headers
+    assert "Set-Cookie" in ask(job, "GET", address).headers

@@ -65,10 +65,12 @@ class PagePaths:
 
     async def _login(self, request: Request) -> Response:
         """Begin a session with a link that was not used yet. The page tells who has no session what to do."""
-        job = request.query_params.get("job", "")
+        job, link = request.query_params.get("job", ""), request.query_params.get("link", "")
         answer = RedirectResponse(f"/#/jobs/{quote(job, safe='')}" if job else "/", 303)
         answer.headers["Referrer-Policy"] = "no-referrer"
-        entered = self._entrance.logins.enter(request.query_params.get("link", ""), self._clock.monotonic_ms())
+        # Who only looks where a link leads, such as a terminal that makes a preview, does not use it up.
+        looks = request.method == "HEAD"
+        entered = None if looks else self._entrance.logins.enter(link, self._clock.monotonic_ms())
         if entered is not None:
             cookie, session = entered
             answer.headers["Set-Cookie"] = self._entrance.set_cookie(cookie, session.grant)
