@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -12,10 +13,12 @@ from headgate.web import checkpoint_chart, checkpoint_log_json, failed_records_j
 from headgate.web.page import vertex_json
 from headgate.web.page.findings import findings
 from headgate.web.page.history import KEPT, Histories
+from headgate.web.page.live import LiveOverviews
 from headgate.web.page.overview_json import overview
-from headgate.web.question import Question
+from headgate.web.question import Question, ServedJob
 from headgate.web.served_jobs import ServedJobs
 from tests.unit.web.page_jobs import FAILED, PageJob, own
+from tests.unit.web.test_job_json import View
 
 SUBTASKS = 1000
 
@@ -125,6 +128,21 @@ def test_metrics_of_functions_may_have_names_of_ours() -> None:
     job.reports(own(), replace(own(failed=True), user=(("uid", spread), ("uid", odd), ("uid", FAILED))))
     assert overview(job.job, 0)["vertices"][1]["failed"] == 7
     assert failed_records_json.failed_records(asked(job))["operators"] == []
+
+
+def test_overviews_are_kept_of_jobs_that_run_only() -> None:
+    served = ServedJobs()
+    live = LiveOverviews(served, Histories(served))
+
+    async def looks_at(number: int) -> bytes:
+        view, id_ = PageJob().job.view, JobId(str(number))
+        job = ServedJob(View(progress=view.progress, plan=replace(view.plan, job_id=id_)), 0)
+        served.by_id = {id_: job}
+        return await anext(live._events(job))
+
+    for number in range(3):
+        assert asyncio.run(looks_at(number)).startswith(b"event: overview")
+    assert list(live._made) == ["2"]
 
 
 def test_a_job_whose_figures_cannot_be_read_leaves_the_curves_of_others_alone() -> None:

@@ -49,7 +49,6 @@ class LiveOverviews:
             due_s = loop.time() + EVERY_S
             while loop.time() < due_s and self._is_served(job):
                 await asyncio.sleep(_LOOK_S)
-        self._made.pop(job.view.job_id, None)
         ending = job.view.ending()
         yield event("ended", {} if ending is None else {"state": ending.status.name, "cause": ending.cause})
 
@@ -60,5 +59,6 @@ class LiveOverviews:
         made_s, found = self._made.get(job.view.job_id, (-EVERY_S, b""))
         if now_s - made_s >= EVERY_S * 0.9:
             found = event("overview", self._seen(job, self._served.clock.wall_ms()))
-            self._made[job.view.job_id] = now_s, found
+            others = {id_: made for id_, made in self._made.items() if id_ in self._served.by_id}
+            self._made = others | {job.view.job_id: (now_s, found)}
         return found
