@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from headgate.elements import SavepointFormat
 from headgate.ids import JobId
@@ -41,6 +41,8 @@ async def body_of(request: Request) -> Json:
                     raise HTTPException(413, f"the request has more than {BODY_BYTES_MAX} bytes")
     except TimeoutError:
         raise HTTPException(408, f"the request has not come within {BODY_S_MAX:g} s") from None
+    except ClientDisconnect:
+        raise HTTPException(400, "the request has ended before its body has") from None
     try:
         found = json.loads(data or b"{}")
     except (ValueError, RecursionError):  # brackets in brackets

@@ -89,6 +89,16 @@ def test_a_request_of_the_tokens_holder_that_does_not_come_is_answered_408(
         assert sock.recv(65_536).startswith(b"HTTP/1.1 408 ")
 
 
+def test_who_leaves_before_the_body_has_come_causes_no_line(job: Served, caplog: pytest.LogCaptureFixture) -> None:
+    head = f"POST /jobs/{job.job.job_id}/stop HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {job.address.token}"
+    with half_sent(job, f"{head}\r\nContent-Length: 100\r\n\r\n{{".encode(), 5) as socks:
+        for sock in socks:
+            sock.shutdown(socket.SHUT_WR)
+        assert all(map(ended, socks))
+    assert job.http.get("/jobs").status_code == 200
+    assert caplog.messages == []
+
+
 def test_strangers_cause_no_line_each(job: Served, caplog: pytest.LogCaptureFixture) -> None:
     with half_sent(job, HALF_SENT["garbage"], 50) as socks:
         assert all(map(ended, socks))
