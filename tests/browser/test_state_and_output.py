@@ -14,6 +14,7 @@ from headgate.datastream import StreamExecutionEnvironment
 from headgate.elements import SavepointFormat
 from tests.browser.visitor import visitor
 from tests.unit.web.served import Count, served, serving, until
+from tests.unit.web.test_output_paths import taps
 
 KEYS = 120
 SIZE = re.compile(r"^[\d.]+ k?B$")
@@ -98,6 +99,16 @@ def test_records_of_an_operator_are_shown_as_they_come(browser: Browser) -> None
         records.get_by_role("row").nth(5).wait_for()
         assert records.get_by_role("row").nth(1).get_by_role("cell").last.inner_text().startswith("(")
         anna.clicks("button", "Pause")
+
+
+def test_a_live_output_that_was_refused_and_has_room_now_is_not_kept_open_unseen(browser: Browser) -> None:
+    with served(**{"headgate__web__live-output": "true"}) as job, visitor(browser, job.address) as anna:
+        anna.page.route("**/output/*", lambda route: route.fulfill(status=503), times=1)
+        anna.opens("Live output")
+        anna.page.get_by_label("Operator").select_option("counter")
+        with anna.page.expect_response(lambda answer: "/output/" in answer.url and answer.ok):
+            anna.clicks("button", "Start")
+        until(lambda: not taps(job), 10)
 
 
 def test_live_output_that_is_off_says_how_to_switch_it_on(browser: Browser) -> None:

@@ -18,6 +18,7 @@ async function ask(path, options) {
   } catch {
     throw new ApiError(0, "The driver does not answer: it has ended, or the network is in between.");
   }
+  if (answer.ok && answer.headers.get("Content-Type").startsWith("text/event-stream")) return answer.body.cancel(); // it has no end
   const body = await answer.json().catch(() => null);
   if (answer.ok) return body;
   if (answer.status === 401) dispatchEvent(new Event("stranger"));
