@@ -11,14 +11,14 @@ _OF_FLINK: Final = (
     *("password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token"),
     *("basic-auth", "jaas.config", "http-headers"),
 )
-_NAMES: Final = (*_OF_FLINK, "passwd", "passphrase", "credential", "private-key", "access-key", "authorization")
-_NAME: Final = "|".join(re.escape(name).replace(r"\-", "[-_.]?") for name in _NAMES)
-_KEY: Final = re.compile(_NAME, re.IGNORECASE)
-_USER_OF_URL: Final = re.compile(r"(?<=://)\S*@")
-"""Greedy: a password may have a slash or an @ in it, and too much is hidden rather than too little."""
-_GIVEN: Final = re.compile(
-    rf"""((?:{_NAME})[\w.-]*["']?\s*[=:]\s*)(?:(?:basic|bearer)\s+)?("[^"]*"?|'[^']*'?|[^\s&;,]+)""", re.IGNORECASE
+_OTHERS: Final = (
+    *("passwd", "pwd", "passphrase", "credential", "private-key", "access-key", "authorization", "signature"),
 )
+_NAME: Final = "|".join(re.escape(name).replace(r"\-", "[-_.]?") for name in (*_OF_FLINK, *_OTHERS))
+_KEY: Final = re.compile(_NAME, re.IGNORECASE)
+_URL: Final = re.compile(r"://\S*")
+_VALUE: Final = r"""(?:(?:basic|bearer)\s+)?(?:"(?:[^"\\]|\\.)*["\\]?|'(?:[^'\\]|\\.)*['\\]?|\[[^\]]*\]?|[^\s&;,]+)"""
+_GIVEN: Final = re.compile(rf"""((?:(?:{_NAME})[\w.-]{{0,100}}["']?\s*[=:]\s*)+){_VALUE}""", re.IGNORECASE | re.DOTALL)
 """A secret that is named inside a value: in the query of a URL, in JSON, among properties."""
 
 
@@ -30,5 +30,10 @@ def shown(key: str, value: str) -> str:
     """
     if _KEY.search(key):
         return HIDDEN
-    without_users = _USER_OF_URL.sub(f"{HIDDEN}@", value)
-    return _GIVEN.sub(rf"\1{HIDDEN}", without_users)[:TEXT_MAX]
+    return _GIVEN.sub(rf"\1{HIDDEN}", _URL.sub(_without_user, value))[:TEXT_MAX]
+
+
+def _without_user(url: re.Match[str]) -> str:
+    """Look for the last @: a password may have a slash or an @ in it, and too much is hidden rather than too little."""
+    _, at, place = url[0].rpartition("@")
+    return f"://{HIDDEN}@{place}" if at else url[0]

@@ -77,6 +77,7 @@ def test_what_the_job_runs_on_is_told() -> None:
     [
         *("db.PASSWORD", "my.secret.key", "fs.azure.account.key.shop", "apikey", "api-key", "api_key", "auth-params"),
         *("service-key", "access-token", "basic-auth", "sasl.jaas.config", "http-headers", "passwd", "credentials"),
+        *("passphrase", "private.key", "secret_access_key", "authorization", "PWD", "signature"),
     ],
 )
 def test_the_value_of_a_key_that_names_a_secret_is_hidden(key: str) -> None:
@@ -91,8 +92,16 @@ def test_the_value_of_a_key_that_names_a_secret_is_hidden(key: str) -> None:
             "jdbc:postgresql://db/shop?user=ann&password=x&ssl=on",
             "jdbc:postgresql://db/shop?user=ann&password=******&ssl=on",
         ),
+        ("kafka://ann:p@ss@broker", "kafka://******@broker"),
         ('{"token": "a b", "shop": "A"}', '{"token": ******, "shop": "A"}'),
+        (r'{"token": "a\"b", "shop": "A"}', '{"token": ******, "shop": "A"}'),
+        (r"{'token': 'a\'b', 'shop': 'A'}", "{'token': ******, 'shop': 'A'}"),
+        ('{"token": "a b', '{"token": ******'),
+        ('{"token": ["a", "b"], "shop": "A"}', '{"token": ******, "shop": "A"}'),
         ("Authorization: Bearer abc", "Authorization: ******"),
+        ("Authorization: Basic abc", "Authorization: ******"),
+        ("http-headers=Authorization: Bearer abc", "http-headers=Authorization: ******"),
+        ("https://x/y?X-Amz-Signature=abc&x=1", "https://x/y?X-Amz-Signature=******&x=1"),
         ("user=ann;api_key=abc;x=1", "user=ann;api_key=******;x=1"),
         ("a@b and /data/x@y", "a@b and /data/x@y"),
         ("s3://bucket/data", "s3://bucket/data"),
@@ -111,7 +120,8 @@ def test_a_long_value_is_cut() -> None:
     assert len(shown("key", "x" * 10_000)) == TEXT_MAX
 
 
-def test_a_value_of_any_length_is_shown_at_once() -> None:
+@pytest.mark.parametrize("part", ["QUJD", "://h,", "token", "token=", 'token="', "token=[", "token\n"])
+def test_a_value_of_any_length_is_shown_at_once(part: str) -> None:
     began_s = time.monotonic()
-    shown("model", "QUJD" * 25_000)
+    shown("model", part * 25_000)
     assert time.monotonic() - began_s < 5
