@@ -139,10 +139,18 @@ def test_a_page_of_the_server_itself_is_answered(job: Served) -> None:
     assert job.http.get("/jobs", headers={"Origin": job.address.url}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["localhost:1", "LOCALHOST", "10.0.0.7:8081", "[::1]:8081", "driver.example", "box"])
+@pytest.mark.parametrize(
+    "host", ["localhost:1", "LOCALHOST", "10.0.0.7:8081", "[::1]:8081", "driver.example", "box", "box."]
+)
 def test_a_server_goes_by_its_names_and_by_ip_addresses(host: str) -> None:
     names = own_names(RestConfig(address="Driver.Example", bind_address="box"))
     assert foreign({b"host": host.encode()}, names) is None
+
+
+def test_a_server_goes_by_the_name_of_its_machine_and_never_by_none() -> None:
+    names = own_names(RestConfig(bind_address=""))
+    assert foreign({b"host": socket.gethostname().encode()}, names) is None
+    assert foreign({b"host": b""}, names) is not None
 
 
 def test_the_body_of_an_answer_does_not_wait_for_the_acknowledgement_of_its_head() -> None:

@@ -28,6 +28,7 @@ def test_without_the_token_nothing_is_answered(job: Served, token: str) -> None:
     for path in ("/jobs", "/v1/overview", "/metrics", "/nothing"):
         answer = httpx.get(job.address.url + path, headers={"Authorization": token})
         assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
         assert "Bearer <token>" in answer.json()["errors"][0]
     stop = httpx.patch(f"{job.address.url}/jobs/{job.job.job_id}?mode=cancel", headers={"Authorization": token})
     assert stop.status_code == 401

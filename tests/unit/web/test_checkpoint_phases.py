@@ -146,7 +146,33 @@ def test_a_late_barrier_is_the_delay_of_who_passed_it_on_late() -> None:
     assert (told(record(found)).subtask, told(record(found)).phase) == (SINK, Phase.START_DELAY)
 
 
+def test_of_many_senders_the_first_to_pass_the_barrier_on_made_it_no_later() -> None:
+    other = SubtaskId(1, 1)
+    found = {
+        SOURCE: figures(),
+        MAP: figures(alignment_ms=3000.0),
+        other: figures(),
+        SINK: figures(start_delay_ms=3200.0),
+    }
+    assert told(record(found, (1, 2, 1))).subtask == SINK
+    found[other] = figures(alignment_ms=2900.0)
+    assert told(record(found, (1, 2, 1))).subtask == other
+
+
+def test_who_passes_a_barrier_on_before_it_is_aligned_makes_it_no_later() -> None:
+    found = {SOURCE: figures(), MAP: figures(alignment_ms=3000.0, unaligned=True), SINK: figures(start_delay_ms=3200.0)}
+    assert told(record(found)).subtask == SINK
+
+
+def test_storage_is_slow_that_takes_less_than_50_mb_in_a_second() -> None:
+    for size_bytes, why in ((99_000_000, "the storage is slow"), (101_000_000, "there was much to write")):
+        own = figures(async_ms=2000.0, upload_ms=2000.0, size_bytes=size_bytes)
+        assert told(record({SOURCE: figures(), MAP: own, SINK: figures()})).text.endswith(f"{why}.")
+
+
 def test_a_quick_checkpoint_had_nothing_slow() -> None:
+    assert "Nothing was slow" in told(record({MAP: figures(async_ms=199.0)}, (0, 1, 0))).text
+    assert "Nothing was slow" not in told(record({MAP: figures(async_ms=200.0)}, (0, 1, 0))).text
     quick = {each: figures(async_ms=30.0) for each in (SOURCE, MAP, SINK)}
     assert told(record(quick)).text == "Nothing was slow: every subtask answered in 31 ms."
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headgate.elements import MAX_TIMESTAMP
 from headgate.ids import Attempt
 from headgate.operators.failure import UserFailure
@@ -45,6 +47,14 @@ def test_an_operator_that_holds_back_what_is_before_it_is_too_slow() -> None:
     assert "is too slow: subtask 1 is busy 97% of its time" in text(job)
     job.reports(own(busy=0.1, records=10), own(busy=0.97, records=5), own(busy=0.4, records=5))
     assert kinds(job) == []
+    job.reports(own(busy=0.1, held=0.8, records=10), own(busy=0.4, records=5), own(busy=0.89, records=5))
+    assert kinds(job) == []
+
+
+def test_an_operator_holds_back_only_what_sends_to_it() -> None:
+    job = PageJob()
+    job.reports(own(busy=0.95, records=10), own(busy=0.1, held=0.8, records=5), own(records=5))
+    assert kinds(job) == []
 
 
 def test_a_subtask_with_most_of_the_records_is_told_if_it_is_at_work() -> None:
@@ -53,6 +63,20 @@ def test_a_subtask_with_most_of_the_records_is_told_if_it_is_at_work() -> None:
     job.reports(own(records=100), quiet, quiet, own(busy=0.8, records=70), quiet)
     assert "is skewed: subtask 2 gets 70% of the records, 25% would be even" in text(job)
     job.reports(own(records=100), quiet, quiet, own(busy=0.2, records=70), quiet)
+    assert kinds(job) == []
+
+
+def test_of_two_subtasks_one_is_told_that_gets_four_fifths_of_the_records() -> None:
+    job = PageJob(parallelism=2)
+    job.reports(own(records=100), own(busy=0.8, records=79), own(busy=0.8, records=21))
+    assert kinds(job) == []
+    job.reports(own(records=100), own(busy=0.8, records=80), own(busy=0.8, records=20))
+    assert "gets 80% of the records, 50% would be even" in text(job)
+
+
+def test_subtasks_of_an_attempt_with_more_of_them_are_let_be() -> None:
+    job = PageJob(parallelism=2)
+    job.reports(own(records=100), own(busy=0.8, records=50), own(busy=0.8, records=50), own(busy=0.8, records=900))
     assert kinds(job) == []
 
 
@@ -66,6 +90,24 @@ def test_a_watermark_that_stands_while_records_come_is_told_with_who_holds_it() 
     job.reports(own(records=10, watermark=501), own(), own())
     job.passes(1000)
     assert kinds(job) == []
+
+
+@pytest.mark.parametrize(("records", "watermark", "found"), [(0, 500, ["idle-source"]), (10, None, [])])
+def test_a_watermark_is_no_trouble_without_records_or_without_event_time(
+    records: int, watermark: int | None, found: list[str]
+) -> None:
+    job = PageJob()
+    for _ in range(STILL_MS // 1000 + 1):
+        job.reports(own(records=records, watermark=watermark), own(), own())
+        job.passes(1000)
+    assert kinds(job) == found
+
+
+def test_a_source_of_which_nothing_is_heard_reads_nothing() -> None:
+    job = PageJob()
+    for _ in range(STILL_MS // 1000 + 1):
+        job.passes(1000)
+    assert kinds(job) == ["idle-source"]
 
 
 def test_a_source_that_reads_nothing_is_told_but_not_right_after_a_start() -> None:
@@ -105,6 +147,22 @@ def test_state_that_is_larger_at_each_checkpoint_is_told() -> None:
         job.history.add(seen)
     assert "grows: 1.0 MB to 6.0 MB" in text(job)
     job.history.add({"now": 9, "vertices": [_vertex(0), _vertex(100)]})
+    assert kinds(job) == []
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [1_000_000, 2_000_000, 3_000_000, 2_500_000, 5_000_000, 6_000_000],  # smaller once
+        [10_000_000, 11_000_000, 12_000_000, 13_000_000, 14_000_000],  # not twice as large
+        [1_000, 2_000, 3_000, 4_000, 900_000],  # small
+        [1_000_000, 2_000_000, 3_000_000, 4_000_000],  # of few checkpoints
+    ],
+)
+def test_state_that_grows_a_little_or_for_a_while_is_no_trouble(sizes: list[int]) -> None:
+    job = PageJob()
+    for number, size in enumerate(sizes):
+        job.history.add({"now": number, "vertices": [_vertex(0), _vertex(size)]})
     assert kinds(job) == []
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from itertools import count
+from urllib.parse import parse_qs, urlsplit
 
+from headgate.clock import SystemClock
+from headgate.web.access import PageConfig, RestConfig
+from headgate.web.entrance import Entrance
 from headgate.web.logins import KEPT_MAX, LINK_MS_MAX, SESSION_MS_MAX, Grant, Logins, Rights
 
+HOUR_MS = 3_600_000
 LOOK = Grant(rights=Rights.READ)
 
 
@@ -36,7 +41,8 @@ def test_links_and_sessions_that_nobody_has_drawn_are_unknown() -> None:
     assert own.enter("\ud800", 0) is None
 
 
-def test_a_link_that_waits_too_long_is_worth_nothing() -> None:
+def test_a_link_waits_for_twelve_hours_and_a_session_for_a_day() -> None:
+    assert (LINK_MS_MAX, SESSION_MS_MAX) == (12 * HOUR_MS, 24 * HOUR_MS)
     own = logins()
     assert own.enter(own.link(Grant(), 0), LINK_MS_MAX) is not None
     assert own.enter(own.link(Grant(), 0), LINK_MS_MAX + 1) is None
@@ -71,3 +77,27 @@ def test_only_the_latest_links_and_sessions_are_kept() -> None:
     for _ in range(KEPT_MAX):
         own.enter(own.link(Grant(), 0), 0)
     assert own.session(first[0], 0) is None
+
+
+def test_a_session_in_use_is_kept_while_others_come() -> None:
+    own = logins()
+    entered = own.enter(own.link(Grant(), 0), 0)
+    assert entered is not None
+    for _ in range(KEPT_MAX * 2):
+        own.enter(own.link(Grant(), 0), 0)
+        assert own.session(entered[0], 0) is not None
+
+
+def test_over_tls_and_in_frames_browsers_send_the_cookie_encrypted_only() -> None:
+    plain, tls = (Entrance(token="", config=RestConfig(cert=cert), port=1) for cert in (None, "cert.pem"))
+    found = [entrance.set_cookie("x", Grant(framed=framed)) for entrance in (plain, tls) for framed in (False, True)]
+    assert ["; Secure" in cookie for cookie in found] == [False, True, True, True]
+
+
+def test_a_server_that_is_read_only_has_links_for_frames_too() -> None:
+    entrance = Entrance(token="", config=RestConfig(page=PageConfig(read_only=True)), port=1)
+    for framed in (False, True):
+        link = parse_qs(urlsplit(entrance.login_path("x", Grant(framed=framed))).query)["link"][0]
+        entered = entrance.logins.enter(link, SystemClock().monotonic_ms())
+        assert entered is not None
+        assert entered[1].grant == Grant(rights=Rights.READ, framed=framed)

@@ -35,11 +35,18 @@ def test_a_link_leads_to_the_job_and_sets_a_cookie_for_this_server_alone(job: Se
     with entered(job) as (browser, answer):
         assert answer.status_code == 303
         assert answer.headers["Location"] == f"/#/jobs/{job.job.job_id}"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
         cookie = answer.headers["Set-Cookie"]
         assert cookie.startswith(f"headgate-{job.address.url.rpartition(':')[2]}=")
         assert "HttpOnly; SameSite=Strict" in cookie
-        assert browser.get("/session").json()["rights"] == "act"
+        session = browser.get("/session")
+        assert (session.json()["rights"], session.headers["Cache-Control"]) == ("act", "no-store")
         assert browser.get(f"/jobs/{job.job.job_id}").status_code == 200
+
+
+def test_a_link_leads_nowhere_else_whatever_job_it_names(job: Served) -> None:
+    answer = httpx.get(job.address.url + "/login", params={"job": "//evil.example/?#\r\nX: y"})
+    assert answer.headers["Location"] == "/#/jobs/%2F%2Fevil.example%2F%3F%23%0D%0AX%3A%20y"
 
 
 def test_in_a_frame_the_cookie_is_kept_apart_for_the_site_around_it(job: Served) -> None:

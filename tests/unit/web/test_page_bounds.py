@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 
 from headgate.functions.metrics import MetricReport
-from headgate.ids import JobId, SubtaskId
+from headgate.ids import CheckpointId, JobId, SubtaskId
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.web import checkpoint_chart, checkpoint_log_json, failed_records_json
 from headgate.web.page import vertex_json
@@ -112,6 +112,31 @@ def test_a_chart_has_the_slowest_subtasks_and_the_slowest_of_each_vertex() -> No
     assert len(json.dumps(found)) < 60_000
 
 
+def test_a_chart_of_few_subtasks_leaves_none_out_and_ends_with_the_checkpoint() -> None:
+    job = PageJob(parallelism=3)
+    job.triggers(1)
+    job.acks(1, SubtaskId(0, 0), start_delay_ms=1.0)
+    job.progress.statistics.failed(CheckpointId(1), "storage is gone", 700)
+    found = checkpoint_chart.chart(replace(asked(job), now_ms=9_000))
+    assert (len(found["rows"]), found["leftOut"], found["until"]) == (4, 0, 700)
+
+
+def test_curves_of_shares_have_the_busiest_subtask() -> None:
+    job = PageJob()
+    job.reports(own(), own(busy=0.2), own(busy=0.8))
+    job.passes(3000)
+    assert job.history.curves(1)["busy"] == [0.8]
+
+
+def test_of_a_job_that_has_ended_no_curves_are_kept() -> None:
+    job, served = PageJob().job, ServedJobs()
+    histories = Histories(served)
+    for jobs, samples in (({job.view.job_id: job}, 1), ({}, 0)):
+        served.by_id = jobs
+        histories.sample()
+        assert len(histories.of(job).curves(0)["at"]) == samples
+
+
 def test_gauges_that_are_no_numbers_are_told_as_unknown() -> None:
     job = PageJob()
     odd = MetricReport(name="odd", kind="gauge", groups=(), labels={}, values={"": float("nan"), "most": float("inf")})
@@ -143,6 +168,18 @@ def test_overviews_are_kept_of_jobs_that_run_only() -> None:
     for number in range(3):
         assert asyncio.run(looks_at(number)).startswith(b"event: overview")
     assert list(live._made) == ["2"]
+
+
+def test_all_pages_that_show_a_job_are_told_the_same_overview() -> None:
+    job, served = PageJob().job, ServedJobs()
+    served.by_id = {job.view.job_id: job}
+    live = LiveOverviews(served, Histories(served))
+
+    async def told() -> list[bytes]:
+        return [await anext(live._events(job)) for _ in range(2)]
+
+    one, other = asyncio.run(told())
+    assert one is other
 
 
 def test_a_job_whose_figures_cannot_be_read_leaves_the_curves_of_others_alone() -> None:
