@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headgate.elements import MAX_TIMESTAMP
-from headgate.ids import Attempt
+from headgate.ids import Attempt, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
 from headgate.web.page.findings import LOOP_MS, STILL_MS, findings
@@ -90,6 +90,24 @@ def test_a_watermark_that_stands_while_records_come_is_told_with_who_holds_it() 
     job.reports(own(records=10, watermark=501), own(), own())
     job.passes(1000)
     assert kinds(job) == []
+
+
+@pytest.mark.parametrize(
+    ("watermarks", "behind"),
+    [
+        ((-500, None), "subtask 1 has no watermark"),
+        ((0, None), "subtask 1 has no watermark"),
+        ((500, -500), "subtask 1 is the furthest behind"),
+    ],
+)
+def test_of_all_subtasks_of_a_source_the_one_is_told_that_holds_the_watermark(
+    watermarks: tuple[int | None, int | None], behind: str
+) -> None:
+    job = PageJob()
+    job.progress.subtasks = {SubtaskId(0, at): own(records=10, watermark=each) for at, each in enumerate(watermarks)}
+    for _ in range(STILL_MS // 1000 + 1):
+        job.passes(1000)
+    assert behind in text(job)
 
 
 @pytest.mark.parametrize(("records", "watermark", "found"), [(0, 500, ["idle-source"]), (10, None, [])])
@@ -208,6 +226,14 @@ def test_a_record_that_each_failure_has_in_common_is_told() -> None:
     assert "'parse' fails for the same record: {'order': 7}" in str(findings(job.seen())[1]["text"])
     other = UserFailure("parse", 0, "ValueError: bad", "", record="{'order': 8}")
     job.progress.failures.append(failure(0, operator="parse", subtask=0, slot=0, user=other))
+    assert kinds(job) == ["restart-loop"]
+
+
+def test_a_failure_between_records_is_none_of_the_same_record() -> None:
+    job = PageJob()
+    for record in ("{'order': 7}", None, "{'order': 7}"):
+        user = UserFailure("parse", 0, "ValueError: bad", "", record=record)
+        job.progress.failures.append(failure(0, operator="parse", subtask=0, slot=0, user=user))
     assert kinds(job) == ["restart-loop"]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
+from math import inf
 from typing import Final, final
 
 from headgate.elements import MAX_TIMESTAMP
@@ -230,8 +231,9 @@ def _has_ended(seen: Seen, source: VertexPlan) -> bool:
 def _stuck(seen: Seen, number: int, still_ms: int) -> str:
     vertex = seen.vertices[number]
     own = seen.subtasks(vertex)
-    behind = min(own, key=lambda subtask: own[subtask].watermark_out or -1)
-    what = "has no watermark" if own[behind].watermark_out is None else "is the furthest behind"
+    told = {subtask: -inf if each.watermark_out is None else each.watermark_out for subtask, each in own.items()}
+    behind = min(told, key=lambda subtask: told[subtask])
+    what = "has no watermark" if told[behind] == -inf else "is the furthest behind"
     return (
         f"The watermark of {vertex.name!r} stands for {still_ms / 1000:.0f} s although records come: "
         f"subtask {behind.index} {what}; windows wait for it"
