@@ -18,7 +18,8 @@ from headgate.web import acceptor
 from headgate.web.checks import PROVEN
 from headgate.web.visit_protocol import VisitProtocol
 
-LARGE = "x" * 2_000_000
+LARGE = "x" * 2_000_000 + "the end"
+END = b"the end"
 REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -102,6 +103,21 @@ def test_who_takes_an_answer_slowly_gets_all_of_it(listener: socket.socket, monk
         assert await read_all(sock, pause_s=0.001) > len(LARGE)
 
     visiting(listener, REQUEST % b"/", takes_slowly)
+
+
+def test_who_has_taken_an_answer_slowly_has_so_long_for_the_next_request(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acceptor, "REQUEST_S_MAX", 0.5)
+
+    async def sends_half(sock: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while not (await loop.sock_recv(sock, 65_536)).endswith(END):
+            pass
+        await loop.sock_sendall(sock, (REQUEST % b"/")[:-2])
+        await read_all(sock)
+
+    visiting(listener, REQUEST % b"/", sends_half)
 
 
 @pytest.mark.parametrize("apart", [True, False])

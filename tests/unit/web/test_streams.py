@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
@@ -46,6 +46,15 @@ def ended(sock: socket.socket) -> bool:
     while sock.recv(65_536):
         pass
     return True
+
+
+def goes_on(sock: socket.socket) -> None:
+    """Read all that has come, and wait for what comes then."""
+    sock.setblocking(False)
+    with suppress(BlockingIOError):
+        assert not ended(sock)
+    sock.settimeout(10)
+    assert sock.recv(65_536)
 
 
 def test_of_many_that_look_at_once_only_so_many_see_records(job: Served) -> None:
@@ -96,6 +105,21 @@ def test_a_session_with_many_connections_keeps_nobody_out(job: Served) -> None:
             sock.sendall(asks(job, LIVE, guest))
             assert status(sock) == 200
         assert all(map(ended, socks[:11]))
-        own.settimeout(10)
-        while b"event: overview" not in own.recv(65_536):
-            pass
+        with httpx.Client(base_url=job.address.url, verify=False) as http:
+            assert {http.get("/session", headers=owner).status_code for _ in range(20)} == {200}
+        assert ended(socks[11])
+        goes_on(own)
+        goes_on(socks[12])
+
+
+def test_only_connections_that_are_open_have_places(job: Served) -> None:
+    guest, _ = browser(job, readOnly=True)
+    with ExitStack() as stack:
+        first = connection(job, stack)
+        first.sendall(asks(job, LIVE, guest))
+        for _ in range(acceptor.SESSIONS_MAX):
+            with ExitStack() as short:
+                sock = connection(job, short)
+                sock.sendall(asks(job, "/session", guest) * 2)
+                assert status(sock) == 200
+        goes_on(first)
