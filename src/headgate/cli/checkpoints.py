@@ -75,7 +75,8 @@ def _print_history(document: Json) -> None:
     latest = document["latest"]
     for kind in ("completed", "savepoint", "restored"):
         if latest.get(kind):
-            click.echo(f"latest {kind}: {latest[kind]['id']} at {latest[kind].get('external_path') or 'the driver'}")
+            where = latest[kind].get("external_path") or "the driver, in memory"
+            click.echo(f"latest {kind}: {latest[kind]['id']} at {where}")
     if document["history"]:
         head = ["ID", "STATUS", "TRIGGERED", "DURATION", "WRITTEN", "FULL SIZE", "IN FLIGHT", "ACKNOWLEDGED"]
         print_table(head, [_summary(each) for each in document["history"]])

@@ -159,8 +159,8 @@ def _unreachable(job: FoundJob, address: DriverAddress, why: UnreachableError) -
     return CommandFailedError(
         ExitCode.UNREACHABLE,
         f"the driver of job {job.job_id} ({job.name}), process {address.pid} on {address.host}, does not answer at "
-        f"{address.url} ({why}): it has ended without a result, or the network is in between. If it has ended, "
-        f"`headgate checkpoints {job.job_id}` tells what it left",
+        f"{address.url} ({why}): either it has ended without a result, or the network is down. If it has ended, "
+        f"`headgate checkpoints {job.job_id}` shows the checkpoints that it left",
     )
 
 

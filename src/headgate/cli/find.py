@@ -64,7 +64,7 @@ def find_job(reference: str, storage: str | None) -> FoundJob:
     if found:
         raise CommandFailedError(
             ExitCode.NO_SUCH_JOB,
-            f"{reference!r} fits {len(found)} jobs: {', '.join(job.job_id for job in found)}. Give more of the id",
+            f"{reference!r} matches {len(found)} jobs: {', '.join(job.job_id for job in found)}. Give more of the id",
         )
     raise CommandFailedError(ExitCode.NO_SUCH_JOB, _not_found(reference, storage))
 
@@ -72,7 +72,10 @@ def find_job(reference: str, storage: str | None) -> FoundJob:
 def _not_found(reference: str, storage: str | None) -> str:
     if storage is None:
         where = "on this machine"
-        advice = "one of another machine or user is found by its storage: --storage DIR; one in batch mode, not at all"
+        advice = (
+            "to find a job of another machine or user, name its storage with --storage DIR; jobs in batch mode "
+            "cannot be found"
+        )
     else:
         where, advice = f"on this machine or in {storage}", "is it the storage that the job was started with?"
     return f"there is no job {reference!r} {where}. `headgate list --all` shows what there is; {advice}"

@@ -34,7 +34,7 @@ class Following:
                     self.newest = told
                 else:
                     self.ending = told
-            self._error = None if self.ending is not None else UnreachableError("it ended the connection")
+            self._error = None if self.ending is not None else UnreachableError("it closed the connection")
         except (CommandFailedError, UnreachableError) as error:
             self._error = error
         except Exception as error:  # noqa: BLE001  # whatever comes of a client that is closed while it reads

@@ -32,8 +32,8 @@ _CANCEL_POLL_S: Final = 0.1
 def list_jobs(running: bool, scheduled: bool, everything: bool, storage: str | None, as_json: bool) -> None:
     """List the jobs of this user on this machine, and those in storage.
 
-    LOST is a job whose driver does not answer: it was killed, or the network is in between. Jobs that have ended are
-    found in storage only.
+    LOST is a job whose driver does not answer: it was killed, or the network is down. Jobs that have ended are
+    found only in their storage.
 
     \b
     Examples:
@@ -50,7 +50,7 @@ def list_jobs(running: bool, scheduled: bool, everything: bool, storage: str | N
         shown = [[row["jid"], row["name"], row["state"], moment(row["start-time"]), row["driver"]] for row in rows]
         print_table(["ID", "NAME", "STATE", "STARTED", "DRIVER"], shown)
     else:
-        click.echo("There are no such jobs. `headgate list --help` tells where it looks.", err=True)
+        click.echo("There are no such jobs. `headgate list --help` says where it looks.", err=True)
 
 
 def _kind(state: str) -> str:
@@ -130,8 +130,8 @@ def _ordered(client: DriverClient, job: FoundJob, what: str, body: Json) -> str:
     except UnreachableError:
         raise CommandFailedError(
             ExitCode.UNREACHABLE,
-            f"the driver of job {job.job_id} ended before it told what became of the savepoint. `headgate list --all "
-            "--storage DIR` tells how the job ended, and a savepoint is whole if its folder has a file _metadata",
+            f"the driver of job {job.job_id} ended before it said what became of the savepoint. `headgate list --all "
+            "--storage DIR` shows how the job ended; a savepoint is whole if its folder has a file _metadata",
         ) from None
 
 
@@ -153,7 +153,7 @@ def _print_savepoint(job: FoundJob, location: str, as_json: bool) -> None:
 @storage_option
 @json_option
 def stop(job: str, drain: bool, target_directory: str | None, format_type: str, **others: Any) -> None:
-    """Stop JOB with a savepoint: nothing is emitted behind it, everything before it is committed.
+    """Stop JOB with a savepoint: everything before it is committed, and nothing is emitted after it.
 
     Start it again with `headgate run -s PATH`, but not after --drain, which fires timers that would not be due.
 
@@ -178,7 +178,7 @@ def stop(job: str, drain: bool, target_directory: str | None, format_type: str, 
     "--withSavepoint",
     "target_directory",
     metavar="DIR",
-    help='Take a savepoint first; "" for the configured place. Better: `headgate stop`, which lets nothing be emitted '
+    help='Take a savepoint first; "" for the configured folder. `headgate stop` is better: the job then emits nothing '
     "after the savepoint.",
 )
 @storage_option

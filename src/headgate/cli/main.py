@@ -39,7 +39,7 @@ def cli() -> None:
     """Run and operate streaming jobs.
 
     A job is named by its id, by the first digits of it, or by its name. Jobs of this user on this machine are found
-    without further ado; others by their storage, which --storage or HEADGATE_STORAGE_DIR names.
+    by themselves, others by their storage, which --storage or HEADGATE_STORAGE_DIR names.
 
     \b
     Examples:

@@ -33,9 +33,9 @@ def storage_option(command: Callable[..., None]) -> Callable[..., None]:
         "--storage",
         metavar="DIR",
         envvar=STORAGE_VARIABLE,
-        help=f"Storage of the job, as it was started with. [env: {STORAGE_VARIABLE}]",
+        help=f"The storage that the job was started with. [env: {STORAGE_VARIABLE}]",
     )
-    @click.option("-D", "definitions", metavar="KEY=VALUE", multiple=True, help="A setting that says the same.")
+    @click.option("-D", "definitions", metavar="KEY=VALUE", multiple=True, help="The storage as a setting.")
     @functools.wraps(command)
     def with_storage(storage: str | None, definitions: Sequence[str], **others: object) -> None:
         command(storage=storage or _defined(definitions), **others)

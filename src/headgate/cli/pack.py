@@ -23,14 +23,14 @@ FOLDER: Final = "environment"
 @click.option("--add", "added", metavar="PATH", multiple=True, help="Also pack this module (.py) or package folder.")
 @click.option("--exclude", "excluded", metavar="PACKAGE", multiple=True, help="Leave this installed package out.")
 @click.option(
-    "--python", metavar="PATH", help="Python of the workers. [default: that which the environment is made with]"
+    "--python", metavar="PATH", help="Python of the workers. [default: the one that the environment was made with]"
 )
 @json_option
 def pack(output: str, added: Sequence[str], excluded: Sequence[str], python: str | None, as_json: bool) -> None:
     """Pack the virtual environment that this command runs in, for workers that have nothing but Python.
 
-    The archive holds all installed packages, those installed with -e too, but what Spark brings itself. The workers
-    need the same minor version of Python, at the path that is printed, and the same kind of machine.
+    The archive holds all installed packages, also those installed with -e, except for those that Spark brings. The
+    workers need the same minor version of Python, at the path that is printed, and the same kind of machine.
 
     \b
     Examples:
@@ -39,11 +39,11 @@ def pack(output: str, added: Sequence[str], excluded: Sequence[str], python: str
       headgate pack --python /usr/local/bin/python3.11
     """
     if not output.endswith((".tar.gz", ".tgz")):
-        raise click.UsageError(f"{output} is to be a .tar.gz, which is what Spark unpacks")
+        raise click.UsageError(f"{output} must be a .tar.gz, which Spark can unpack")
     if python is not None and not Path(python).is_absolute():
-        raise click.UsageError(f"--python {python} is to be an absolute path, the same on all workers")
+        raise click.UsageError(f"--python {python} must be an absolute path, the same on all workers")
     if not Path(output).absolute().parent.is_dir():
-        raise click.UsageError(f"there is no folder for {output}")
+        raise click.UsageError(f"the folder of {output} does not exist")
     packed = pack_environment(Path(output), added=[Path(path) for path in added], excluded=excluded, python=python)
     archive = str(packed.path.resolve())
     if as_json:

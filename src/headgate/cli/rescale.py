@@ -23,21 +23,21 @@ from headgate.runtime.monitoring.statistics_json import Json
     "--parallelism",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of all vertices that the program makes as wide as the job; narrower ones stay, but for those wider than N.",
+    help="New parallelism of the vertices that have the highest one in the program; no other vertex gets more than N.",
 )
 @click.option(
     "--vertex",
     "vertices",
     multiple=True,
     metavar="UID=N",
-    help="Of one vertex, by the uid, the id or the name of it or of an operator in it. May be given more than once.",
+    help="New parallelism of one vertex, named by the uid, id or name of it or of an operator in it. May be repeated.",
 )
 @storage_option
 @json_option
 def rescale(job: str, parallelism: int | None, vertices: Sequence[str], storage: str | None, as_json: bool) -> None:
-    """Have JOB go on at another parallelism, from a checkpoint that it takes first.
+    """Change the parallelism of JOB: it takes a checkpoint and goes on from it.
 
-    Returns when the job runs so. If that fails it goes on at the parallelism that it had, and nothing is lost.
+    Returns when the job runs at the new parallelism. If that fails, it goes on at the old one, and nothing is lost.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def rescale(job: str, parallelism: int | None, vertices: Sequence[str], storage:
       headgate rescale word-count -p 4 --vertex sink=2
     """
     if parallelism is None and not vertices:
-        raise click.UsageError("Missing option '-p' or '--vertex': the parallelism to go on at.")
+        raise click.UsageError("Missing option '-p' or '--vertex': the new parallelism.")
     found = find_job(job, storage)
     named = dict(map(_named, vertices))
     before, told = ask(found, lambda client: _rescaled(client, found, parallelism, named))
@@ -60,7 +60,7 @@ def rescale(job: str, parallelism: int | None, vertices: Sequence[str], storage:
 def _named(text: str) -> tuple[str, int]:
     name, _, number = text.rpartition("=")
     if not name or not number.isdecimal() or int(number) < 1:
-        raise click.BadParameter(f"{text!r} is no UID=N, such as sink=2", param_hint="--vertex")
+        raise click.BadParameter(f"{text!r} is not of the form UID=N, such as sink=2", param_hint="--vertex")
     return name, int(number)
 
 
@@ -83,8 +83,8 @@ def _rescaled(
     except UnreachableError:
         raise CommandFailedError(
             ExitCode.UNREACHABLE,
-            f"the driver of job {job.job_id} ended before it told what became of the rescale: nothing is lost, and the "
-            "program, started again, goes on at the parallelism that it says",
+            f"the driver of job {job.job_id} ended before it said what became of the rescale: nothing is lost; start "
+            "the program again, and it goes on at the parallelism that the program sets",
         ) from None
     return _parallelism(details), _parallelism(now)
 

@@ -60,7 +60,7 @@ class ProgramFile:
     "--allowNonRestoredState",
     "ignores_unclaimed",
     is_flag=True,
-    help="Drop state of operators that the program has no more.",
+    help="Drop the state of operators that the program no longer has.",
 )
 @click.option(
     "-rm",
@@ -72,23 +72,23 @@ class ProgramFile:
     metavar="[NO_CLAIM|CLAIM]",  # the third is refused with a reason, later and for all ways to set it
     help="Whether the job owns the snapshot that it starts from, and deletes it in time. [default: NO_CLAIM]",
 )
-@click.option("-p", "--parallelism", type=click.IntRange(1), help="Subtasks of operators that set no number.")
-@click.option("-D", "definitions", metavar="KEY=VALUE", multiple=True, help="A setting, as often as need be.")
+@click.option("-p", "--parallelism", type=click.IntRange(1), help="Parallelism of operators that set none.")
+@click.option("-D", "definitions", metavar="KEY=VALUE", multiple=True, help="A setting. May be repeated.")
 @click.option("-pyfs", "--pyFiles", "files", metavar="PATHS", help="Modules, folders, archives that slots import from.")
 @click.option("-pyarch", "--pyArchives", "archives", metavar="PATHS", help="Archives unpacked where slots work.")
 @click.option("-pyreq", "--pyRequirements", "requirements", metavar="PATH", help="Requirements installed for slots.")
 @click.option("-pyexec", "--pyExecutable", "executable", metavar="PATH", help="Python that runs the slots.")
 @click.option("-d", "--detached", is_flag=True, help="Return when the job is submitted; it goes on in the background.")
-@click.option("--log", type=click.Path(dir_okay=False), help="With --detached: file for what the program prints.")
+@click.option("--log", type=click.Path(dir_okay=False), help="With --detached: file for the output of the program.")
 @click.option("--spark-submit", metavar="OPTIONS", help="Run it through spark-submit with these options.")
 @click.option("--print", "prints", is_flag=True, help="With --spark-submit: only print the command.")
-@click.option("-py", "--python", "file", metavar="FILE", help="The program, as Flink has it given.")
+@click.option("-py", "--python", "file", metavar="FILE", help="The program, given as for Flink.")
 @click.argument("command", metavar="FILE [ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED)
 @json_option
 def run(command: tuple[str, ...], file: str | None, definitions: Sequence[str], **given: Any) -> None:
     """Run the program FILE with its ARGUMENTS; its jobs get the settings given here.
 
-    What the program sets itself is stronger. Options of `headgate run` stand before FILE.
+    What the program sets itself wins over them. Options of `headgate run` stand before FILE.
 
     \b
     Examples:
@@ -118,7 +118,7 @@ def _settings(definitions: Sequence[str], given: Json) -> tuple[str, ...]:
     found = [f"-D{definition}" for definition in definitions]
     for definition in definitions:
         if "=" not in definition:
-            raise click.UsageError(f"-D {definition} is no setting: write -D key=value")
+            raise click.UsageError(f"-D {definition} is not a setting: write -D key=value")
     for name, option in _VALUES.items():
         if given[name] is not None:
             found.append(f"-D{option.key}={given[name]}")
@@ -186,7 +186,7 @@ def _await_job(child: subprocess.Popen[bytes], log: str) -> str:
         if ended is not None:
             code = ExitCode(ended) if ended in ExitCode.__members__.values() and ended else ExitCode.FAILED
             raise CommandFailedError(
-                code, f"the program ended before a job of it was seen. {log} ends with\n{_end(log)}"
+                code, f"the program ended before it was seen to run a job. {log} ends with\n{_end(log)}"
             )
         time.sleep(_POLL_S)
 

@@ -32,12 +32,12 @@ NO_PATH: Final = "there is no path"
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("--once", is_flag=True, help="Draw one frame and end, as in a pipe.")
+@click.option("--once", is_flag=True, help="Draw one frame and end. This is the default in a pipe.")
 @storage_option
 def top(job: str | None, once: bool, storage: str | None) -> None:
     """Show JOB on the terminal: its operators, what stands out, its checkpoints. q ends it.
 
-    Without JOB: the job that runs here, or one to choose. Keys put operators into the order of a column.
+    Without JOB: the job that runs here, or one that you choose. Keys sort the operators by a column.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def _overview(client: DriverClient, job: FoundJob) -> Json:
             raise
         raise CommandFailedError(
             ExitCode.FAILED,
-            f"the driver of job {job.job_id} makes no overviews: it runs with headgate.web.enabled=false",
+            f"the driver of job {job.job_id} has no overview to show: it runs with headgate.web.enabled=false",
         ) from None
 
 

@@ -15,12 +15,12 @@ from headgate.cli.output import print_json
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("-r", "--read-only", is_flag=True, help="Only to look: the page may give no orders.")
+@click.option("-r", "--read-only", is_flag=True, help="The page may only show the job, not give it orders.")
 @click.option("-n", "--no-browser", is_flag=True, help="Print the address, open nothing.")
 @storage_option
 @json_option
 def ui(job: str | None, read_only: bool, no_browser: bool, storage: str | None, as_json: bool) -> None:
-    """Open the page of JOB in a browser. Without JOB: that of the job that runs here, or of one to choose.
+    """Open the page of JOB in a browser. Without JOB: that of the job that runs here, or of one that you choose.
 
     The address logs one browser in, once, within twelve hours.
 

@@ -55,7 +55,7 @@ def test_a_job_that_nobody_knows_says_where_it_was_looked_for() -> None:
     done = headgate("rescale", "nobody", "-p", "2")
     assert done.code == ExitCode.NO_SUCH_JOB
     assert "there is no job 'nobody' on this machine" in done.err
-    assert "one in batch mode, not at all" in done.err
+    assert "jobs in batch mode cannot be found" in done.err
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_job_that_nobody_knows_says_where_it_was_looked_for() -> None:
     [
         ([], ExitCode.USAGE, "Missing option '-p' or '--vertex'"),
         (["-p", "0"], ExitCode.USAGE, "0 is not in the range"),
-        (["--vertex", "counter"], ExitCode.USAGE, "'counter' is no UID=N, such as sink=2"),
+        (["--vertex", "counter"], ExitCode.USAGE, "'counter' is not of the form UID=N, such as sink=2"),
         (["--vertex", "nothing=2"], ExitCode.USAGE, "has no vertex 'nothing'; there are: "),
         (["--vertex", "counter=4000"], ExitCode.FAILED, "is to have 4000 subtasks, but can have 1 to 128"),
     ],
@@ -81,7 +81,7 @@ def test_a_job_without_checkpoints_says_what_to_set(tmp_path: Path, monkeypatch:
     with served() as job:
         done = headgate("rescale", job.job.job_id, "-p", "2")
         assert done.code == ExitCode.FAILED
-        assert "it makes no checkpoints, from which it could go on: set execution.checkpointing.interval" in done.err
+        assert "it makes no checkpoints to go on from: set execution.checkpointing.interval" in done.err
         assert parallelism(job) == [1, 1]
 
 

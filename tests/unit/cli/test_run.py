@@ -96,7 +96,7 @@ def test_flinks_spellings_are_understood(program: str, flag: str) -> None:
     [
         ([], "Missing argument 'FILE'"),
         (["/nowhere/job.py"], "there is no file /nowhere/job.py"),
-        (["-D", "novalue", "JOB"], "-D novalue is no setting"),
+        (["-D", "novalue", "JOB"], "-D novalue is not a setting"),
         (["-p", "0", "JOB"], "-p"),
         (["-rm", "TAKE", "JOB"], "TAKE"),
         (["-d", "--spark-submit", "", "JOB"], "--detached is for programs on this machine"),

@@ -113,7 +113,7 @@ def test_a_driver_without_the_page_says_which_setting_it_is() -> None:
     with served(headgate__web__enabled="false") as job:
         told = headgate("top", job.job.job_id)
     assert told.code == ExitCode.FAILED
-    assert "makes no overviews: it runs with headgate.web.enabled=false" in told.err
+    assert "has no overview to show: it runs with headgate.web.enabled=false" in told.err
 
 
 class Terminal:
