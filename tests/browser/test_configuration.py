@@ -17,7 +17,7 @@ def test_options_are_found_and_secrets_are_not(browser: Browser) -> None:
         options = anna.page.get_by_role("table", name="Options")
         options.get_by_role("row", name="execution.checkpointing.interval 2000 ms").wait_for()
         expect(options.get_by_text("headgate.batch.records")).to_have_count(0)
-        anna.page.get_by_label("only what is set").uncheck()
+        anna.page.get_by_label("only options that are set").uncheck()
         anna.page.get_by_label("Find options").fill("records batch")
         options.get_by_text("headgate.batch.records", exact=True).wait_for()
         expect(options.get_by_text("execution.checkpointing.interval", exact=True)).to_have_count(0)

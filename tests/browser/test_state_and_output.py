@@ -80,7 +80,7 @@ def test_a_savepoint_is_looked_through_page_by_page_and_without_a_mouse(browser:
                     expect(first).not_to_have_text(shown)
             expect(rows.get_by_role("button", name="Next")).to_be_disabled()
             assert found == {str(key) for key in range(KEYS)}
-            rows.get_by_role("button", name="Before").click()
+            rows.get_by_role("button", name="Previous").click()
             expect(rows.get_by_role("row")).to_have_count(1 + 50)
 
 

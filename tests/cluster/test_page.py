@@ -64,7 +64,7 @@ def test_a_lost_slot_is_found_on_the_page_and_so_is_what_slots_print(
             anna.opens("Logs")
             log = anna.page.get_by_role("log")
             log.get_by_text("came").first.wait_for()
-            anna.page.get_by_label("With").fill("number 500 ")
+            anna.page.get_by_label("Containing").fill("number 500 ")
             assert all(" number 500 came" in line for line in log.inner_text().splitlines() if line.strip())
     finally:
         job.cancel()

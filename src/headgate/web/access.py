@@ -108,7 +108,7 @@ def _certificate(settings: Settings) -> tuple[str, str] | tuple[None, None]:
         if path is None:
             raise ConfigError(f"TLS needs a certificate and its key: {option.key} is not set")
         if not os.access(path, os.R_OK):
-            raise ConfigError(f"{option.key} is {path}, which is not there or cannot be read")
+            raise ConfigError(f"{option.key} is {path}, which does not exist or cannot be read")
     return str(cert), str(key)
 
 
@@ -121,8 +121,8 @@ def check_certificate(config: RestConfig) -> None:
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"the REST interface cannot use the certificate {config.cert} with the key {config.key} ({error}): set "
-            f"{options.REST_TLS_CERT.key} and {options.REST_TLS_KEY.key} to PEM files of a pair, the key without a "
-            "password"
+            f"{options.REST_TLS_CERT.key} and {options.REST_TLS_KEY.key} to PEM files that belong together, the key "
+            "without a password"
         ) from None
 
 
@@ -158,9 +158,9 @@ def listen(config: RestConfig) -> socket.socket:
                 ) from None
     wanted = f"port {first}" if first == last else f"every port from {first} to {last}"
     raise EnvironmentFault(
-        f"the REST interface cannot listen: {wanted} of {config.bind_address} is taken, or not for this user. Set "
-        f"{options.REST_BIND_PORT.key} to a range with a free port, such as {first}-{min(first + 100, 65535)}, or to 0 "
-        f"for any; or switch the interface off with {options.REST_ENABLED.key}=false"
+        f"the REST interface cannot listen: {wanted} of {config.bind_address} is in use, or this user may not use it. "
+        f"Set {options.REST_BIND_PORT.key} to a range with a free port, such as {first}-{min(first + 100, 65535)}, or "
+        f"to 0 for any; or switch the interface off with {options.REST_ENABLED.key}=false"
     )
 
 

@@ -159,14 +159,14 @@ def _why(phase: Phase, ms: float, own: SubtaskFigures, flow: Flow, subtask: Subt
     who, took = flow.of(subtask), _seconds(ms)
     match phase:
         case Phase.START_DELAY if not flow.inputs.get(subtask.vertex):
-            return f"{who} took up the trigger only after {took}: it was busy, or its output was full (back-pressure)."
+            return f"{who} noticed the trigger only after {took}: it was busy, or its output was full (back-pressure)."
         case Phase.START_DELAY:
             return f"The barrier took {took} to reach {who[:-1]}: it waited behind data (back-pressure)."
         case Phase.ALIGNMENT if own.unaligned:
-            return f"The last barrier came to {who} {took} after the first; records went on meanwhile."
+            return f"The last barrier reached {who} {took} after the first; records went on meanwhile."
         case Phase.ALIGNMENT:
             return (
-                f"Alignment of {who} took {took}: its inputs come at different speed; unaligned checkpoints would not "
+                f"Alignment of {who} took {took}: its inputs come at different speeds; unaligned checkpoints would not "
                 "wait."
             )
         case Phase.SYNC:
@@ -182,7 +182,9 @@ def _why(phase: Phase, ms: float, own: SubtaskFigures, flow: Flow, subtask: Subt
             reason = _upload_reason(own, ms, flow.is_end(subtask.vertex))
             return f"Upload of {who} took {took} for {_size(own.checkpointed_bytes)}: {reason}."
         case Phase.ACK:
-            return f"The acknowledgement of {who} took {took} to be noted: the driver or the network is slow."
+            return (
+                f"The driver took {took} to note the acknowledgement of {who[:-1]}: the driver or the network is slow."
+            )
 
 
 def _upload_reason(own: SubtaskFigures, ms: float, is_end: bool) -> str:

@@ -106,9 +106,9 @@ def _forbidden(who: Identity, scope: Scope, headers: Mapping[bytes, bytes]) -> s
     if who.session is None or scope["method"] in _READING:
         return None
     if not hmac.compare_digest(headers.get(CSRF_HEADER, b""), who.session.csrf.encode()):
-        return "an order from a browser needs the X-CSRF-Token that GET /session answers with"
+        return "an order from a browser needs the X-CSRF-Token that GET /session returns"
     if who.rights is Rights.READ and scope["path"] != SESSION_PATH:
-        return "this session may only read: log in with a link that may do more, which `headgate ui` makes"
+        return "this session may only read: to do more, log in with a link that `headgate ui` makes"
     return None
 
 

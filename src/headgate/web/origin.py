@@ -28,12 +28,13 @@ def foreign(headers: Mapping[bytes, bytes], names: frozenset[str]) -> tuple[int,
     host = headers.get(b"host", b"").decode("latin-1")
     if not _is_ours(_plain(host), names):
         return 421, (
-            f"this server does not go by the host name {_name(host)!r}: use {', '.join(sorted(filter(None, names)))} "
+            f"this server does not answer to the host name {_name(host)!r}: use "
+            f"{', '.join(sorted(filter(None, names)))} "
             f"or its IP address, or set {options.REST_ADDRESS.key} to that name"
         )
     origin = headers.get(b"origin")
     if origin is not None and _plain(origin.decode("latin-1").partition("://")[2]) != _plain(host):
-        return 403, f"a page of {origin.decode('latin-1')!r} may not ask this server, which is {host!r}"
+        return 403, f"a page of {origin.decode('latin-1')!r} may not send requests to this server, {host!r}"
     return None
 
 

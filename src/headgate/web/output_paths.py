@@ -51,7 +51,9 @@ class OutputPaths:
         job = job_of(self._served, request)
         uid = unquote(request.scope["raw_path"].decode("latin-1").rpartition("/")[2])
         if who.rights is not Rights.ACT:
-            raise HTTPException(403, "this session may only read; records are shown to who may give orders")
+            raise HTTPException(
+                403, "this session may only read; records are shown only in sessions that may give orders"
+            )
         if not job.view.plan.settings.get(options.WEB_LIVE_OUTPUT):
             raise HTTPException(
                 403, f"live output is off: start the job with {options.WEB_LIVE_OUTPUT.key}=true to look at its records"
@@ -60,7 +62,7 @@ class OutputPaths:
         if uid not in uids:
             raise HTTPException(404, f"job {job.view.job_id} has no operator of uid {uid!r}; it has: {', '.join(uids)}")
         if self._open >= TAPS_MAX:
-            raise HTTPException(503, f"{TAPS_MAX} live outputs are looked at already: close one of them")
+            raise HTTPException(503, f"{TAPS_MAX} live outputs are already open: close one of them")
         waiting: deque[Sample] = deque(maxlen=SAMPLES_MAX)
         return EventStream(request, self._events(job, waiting), during=self._tapped(job, uid, waiting))
 

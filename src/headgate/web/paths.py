@@ -123,7 +123,7 @@ class RestPaths:
         job = job_of(self._served, request)
         mode = request.query_params.get("mode", "cancel")
         if mode != "cancel":
-            raise HTTPException(400, f"mode is {mode!r}, but only cancel is known; POST to .../stop stops a job")
+            raise HTTPException(400, f"mode is {mode!r}, but must be cancel; to stop a job, POST to .../stop")
         job.view.cancel()
         return JsonAnswer({}, 202)
 

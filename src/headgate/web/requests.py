@@ -40,7 +40,7 @@ async def body_of(request: Request) -> Json:
                 if len(data) > BODY_BYTES_MAX:
                     raise HTTPException(413, f"the request has more than {BODY_BYTES_MAX} bytes")
     except TimeoutError:
-        raise HTTPException(408, f"the request has not come within {BODY_S_MAX:g} s") from None
+        raise HTTPException(408, f"the request did not arrive within {BODY_S_MAX:g} s") from None
     except ClientDisconnect:
         raise HTTPException(400, "the request has ended before its body has") from None
     try:
@@ -48,7 +48,7 @@ async def body_of(request: Request) -> Json:
     except (ValueError, RecursionError):  # brackets in brackets
         found = None
     if not isinstance(found, dict):
-        raise HTTPException(400, "the request is no JSON object")
+        raise HTTPException(400, "the request is not a JSON object")
     return found
 
 
@@ -58,7 +58,7 @@ def text_of(body: Json, name: str) -> str | None:
     if not (value is None or isinstance(value, str)):
         raise HTTPException(400, f"{name} is {value!r}, but must be text")
     if value is not None and _LONE_SURROGATE.search(value):
-        raise HTTPException(400, f"{name} is {value!r}, which is no Unicode text")
+        raise HTTPException(400, f"{name} is {value!r}, which is not Unicode text")
     return value or None
 
 

@@ -35,7 +35,7 @@ def bounds_of(plan: JobGraph, body: Json) -> dict[int, tuple[int, int]]:
     vertices = {vertex_id(vertex): vertex for vertex in plan.vertices}
     unknown = next((name for name in body if name not in vertices), None)
     if unknown is not None or not body:
-        what = "names no vertex" if unknown is None else f"names {unknown!r}, which is no vertex of the job"
+        what = "names no vertex" if unknown is None else f"names {unknown!r}, which is not a vertex of the job"
         raise ProgramError(f"the request {what}; there are: {', '.join(vertices)}")
     return {vertices[name].id: _checked(vertices[name], *_read(name, given)) for name, given in body.items()}
 

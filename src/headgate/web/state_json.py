@@ -124,7 +124,7 @@ def why_no_checkpoint(job: ServedJob) -> str:
         )
     if not plan.checkpointing:
         return (
-            f"job {plan.job_id} makes no checkpoints, so that its state cannot be looked into: set "
+            f"job {plan.job_id} makes no checkpoints, so its state cannot be shown: set "
             f"{options.CHECKPOINT_INTERVAL.key}; or take a savepoint"
         )
     return f"job {plan.job_id} has completed no checkpoint yet: wait for the first, or take a savepoint"

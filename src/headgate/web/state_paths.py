@@ -118,7 +118,8 @@ def _reading(
             raise SnapshotGoneError(
                 f"snapshot {snapshot.id} was deleted before it was read: the job keeps its newest "
                 f"{job.view.plan.settings.get(options.CHECKPOINTS_RETAINED)} checkpoints "
-                f"({options.CHECKPOINTS_RETAINED.key}). Try again, or ask a savepoint, which no job deletes. ({error})"
+                f"({options.CHECKPOINTS_RETAINED.key}). Try again, or look at a savepoint, which no job deletes. "
+                f"({error})"
             ) from error
     raise AssertionError("the last try returns or raises")
 
@@ -158,7 +159,7 @@ class _Readings:
     async def run(self, work: Callable[[float], T]) -> T:
         """Return what `work` does, which is told when it begins. Raises HTTPException when that takes too long."""
         if not self._room.acquire(blocking=False):
-            raise HTTPException(503, f"{READINGS_MAX} others read state at the moment: try again")
+            raise HTTPException(503, f"{READINGS_MAX} other requests are reading state: try again")
         future = self._thread.submit(lambda: work(self._clock.monotonic_ms()))
         future.add_done_callback(lambda _: self._room.release())
         try:
@@ -166,5 +167,7 @@ class _Readings:
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             raise HTTPException(
-                503, f"the state was not read within {ANSWER_S_MAX:g} s: its storage is slow, or others read; try again"
+                503,
+                f"the state was not read within {ANSWER_S_MAX:g} s: its storage is slow, or other requests are "
+                "reading; try again",
             ) from None

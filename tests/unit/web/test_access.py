@@ -65,7 +65,7 @@ def test_a_broken_certificate_is_found_before_the_job_starts(tmp_path: Path) -> 
 
 
 def test_a_port_that_is_taken_names_the_option(taken: int) -> None:
-    with pytest.raises(EnvironmentFault, match=rf"port {taken} of 127\.0\.0\.1 is taken.*rest\.bind-port"):
+    with pytest.raises(EnvironmentFault, match=rf"port {taken} of 127\.0\.0\.1 is in use.*rest\.bind-port"):
         listen(RestConfig(ports=(taken, taken)))
 
 

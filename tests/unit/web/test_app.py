@@ -117,12 +117,12 @@ def test_what_is_not_there_is_named(job: Served, path: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "what"),
     [
-        ("savepoints", b"[]", "no JSON object"),
-        ("savepoints", b"{", "no JSON object"),
-        ("savepoints", b"[" * 60_000, "no JSON object"),
-        ("savepoints", b'{"cancel-job":' * 4_000, "no JSON object"),
-        ("savepoints", b'{"triggerId": %s}' % (b"7" * 5_000), "no JSON object"),
-        ("savepoints", b'{"triggerId": "\\ud800"}', "no Unicode text"),
+        ("savepoints", b"[]", "not a JSON object"),
+        ("savepoints", b"{", "not a JSON object"),
+        ("savepoints", b"[" * 60_000, "not a JSON object"),
+        ("savepoints", b'{"cancel-job":' * 4_000, "not a JSON object"),
+        ("savepoints", b'{"triggerId": %s}' % (b"7" * 5_000), "not a JSON object"),
+        ("savepoints", b'{"triggerId": "\\ud800"}', "not Unicode text"),
         ("savepoints", b'{"formatType": "avro"}', "CANONICAL, NATIVE"),
         ("savepoints", b'{"target-directory": 5}', "must be text"),
         ("stop", b'{"drain": "yes"}', "true or false"),

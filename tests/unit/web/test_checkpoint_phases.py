@@ -71,21 +71,21 @@ def told(made: CheckpointRecord, after_ms: int = 0) -> Slowest:
             SOURCE,
             figures(start_delay_ms=900.0),
             Phase.START_DELAY,
-            "source, subtask 0, took up the trigger only after 900 ms: it was busy, or its output was full "
+            "source, subtask 0, noticed the trigger only after 900 ms: it was busy, or its output was full "
             "(back-pressure).",
         ),
         (
             MAP,
             figures(alignment_ms=3000.0),
             Phase.ALIGNMENT,
-            "Alignment of map, subtask 0, took 3.0 s: its inputs come at different speed; unaligned checkpoints would "
+            "Alignment of map, subtask 0, took 3.0 s: its inputs come at different speeds; unaligned checkpoints would "
             "not wait.",
         ),
         (
             MAP,
             figures(alignment_ms=3000.0, unaligned=True),
             Phase.ALIGNMENT,
-            "The last barrier came to map, subtask 0, 3.0 s after the first; records went on meanwhile.",
+            "The last barrier reached map, subtask 0, 3.0 s after the first; records went on meanwhile.",
         ),
         (
             MAP,
@@ -123,7 +123,7 @@ def told(made: CheckpointRecord, after_ms: int = 0) -> Slowest:
             MAP,
             figures(ack_ms=700.0),
             Phase.ACK,
-            "The acknowledgement of map, subtask 0, took 700 ms to be noted: the driver or the network is slow.",
+            "The driver took 700 ms to note the acknowledgement of map, subtask 0: the driver or the network is slow.",
         ),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_subtask_with_most_of_the_records_is_told_if_it_is_at_work() -> None:
     job = PageJob(parallelism=4)
     quiet = own(busy=0.1, records=10)
     job.reports(own(records=100), quiet, quiet, own(busy=0.8, records=70), quiet)
-    assert "is skewed: subtask 2 gets 70% of the records, 25% would be even" in text(job)
+    assert "is skewed: subtask 2 gets 70% of the records; 25% would be even" in text(job)
     job.reports(own(records=100), quiet, quiet, own(busy=0.2, records=70), quiet)
     assert kinds(job) == []
 
@@ -154,7 +154,7 @@ def test_a_rule_that_fails_says_so_and_leaves_the_others_alone() -> None:
     job.progress.failures.append(None)  # type: ignore[arg-type]
     assert kinds(job) == ["failing-checkpoints", "broken-rule", "broken-rule"]
     texts = [finding["text"] for finding in findings(job.seen())]
-    assert texts[1].startswith("Looking for a trouble (restart loop) failed: AttributeError")
+    assert texts[1].startswith("The check for trouble (restart loop) failed: AttributeError")
 
 
 def test_state_that_is_larger_at_each_checkpoint_is_told() -> None:

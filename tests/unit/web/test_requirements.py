@@ -42,7 +42,7 @@ def test_what_is_asked_for_comes_about(job: Served) -> None:
     ("body", "text"),
     [
         ({}, "the request names no vertex; there are: "),
-        ({"nothing": {}}, "the request names 'nothing', which is no vertex of the job; there are: "),
+        ({"nothing": {}}, "the request names 'nothing', which is not a vertex of the job; there are: "),
         ({"VERTEX": 3}, 'has 3, but must have {"parallelism": {"upperBound": 4}}'),
         ({"VERTEX": {"parallelism": {}}}, "upperBound of vertex"),
         ({"VERTEX": {"parallelism": {"upperBound": 0}}}, "is 0, but must be a whole number of 1 or more"),

@@ -78,7 +78,7 @@ def _found(rule: Callable[[Seen], Iterator[Json]], seen: Seen) -> list[Json]:
         return list(rule(seen))
     except Exception as error:  # noqa: BLE001  # the page shows more than findings
         what = rule.__name__.replace("_", " ")
-        text = f"Looking for a trouble ({what}) failed: {type(error).__name__}: {error}"[:_TEXT_MAX]
+        text = f"The check for trouble ({what}) failed: {type(error).__name__}: {error}"[:_TEXT_MAX]
         return [_finding("broken-rule", "warn", text, "overview")]
 
 
@@ -193,7 +193,7 @@ def skewed_keys(seen: Seen) -> Iterator[Json]:
         limit = SKEWED_OF_TWO if parallelism == 2 else SKEWED * found["even"]
         if found["share"] >= limit:
             text = (
-                f"{vertex.name!r} is skewed: subtask {found['subtask']} gets {found['share']:.0%} of the records, "
+                f"{vertex.name!r} is skewed: subtask {found['subtask']} gets {found['share']:.0%} of the records; "
                 f"{found['even']:.0%} would be even"
             )
             yield _finding("skew", "warn", text, f"overview/{vertex_id(vertex)}")
@@ -235,7 +235,7 @@ def _stuck(seen: Seen, number: int, still_ms: int) -> str:
     behind = min(told, key=lambda subtask: told[subtask])
     what = "has no watermark" if told[behind] == -inf else "is the furthest behind"
     return (
-        f"The watermark of {vertex.name!r} stands for {still_ms / 1000:.0f} s although records come: "
+        f"The watermark of {vertex.name!r} has not moved for {still_ms / 1000:.0f} s although records come: "
         f"subtask {behind.index} {what}; windows wait for it"
     )
 
@@ -249,8 +249,8 @@ def growing_state(seen: Seen) -> Iterator[Json]:
             continue
         if steps[0] - steps[-1] >= GROWN_BYTES and steps[0] >= GROWTH * max(1.0, steps[-1]):
             text = (
-                f"The state of {vertex.name!r} grows: {steps[-1] / 1e6:.1f} MB to {steps[0] / 1e6:.1f} MB, at each "
-                "checkpoint more; has it a time to live?"
+                f"The state of {vertex.name!r} grows: {steps[-1] / 1e6:.1f} MB to {steps[0] / 1e6:.1f} MB, more at "
+                "each checkpoint; does it have a time to live?"
             )
             yield _finding("growing-state", "warn", text, _page(seen, number))
 

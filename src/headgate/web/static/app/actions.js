@@ -55,10 +55,10 @@ function Stop({ base, close, tell }) {
     tell(`Stopped with savepoint ${(await outcome(`${base}/savepoints/${trigger}`)).location}`);
   };
   return html`<${Dialog} title="Stop the job with a savepoint" confirm="Stop the job" danger run=${run} close=${close}>
-    <p>Everything before the savepoint is committed, nothing is emitted behind it. A new job can start from it.</p>
+    <p>Everything before the savepoint is committed, and nothing is emitted after it. A new job can start from it.</p>
     <${Where} form=${form} setForm=${setForm} />
     <label class="row"><input type="checkbox" checked=${form.drain} onChange=${(event) => setForm({ ...form, drain: event.target.checked })} />
-      Drain: fire all timers and windows first. Do not start from the savepoint again then.</label><//>`;
+      Drain: fire all timers and windows first. Then no job should start from the savepoint.</label><//>`;
 }
 
 function Cancel({ base, close, tell }) {
@@ -67,20 +67,20 @@ function Cancel({ base, close, tell }) {
     tell("The job is being cancelled");
   };
   return html`<${Dialog} title="Cancel the job" confirm="Cancel the job" danger run=${run} close=${close}>
-    <p>The job ends without finishing its input, and without a savepoint. Stop it instead to go on from there later.</p><//>`;
+    <p>The job ends without finishing its input, and without a savepoint. To go on later, stop it with a savepoint instead.</p><//>`;
 }
 
 function Rescale({ base, overview, close, tell }) {
   const [counts, setCounts] = useState(Object.fromEntries(overview.vertices.map((each) => [each.id, each.parallelism])));
   const run = async () => {
     const changed = overview.vertices.filter((each) => Number(counts[each.id]) !== each.parallelism);
-    if (changed.length === 0) throw new Error("Nothing is changed: give a vertex another parallelism.");
+    if (changed.length === 0) throw new Error("Nothing has changed: give a vertex another parallelism.");
     const body = Object.fromEntries(changed.map((each) => [each.id, { parallelism: { upperBound: Number(counts[each.id]) } }]));
     const { "request-id": trigger } = await order("PUT", `${base}/resource-requirements`, body);
     await outcome(`${base}/rescaling/${trigger}`);
     tell(`Rescaled: ${changed.map((each) => `${each.name} to ${counts[each.id]}`).join(", ")}`);
   };
-  return html`<${Dialog} title="Another parallelism" confirm="Rescale" run=${run} close=${close}>
+  return html`<${Dialog} title="Change the parallelism" confirm="Rescale" run=${run} close=${close}>
     <p>The job takes a checkpoint and goes on from it. If that fails, it goes on as it is now.</p>
     ${overview.vertices.map((each) => html`<label class="row" key=${each.id}><input type="number" min="1" required value=${counts[each.id]}
       onInput=${(event) => setCounts({ ...counts, [each.id]: event.target.value })} /> ${each.name}</label>`)}<//>`;

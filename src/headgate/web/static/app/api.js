@@ -16,7 +16,7 @@ async function ask(path, options) {
   try {
     answer = await fetch(path, { cache: "no-store", ...options });
   } catch {
-    throw new ApiError(0, "The driver does not answer: it has ended, or the network is in between.");
+    throw new ApiError(0, "The driver does not answer: it has ended, or the network is down.");
   }
   if (answer.ok && answer.headers.get("Content-Type").startsWith("text/event-stream")) return answer.body.cancel(); // it has no end
   const body = await answer.json().catch(() => null);

@@ -30,7 +30,7 @@ export function Gantt({ chart }) {
       <span class="name">${isSlow(row) ? html`<span aria-hidden="true">▸ </span>` : ""}${chart.vertices[row.vertex].name} ${row.subtask}</span>
       <svg height="14" aria-hidden="true">${row.phases ? bars(row.phases, most) : html`<rect class="absent" x="0" y="1" width="${(100 * chart.until) / most}%" height="12" />`}</svg>
       <span class="num">${row.phases ? duration(row.duration) : "no answer"}</span></li>`)}</ul>
-    ${chart.leftOut > 0 && html`<p class="quiet">${chart.leftOut} quicker subtasks are left out; each vertex shows its slowest.</p>`}
+    ${chart.leftOut > 0 && html`<p class="quiet">${chart.leftOut} faster subtasks are left out; each vertex shows its slowest.</p>`}
     ${shown && html`<p class="quiet">${told(chart, shown)}</p>`}
   </div>`;
 }

@@ -51,9 +51,9 @@ function Stranger({ error }) {
   document.title = "headgate";
   return html`<main class="narrow"><h1>headgate</h1>
     ${error.status === 401
-      ? html`<p>This page shows jobs to who has a login link. A link works once, for one browser.</p>
-          <p>On the machine of the driver, this makes a new one and opens it:</p><pre>headgate ui JOB</pre>
-          <p class="quiet">In a frame of another site some browsers keep no session: <a href="/" target="_blank" rel="noopener">open the page in a tab</a>.</p>`
+      ? html`<p>This page shows jobs to anyone who has a login link. A link works once, for one browser.</p>
+          <p>On the machine of the driver, this command makes a new link and opens it:</p><pre>headgate ui JOB</pre>
+          <p class="quiet">Some browsers keep no session in a frame of another site: <a href="/" target="_blank" rel="noopener">open the page in a tab</a>.</p>`
       : html`<${Notice} kind="bad">${error.message}<//>`}</main>`;
 }
 
@@ -90,8 +90,8 @@ function Job({ id, page, rest, who }) {
     <nav aria-label="Pages of the job">${PAGES.map((each) => html`<a key=${each.key} href="#/jobs/${id}/${each.key}"
       aria-current=${each.Page === Page ? "page" : null}>${each.title}${each.badge && overview ? html` <${Count} value=${each.badge(overview)} />` : null}</a>`)}</nav>
     <main>
-      ${ended && html`<${Notice} kind=${ended.state === "FAILED" ? "bad" : "info"}>The job has ended: ${ended.state ?? "its driver is gone"}${ended.cause ? html`<pre>${ended.cause}</pre>` : "."} What is below is the last that was seen.<//>`}
-      ${!ended && gone && html`<${Notice} kind="warn">This driver does not run the job, or not any more.<//>`}
+      ${ended && html`<${Notice} kind=${ended.state === "FAILED" ? "bad" : "info"}>The job has ended: ${ended.state ?? "its driver is gone"}${ended.cause ? html`<pre>${ended.cause}</pre>` : "."} Below is what the driver last reported.<//>`}
+      ${!ended && gone && html`<${Notice} kind="warn">This driver does not run the job, or no longer runs it.<//>`}
       ${!ended && lost && !gone && html`<${Notice} kind="warn">The connection to the driver is lost; trying again.<//>`}
       <${Guarded} key=${page}><${Page} id=${id} rest=${rest} overview=${overview} who=${who} ended=${ended} /><//>
     </main>
@@ -101,7 +101,7 @@ function Job({ id, page, rest, who }) {
 /** A page that fails says so, and leaves the others alone. */
 function Guarded({ children }) {
   const [error] = useErrorBoundary((failure) => console.warn(failure));
-  return error ? html`<${Notice} kind="bad">This page could not be drawn: ${String(error.message ?? error)}. The others go on.<//>` : children;
+  return error ? html`<${Notice} kind="bad">This page could not be drawn: ${String(error.message ?? error)}. The other pages still work.<//>` : children;
 }
 
 const Count = ({ value }) => (value ? html`<span class="count">${value}</span>` : null);

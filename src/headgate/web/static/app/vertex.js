@@ -64,12 +64,12 @@ function States({ id, uids }) {
 const Skew = ({ found }) =>
   found.share > 1.5 * found.even
     ? html`<${Notice} kind="warn">Skewed: subtask ${found.subtask} gets ${percent(found.share)} of the records; ${percent(found.even)} would be even.<//>`
-    : html`<p class="quiet">Even: no subtask gets more than ${percent(found.share)} of the records; ${percent(found.even)} would be quite even.</p>`;
+    : html`<p class="quiet">Even: no subtask gets more than ${percent(found.share)} of the records; ${percent(found.even)} would be even.</p>`;
 
 function Curves({ data }) {
   const series = (label, values, color, format) => ({ label, values, color, format });
   return html`<div class="columns">
-    <${Chart} title="Records in a second" x=${data.at} series=${[series("in", data.in, "--accent", rate), series("out", data.out, "--quiet", rate)]} />
+    <${Chart} title="Records per second" x=${data.at} series=${[series("in", data.in, "--accent", rate), series("out", data.out, "--quiet", rate)]} />
     <${Chart} title="Time of the busiest subtask" x=${data.at} series=${[series("busy", data.busy, "--busy", percent), series("back-pressured", data.backPressured, "--held", percent)]} />
     ${data.watermark.some((value) => value != null) && html`<${Chart} title="Watermark behind the clock" x=${data.at} series=${[series("behind", data.watermarkLag, "--accent", duration)]} />`}
     ${data.stateBytes.some((value) => value != null) && html`<${Chart} title="State in the newest checkpoint" x=${data.at} series=${[series("state", data.stateBytes, "--accent", bytes)]} />`}

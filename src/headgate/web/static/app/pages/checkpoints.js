@@ -57,7 +57,7 @@ function Figures({ found, config }) {
       <${Figure} title="Failed">${whole(found.failed)}<//>
       <${Figure} title="In progress">${whole(found.inProgress)}<//>
       <${Figure} title="Newest" note=${latest && `${duration(latest.age)} ago`}>${latest ? `checkpoint ${latest.id}` : "none yet"}<//>
-      <${Figure} title="It took">${duration(latest?.duration)}<//>
+      <${Figure} title="Duration">${duration(latest?.duration)}<//>
       <${Figure} title="Written" note=${latest && `of ${bytes(latest.stateBytes)} in full`}>${bytes(latest?.size)}<//>
       ${made && html`<${Figure} title="Every" note="given up after ${duration(made.timeout)}">${duration(made.interval)}<//>
       <${Figure} title="Mode" note=${made.unaligned_checkpoints ? "unaligned" : "aligned"}>${made.mode.replaceAll("_", " ")}<//>
@@ -70,7 +70,7 @@ function Curves({ data }) {
   const series = (label, values, color, format) => ({ label, values, color, format });
   return html`<div class="columns">
     <div class="panel"><${Chart} title="How long checkpoints took" x=${data.at} series=${[series("average", data.duration, "--accent", duration), series("longest", data.durationMax, "--busy", duration)]} /></div>
-    <div class="panel"><${Chart} title="Their size" x=${data.at} series=${[series("full", data.state, "--accent", bytes), series("written", data.checkpointed, "--quiet", bytes)]} /></div>
+    <div class="panel"><${Chart} title="How large they were" x=${data.at} series=${[series("full", data.state, "--accent", bytes), series("written", data.checkpointed, "--quiet", bytes)]} /></div>
   </div>`;
 }
 
@@ -87,7 +87,7 @@ function Checkpoint({ base, number, version, close }) {
     <div class="heading"><h2>${found?.is_savepoint ? "Savepoint" : "Checkpoint"} ${number} ${found && html`<${Badge} state=${found.status} />`}</h2>
       <button onClick=${close} aria-label="Close checkpoint ${number}">✕</button></div>
     ${found === null
-      ? html`<${Waiting} error=${details.error} what="the checkpoint" />${details.error?.status === 404 && html`<p class="quiet">web.checkpoints.history says of how many the figures of all subtasks are kept.</p>`}`
+      ? html`<${Waiting} error=${details.error} what="the checkpoint" />${details.error?.status === 404 && html`<p class="quiet">web.checkpoints.history sets for how many checkpoints the figures of all subtasks are kept.</p>`}`
       : html`<p class="quiet">${kind(found.checkpoint_type, found.savepointFormat)}, triggered ${moment(found.trigger_timestamp)}, ${found.num_acknowledged_subtasks} of ${found.num_subtasks} subtasks answered${found.end_to_end_duration >= 0 ? ` within ${duration(found.end_to_end_duration)}` : ""}. ${found.external_path && html`Stored in <code>${found.external_path}</code>`}</p>
           ${found.failure_message && html`<${Notice} kind="bad">It failed: ${found.failure_message}<//>`}
           ${chart.data ? html`<${Slowest} chart=${chart.data} found=${found} /><${Gantt} chart=${chart.data} />` : html`<${Waiting} error=${chart.error} what="the chart" />`}
@@ -111,7 +111,7 @@ function Log({ base, version, chosen, choose }) {
     ${data.restores.length > 0 && html`<section class="panel" aria-label="Restores"><h2>Restores</h2><ul class="restores">
       ${data.restores.map((each) => html`<li key=${each.at}>restored from ${each.savepoint ? "savepoint" : "checkpoint"} ${each.id} at ${clock(each.at)} <span class="quiet">${moment(each.at).slice(0, 10)}</span></li>`)}</ul></section>`}
     <section aria-label="History">
-      <${Table} caption="History" columns=${LOG} rows=${data.checkpoints} rowKey=${(row) => String(row.id)} onRow=${(row) => choose(row.id)} selected=${chosen} empty="No checkpoint was triggered yet." />
+      <${Table} caption="History" columns=${LOG} rows=${data.checkpoints} rowKey=${(row) => String(row.id)} onRow=${(row) => choose(row.id)} selected=${chosen} empty="No checkpoint has been triggered yet." />
       <p class="buttons"><span class="quiet">${whole(data.total)} kept</span>
         <button disabled=${from === null} onClick=${() => setBefore(before.slice(0, -1))}>Newer</button>
         <button disabled=${data.next === null} onClick=${() => setBefore([...before, data.next])}>Older</button></p>

@@ -49,10 +49,10 @@ function Options({ rows }) {
     && words.every((word) => `${row.key} ${row.value ?? ""} ${row.doc}`.toLowerCase().includes(word)));
   return html`<section aria-label="Options"><div class="heading"><p class="actions">
       <input type="search" aria-label="Find options" placeholder="Find options" value=${sought} onInput=${(event) => seek(event.target.value)} />
-      <label><input type="checkbox" checked=${onlySet} onChange=${(event) => only(event.target.checked)} /> only what is set</label></p>
+      <label><input type="checkbox" checked=${onlySet} onChange=${(event) => only(event.target.checked)} /> only options that are set</label></p>
       <p class="quiet" role="status">${shown.length} of ${rows.length} options</p></div>
     <${Table} caption="Options" columns=${OPTIONS} rows=${shown} rowKey=${(row) => row.key} order="key"
-      empty=${onlySet ? "No option that is set fits: look among all." : "No option fits."} /></section>`;
+      empty=${onlySet ? "No option that is set matches: search all of them." : "No option matches."} /></section>`;
 }
 
 function Slots({ driver, slots, slotsTotal }) {
@@ -62,7 +62,7 @@ function Slots({ driver, slots, slotsTotal }) {
     cell: (row) => row[key] ?? "–", value: (row) => (key === "pid" ? Number(row.pid) : row[key]),
   }));
   return html`
-    ${differs.length > 0 && html`<${Notice} kind="warn">Slots with other versions than the driver: ${differs.length}.<//>`}
+    ${differs.length > 0 && html`<${Notice} kind="warn">Slots whose versions differ from the driver's: ${differs.length}.<//>`}
     <${Table} caption="Slots" columns=${columns} rows=${slots} rowKey=${(row) => row.slot} order="slot" max=${1000} empty="No slot has registered yet." />
     ${slotsTotal > slots.length && slots.length > 0 && html`<p class="quiet">${slots.length} of ${slotsTotal} slots are shown.</p>`}`;
 }

@@ -18,7 +18,7 @@ export function Exceptions({ id, overview }) {
       <${Timeline} runs=${attempts.data.attempts} now=${overview?.now ?? Date.now()} />
       <ol class="attempts">${attempts.data.attempts.slice(0, 20).map((run, place) => html`<${Run} key=${run.attempt} run=${run} before=${attempts.data.attempts[place + 1]} vertices=${attempts.data.vertices} />`)}</ol></section>
     <section class="panel" aria-label="Failures"><h2>Failures</h2>
-      ${entries.length === 0 && html`<p class="good"><span aria-hidden="true">✓</span> The job has not failed since this driver has it.</p>`}
+      ${entries.length === 0 && html`<p class="good"><span aria-hidden="true">✓</span> The job has not failed since this driver started to run it.</p>`}
       ${entries.map((entry, place) => html`<${Failure} key=${`${entry.timestamp} ${entry.attempt}`} entry=${entry} open=${place === 0} />`)}
       ${truncated && html`<p class="quiet">Only the newest ${entries.length} are shown.</p>`}</section>`;
 }
@@ -58,7 +58,7 @@ function Timeline({ runs, now }) {
 function Failure({ entry, open }) {
   const where = [entry.taskName && `operator ${entry.taskName}`, entry.subtask !== null && `subtask ${entry.subtask}`, entry.endpoint, `attempt ${entry.attempt}`].filter(Boolean).join(", ");
   return html`<details class="failure" open=${open}><summary><strong class="bad">${entry.error}</strong> <span class="quiet">${moment(entry.timestamp)}</span></summary>
-    <p class="quiet">${where}; ${entry["restart-delay"] === null ? "the job ended with it" : `the job started again after ${duration(entry["restart-delay"])}`}</p>
+    <p class="quiet">${where}; ${entry["restart-delay"] === null ? "this failure ended the job" : `the job started again after ${duration(entry["restart-delay"])}`}</p>
     <dl>${entry.key !== null && html`<dt>Key</dt><dd><code>${entry.key}</code></dd>`}
       ${entry.record !== null && html`<dt>Record</dt><dd><code>${entry.record}</code></dd>`}</dl>
     <pre>${entry.traceback || entry.stacktrace}</pre></details>`;

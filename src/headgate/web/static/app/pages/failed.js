@@ -18,7 +18,7 @@ export function Failed({ id }) {
   if (data === null) return html`<${Waiting} error=${error} what="the failed records" />`;
   const shown = data.operators.find((each) => each.uid === chosen) ?? data.operators.find((each) => each.samples.length > 0);
   return html`
-    <p class="quiet">What a function fails for fails the job, unless <code>on_error</code> skips the record or sends it to a side output. Up to five of each second and subtask are kept as samples.</p>
+    <p class="quiet">An error in a function fails the job, unless <code>on_error</code> skips the record or sends it to a side output. Up to five a second from each subtask are kept as samples.</p>
     <${Table} caption="Operators" columns=${COLUMNS} rows=${data.operators} rowKey=${(row) => row.uid} onRow=${(row) => choose(row.uid)}
       selected=${shown?.uid} order="-failed" empty="No record has failed, and none came late." />
     ${shown && html`<section class="panel" aria-label="Samples of ${shown.operator}"><h2>Samples of ${shown.operator}</h2>

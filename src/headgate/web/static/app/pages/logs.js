@@ -17,7 +17,7 @@ export function Logs({ id }) {
   const [follows, setFollows] = useState(true);
   if (data === null) return html`<${Waiting} error=${error} what="the logs" />`;
   if (data.slots.length === 0) {
-    return html`<${Notice}>No slot has told a line. Slots on Spark tell what they log and print once they run, unless headgate.web.logs is false;
+    return html`<${Notice}>No slot has sent a line yet. Slots on Spark send what they log and print once they run, unless headgate.web.logs is false;
       the slots of a MiniCluster share the process of the program, and log where it logs.<//>`;
   }
   const slot = chosen ?? data.slots[0].slot;
@@ -26,7 +26,7 @@ export function Logs({ id }) {
       <label>Slot <select value=${slot} onChange=${(event) => choose(Number(event.target.value))}>
         ${data.slots.map((each) => html`<option key=${each.slot} value=${each.slot}>${each.slot} (${each.lines} lines)</option>`)}</select></label>
       <label>Level <select value=${level} onChange=${(event) => setLevel(event.target.value)}>${LEVELS.map((each) => html`<option key=${each}>${each}</option>`)}</select></label>
-      <label>With <input type="search" placeholder="text" value=${text} onInput=${(event) => setText(event.target.value)} /></label>
+      <label>Containing <input type="search" placeholder="text" value=${text} onInput=${(event) => setText(event.target.value)} /></label>
       <label><input type="checkbox" checked=${follows} onChange=${(event) => setFollows(event.target.checked)} /> Follow</label></div>
     <${Lines} key=${slot} id=${id} slot=${slot} follows=${follows} fits=${fits} />
     <p class="quiet">The driver keeps the newest ${data.kept} lines of each slot. Spark keeps all of them in the logs of its executors.</p>`;

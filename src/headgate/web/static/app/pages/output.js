@@ -22,12 +22,12 @@ export function Output({ id, who }) {
   const [live, setLive] = useState(false);
   if (plan.data === null) return html`<${Waiting} error=${plan.error} what="the operators" />`;
   if (who.rights === null) return html`<${Waiting} />`;
-  if (who.rights !== "act") return html`<${Notice}>This session may only read; records are shown to who may give orders.<//>`;
+  if (who.rights !== "act") return html`<${Notice}>This session may only read; records are shown only in sessions that may give orders.<//>`;
   const operators = plan.data.plan.nodes.flatMap((node) => node.uids.map((each) => ({ uid: each, vertex: node.description })));
   return html`<div class="actions"><label>Operator <select value=${uid} onChange=${(event) => setUid(event.target.value)}>
         <option value="">choose one</option>${operators.map((each) => html`<option key=${each.uid} value=${each.uid}>${each.uid} (${each.vertex})</option>`)}</select></label>
       <button class="primary" disabled=${uid === ""} onClick=${() => setLive(!live)}>${live ? "Pause" : "Start"}</button>
-      <span class="quiet">at most 20 records a second of each subtask are shown, the newest ${SHOWN}</span></div>
+      <span class="quiet">shows at most 20 records a second from each subtask, and keeps the newest ${SHOWN}</span></div>
     ${uid !== "" && html`<${Records} key=${uid} id=${id} uid=${uid} live=${live} stop=${() => setLive(false)} />`}`;
 }
 
@@ -53,5 +53,5 @@ function Records({ id, uid, live, stop }) {
     return () => source.close();
   }, [id, uid, live]);
   return html`${error && html`<${Notice} kind="warn">${error.message}<//>`}
-    <${Table} caption="Records" columns=${RECORDS} rows=${records} rowKey=${(row) => row.number} empty=${live ? "Waiting for records …" : "Start it to see records."} />`;
+    <${Table} caption="Records" columns=${RECORDS} rows=${records} rowKey=${(row) => row.number} empty=${live ? "Waiting for records …" : "Press Start to see records."} />`;
 }

@@ -43,7 +43,7 @@ export function Overview({ id, rest, overview }) {
     </div>
     ${plan.data ? html`<${JobGraph} nodes=${plan.data.plan.nodes} vertices=${overview.vertices} chosen=${chosen} choose=${choose} />` : html`<${Waiting} error=${plan.error} what="the job graph" />`}
     <p class="quiet legend"><span class="swatch busy"></span> busy <span class="swatch held"></span> back-pressured <span class="swatch free"></span> idle.
-      A chain of operators is one box. Choose a box for its subtasks.</p>
+      A chain of operators is one box. Choose a box to see its subtasks.</p>
     ${vertex && html`<${Vertex} key=${vertex.id} id=${id} vertex=${vertex} uids=${plan.data?.plan.nodes.find((node) => node.id === vertex.id)?.uids} close=${() => choose(vertex.id)} />`}
     <${Table} caption="Operators" columns=${COLUMNS} rows=${overview.vertices} rowKey=${(row) => row.id} onRow=${(row) => choose(row.id)} selected=${chosen} />`;
 }

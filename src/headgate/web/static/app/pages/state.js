@@ -76,8 +76,8 @@ function Rows({ id, uid, name, snapshot }) {
     ${data === null ? html`<${Waiting} error=${error} what="the rows" />` : html`
       ${error && html`<${Notice} kind="warn">${error.message}<//>`}
       <${Table} columns=${ROWS} rows=${data.rows.map((row, place) => ({ ...row, place }))} rowKey=${(row) => row.place}
-        empty=${data.complete ? (sought ? `There is no key ${sought}.` : "The state is empty.") : `Not found in the time there is: ${whole(data.entriesRead)} entries were read, in ${data.groupsRead} of ${data.groups} key groups.`} />
+        empty=${data.complete ? (sought ? `There is no key ${sought}.` : "The state is empty.") : `Not found within the time limit: ${whole(data.entriesRead)} entries were read, in ${data.groupsRead} of ${data.groups} key groups.`} />
       <p class="buttons"><span class="quiet">${whole(data.entriesRead)} entries read</span>
-        <button disabled=${offsets.length === 1} onClick=${() => setOffsets(offsets.slice(0, -1))}>Before</button>
+        <button disabled=${offsets.length === 1} onClick=${() => setOffsets(offsets.slice(0, -1))}>Previous</button>
         <button disabled=${!data.more} onClick=${() => setOffsets([...offsets, data.nextOffset])}>Next</button></p>`}</section>`;
 }
