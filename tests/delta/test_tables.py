@@ -128,12 +128,12 @@ REFUSED: list[tuple[Callable[[Path], DeltaSink], str]] = [
     (no_such_scheme, "cannot use the Delta table 'nope://host/table': .*nope"),
     (extra_column, "does not fit its sink: it has no column 'word'; its columns are .'number'."),
     (other_type, "does not fit its sink: its column 'word' is integer, and the sink writes string"),
-    (missing_column, "its column 'must' is never null, and the sink does not write it"),
-    (nullable, "its column 'number' is never null, so the sink's schema has to say nullable=False as well"),
+    (missing_column, "its column 'must' must not be null, and the sink does not write it"),
+    (nullable, "its column 'number' must not be null, so the sink's schema has to say nullable=False as well"),
     (other_partitions, "it is partitioned by .'word'., and the sink writes files by .."),
     (mapped_columns, "it maps columns to other names"),
     (with_constraint, "it has the constraint 'delta.constraints.positive', which the sink does not check"),
-    (with_invariant, "its column 'number' has delta.invariants, which the sink does not see to"),
+    (with_invariant, "its column 'number' has delta.invariants, which the sink does not support"),
 ]
 
 

@@ -220,7 +220,7 @@ def test_names_of_files_say_who_wrote_them_and_are_never_the_same(tmp_path: Path
         ((2**63, "a"), "column 'number' has the type int64"),
         ((1,), "the record .1,. does not have the 2 fields of the schema: number, word"),
         ({"number": 1, "name": "a"}, r"has the fields .'name', 'number'., but the schema has .'number', 'word'."),
-        ((None, "a"), "column 'number' is never null, but a record holds None there"),
+        ((None, "a"), "column 'number' must not be null, but a record holds None there"),
         (pa.RecordBatch.from_pydict({"number": [1]}), r"a batch has the columns .'number'., but the table's sink has"),
         (
             pa.RecordBatch.from_pydict({"number": ["x"], "word": ["a"]}),
@@ -265,6 +265,6 @@ def test_empty_text_is_no_partition_of_a_column_that_is_never_null(tmp_path: Pat
     sink.prepare(JOB)
     writer = sink.writer(CONTEXT)
     writer.write([(1, "a"), (2, "")])
-    with pytest.raises(SerializationError, match="column 'word' is never null, but a record holds empty text there"):
+    with pytest.raises(SerializationError, match="column 'word' must not be null, but a record holds empty text there"):
         writer.prepare_commit(CheckpointId(1))
     writer.close()

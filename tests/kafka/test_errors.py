@@ -124,7 +124,7 @@ def test_a_message_that_is_too_long_fails_the_checkpoint_at_the_latest(broker: K
         (lambda: KafkaSource.builder().set_bootstrap_servers("b:1").build(), "set_topics"),
         (lambda: KafkaSource.builder().set_bootstrap_servers("b:1").set_topics("t").build(), "deserializer"),
         (lambda: KafkaSource.builder().set_topics("t").set_topic_pattern("t"), "one of"),
-        (lambda: KafkaSource.builder().set_topic_pattern("("), "no regular expression"),
+        (lambda: KafkaSource.builder().set_topic_pattern("("), "not a regular expression"),
         (lambda: KafkaSource.builder().set_value_only_deserializer(ANY), "DeserializationSchema"),
         (lambda: KafkaSink.builder().build(), "set_bootstrap_servers"),
         (lambda: KafkaSink.builder().set_bootstrap_servers("b:1").build(), "set_record_serializer"),

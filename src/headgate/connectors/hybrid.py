@@ -197,9 +197,9 @@ def _check(sources: Sequence[Source[Any]]) -> None:
     for place, source in enumerate(sources):
         what = f"source {place + 1} of a HybridSource, a {type(source).__name__},"
         if not isinstance(source, Source):
-            raise ProgramError(f"{what} is no source: give sources as for env.from_source()")
+            raise ProgramError(f"{what} is not a source: give sources as for env.from_source()")
         if place < len(sources) - 1 and (not source.bounded or source.discovery_interval_ms is not None):
-            raise ProgramError(f"{what} never ends, so that none behind it would be read: bound it, or add it last")
+            raise ProgramError(f"{what} never ends, so none after it would be read: bound it, or add it last")
         if source.in_stages or source.acknowledger() is not None:
             raise ProgramError(f"{what} cannot be one of several: add the sources that it is made of, or read it alone")
         if type(source).split_id is Source.split_id:

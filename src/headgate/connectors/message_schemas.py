@@ -96,7 +96,7 @@ class RowFieldExtractorSchema(SerializationSchema):
 
     def __init__(self, field_index: int) -> None:
         if field_index < 0:
-            raise ValueError(f"the index of a field is 0 or more, not {field_index}")
+            raise ValueError(f"the index of a field must be 0 or more, not {field_index}")
         self._index = field_index
 
     def serialize(self, element: Any) -> bytes:

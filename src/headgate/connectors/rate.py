@@ -20,7 +20,7 @@ _NAP_MS_MIN: Final = 1.0
 def check_rate(records_per_second: float) -> None:
     """Raise ProgramError unless this is a rate that can be kept."""
     if not 0 < records_per_second < math.inf:
-        raise ProgramError(f"a rate of {records_per_second} records per second cannot be kept; give more than 0")
+        raise ProgramError(f"a rate of {records_per_second} records per second is not possible; give more than 0")
 
 
 @final

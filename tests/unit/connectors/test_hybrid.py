@@ -84,7 +84,7 @@ MONITORED = FileSource.for_record_stream_format(LINES, "/in").monitor_continuous
             "add the sources that it is made of",
         ),
         ([NumberSequenceSource(1, 2), CollectionSource([1])], "source 2 .*, does not name its splits"),
-        ([NumberSequenceSource(1, 2), [1, 2]], "source 2 .*, a list, is no source"),
+        ([NumberSequenceSource(1, 2), [1, 2]], "source 2 .*, a list, is not a source"),
     ],
     ids=["monitored", "endless", "hybrid", "nameless", "list"],
 )

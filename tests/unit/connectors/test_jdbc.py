@@ -39,8 +39,8 @@ def test_a_url_means_the_same(url: str, found: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("jdbc:mysql://db/shop?password=secret", "'jdbc:mysql' is not one of PostgreSQL"),
-        ("postgresql://ann:secret@db/shop", "is not one of PostgreSQL"),
+        ("jdbc:mysql://db/shop?password=secret", "'jdbc:mysql' is not a URL of PostgreSQL"),
+        ("postgresql://ann:secret@db/shop", "is not a URL of PostgreSQL"),
         ("jdbc:postgresql://db/shop?password=secret&stringtype=unspecified", "the parameters stringtype of the URL"),
     ],
 )

@@ -37,7 +37,7 @@ def test_a_record_with_a_value_for_each_column_is_a_row(record: Any) -> None:
 
 @pytest.mark.parametrize("record", ["ab", 5, None, ("ann",), ("ann", 5, 1), {"customer": "ann"}, Row(customer="ann")])
 def test_any_other_record_is_refused_and_named(record: Any) -> None:
-    with pytest.raises(SinkError, match="is no row of table 'totals'") as caught:
+    with pytest.raises(SinkError, match="is not a row of table 'totals'") as caught:
         PostgresTable(URL, "totals", COLUMNS).rows([("bob", 1), record])
     assert repr(record) in str(caught.value)
 

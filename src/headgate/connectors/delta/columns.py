@@ -105,10 +105,10 @@ def misfit(columns: str, partition_by: list[str], table: DeltaTable) -> str | No
         if field.type != theirs[name].type:
             return f"its column {name!r} is {_named(theirs[name].type)}, and the sink writes {_named(field.type)}"
         if field.nullable and not theirs[name].nullable:
-            return f"its column {name!r} is never null, so the sink's schema has to say nullable=False as well"
+            return f"its column {name!r} must not be null, so the sink's schema has to say nullable=False as well"
     for name, field in theirs.items():
         if name not in ours and not field.nullable:
-            return f"its column {name!r} is never null, and the sink does not write it"
+            return f"its column {name!r} must not be null, and the sink does not write it"
     if table.metadata().partition_columns != partition_by:
         return f"it is partitioned by {table.metadata().partition_columns}, and the sink writes files by {partition_by}"
     return _special(table)
@@ -129,6 +129,6 @@ def _special(table: DeltaTable) -> str | None:
     for field in table.schema().fields:
         for key in field.metadata:
             if key.startswith(_NEEDS_WRITERS_HELP):
-                return f"its column {field.name!r} has {key}, which the sink does not see to"
+                return f"its column {field.name!r} has {key}, which the sink does not support"
     unknown = sorted(set(table.protocol().writer_features or ()) - _FEATURES)
-    return f"it has the features {unknown}, which the sink does not see to" if unknown else None
+    return f"it has the features {unknown}, which the sink does not support" if unknown else None

@@ -30,7 +30,7 @@ def batches_of(records: list[Any], columns: pa.Schema) -> list[pa.RecordBatch]:
         batches = [batch_from_rows(records, columns)]
     for place, column in enumerate(columns):
         if not column.nullable and any(batch.column(place).null_count for batch in batches):
-            raise SerializationError(f"column {column.name!r} is never null, but a record holds None there")
+            raise SerializationError(f"column {column.name!r} must not be null, but a record holds None there")
     return batches
 
 
@@ -72,8 +72,8 @@ def _texts(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     written = pc.if_else(pc.equal(texts, ""), None, texts)
     if written.null_count and not field.nullable:  # the table would refuse the commit, after its checkpoint
         raise SerializationError(
-            f"column {field.name!r} is never null, but a record holds empty text there, which is null in the name of a "
-            "partition; map it to other text"
+            f"column {field.name!r} must not be null, but a record holds empty text there, which is null in the name "
+            "of a partition; map it to other text"
         )
     return written
 

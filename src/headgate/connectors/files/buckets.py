@@ -87,7 +87,7 @@ class Partitions(BucketAssigner):
     def __init__(self, columns: tuple[str, ...], computed: Mapping[str, Callable[[Any], object]]) -> None:
         names = [*columns, *computed]
         if not names or len(set(names)) < len(names):
-            raise ProgramError(f"partition columns must be different ones, one at least; got {names}")
+            raise ProgramError(f"give at least one partition column, and each only once; got {names}")
         hidden = [name for name in names if is_hidden(name)]
         if hidden:
             raise ProgramError(f"folders of the partition column {hidden[0]} would be hidden from readers: rename it")

@@ -70,7 +70,7 @@ class FileCompactor:
 
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:
-        """Return the compactor that puts files one behind the other."""
+        """Return the compactor that puts files one after the other."""
         return FileCompactor()
 
     @staticmethod

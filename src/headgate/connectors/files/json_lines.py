@@ -46,15 +46,15 @@ class JsonLinesDecoder(LineDecoder):
         """Return a record for each line. Raises when a line is blank, broken or has blanks around its value."""
         scanned = [_scan(line, 0) for line in lines]
         if [end for _, end in scanned] != list(map(len, lines)):
-            raise ValueError("there is something behind a value")
+            raise ValueError("there is something after a value")
         values = [value for value, _ in scanned]
         if None in values:
-            raise ValueError("null is no record")
+            raise ValueError("null is not a record")
         return self._convert_batch(values)
 
     def _record(self, value: Any) -> Any:
         if value is None:
-            raise ValueError("null is no record")
+            raise ValueError("null is not a record")
         return self._convert(value)
 
     def _decode_each(self, lines: list[bytes]) -> Decoded:

@@ -31,7 +31,7 @@ class Columns:
             return Columns(None, None)
         names = tuple(columns)
         if isinstance(columns, str) or not names or len(set(names)) < len(names):
-            raise ProgramError(f"columns must be a list of different names, one at least; got {columns!r}")
+            raise ProgramError(f"columns must be a list of at least one name, each only once; got {columns!r}")
         return Columns(names, None)
 
     def of_file(self, place: Place, schema: pa.Schema) -> pa.Schema:

@@ -125,7 +125,7 @@ class AvroReader(SourceReader[AvroSplit]):
                 self._splits.popleft()
                 return Records([], split=name_of(split), ended=True)
         except _BROKEN as error:
-            raise SourceError(f"cannot read {str(split.place)!r} as Avro of the schema: {error!r:.300}") from error
+            raise SourceError(f"cannot read {str(split.place)!r} as Avro with the schema: {error!r:.300}") from error
         records, self._records = self._records[:records_max], self._records[records_max:]
         self._splits[0] = replace(split, start=split.start + len(records))
         return Records(records, split=name_of(split))
@@ -180,5 +180,7 @@ class AvroInputFormat(InputFormat):
 def checked(schema: object) -> AvroSchema:
     """Return a schema of Avro. Raises ProgramError for anything else."""
     if not isinstance(schema, AvroSchema):
-        raise ProgramError(f"this takes an AvroSchema, such as AvroSchema.parse_string(text), not {schema!r:.100}")
+        raise ProgramError(
+            f"the schema must be an AvroSchema, such as AvroSchema.parse_string(text), not {schema!r:.100}"
+        )
     return schema

@@ -62,7 +62,7 @@ class AvroRowSerializationSchema(SerializationSchema):
 
 def _rows(record_class: str | None, avro_schema_string: str | None) -> AvroRows:
     if record_class is not None:
-        raise ProgramError(f"record_class names a class of Java, {record_class!r}: give avro_schema_string instead")
+        raise ProgramError(f"record_class names a Java class, {record_class!r}: give avro_schema_string instead")
     if avro_schema_string is None:
         raise TypeError("a schema for rows in Avro needs avro_schema_string")
     rows = AvroRows(AvroSchema(avro_schema_string))

@@ -44,7 +44,7 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
             raise ValueError("it is too short to name its schema; it was not written with a schema registry")
         magic, schema_id = _HEADER.unpack_from(message)
         if magic != _MAGIC:
-            raise ValueError(f"it begins with {magic}, and not 0; it was not written with a schema registry")
+            raise ValueError(f"it begins with {magic}, not 0; it was not written with a schema registry")
         writer = self._registry.schema(schema_id)
         stream = BytesIO(message)
         stream.seek(_HEADER.size)

@@ -50,7 +50,7 @@ class AvroRows:
     def type_info(self) -> RowTypeInfo:
         """Return the type of the rows. Raises ProgramError if the schema is not of a record."""
         if _kind(self.schema.parsed) != "record":
-            raise ProgramError(f"rows need a schema of Avro of a record, not {str(self.schema)!r:.200}")
+            raise ProgramError(f"rows need an Avro schema of a record, not {str(self.schema)!r:.200}")
         return self._record_type(self.schema.parsed, ())
 
     def _record_type(self, record: Json, within: tuple[str, ...]) -> RowTypeInfo:

@@ -27,9 +27,7 @@ class AvroSchema:
             written = json.loads(text)
             self.parsed: Json = parse_schema(written)
         except (ValueError, LookupError, TypeError, SchemaParseException, UnknownType) as error:
-            raise ProgramError(
-                f"this is no schema of Avro: {type(error).__name__}: {error}; it is {text!r:.300}"
-            ) from None
+            raise ProgramError(f"not an Avro schema: {type(error).__name__}: {error}; it is {text!r:.300}") from None
         self._text = json.dumps(written, ensure_ascii=False, separators=(",", ":"))
 
     @staticmethod
@@ -43,7 +41,7 @@ class AvroSchema:
         try:
             return AvroSchema(Path(file_path).read_text())
         except OSError as error:
-            raise ProgramError(f"the schema of Avro cannot be read: {error}") from None
+            raise ProgramError(f"the Avro schema cannot be read: {error}") from None
 
     def named(self, schema: Json) -> Json:
         """Return the schema that a name stands for, any other as it is."""

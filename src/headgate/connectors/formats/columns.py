@@ -56,5 +56,5 @@ def settings_of(configuration: Any, *known: str) -> dict[str, str]:
 
 def codec(key: str, name: str, codecs: dict[str, str]) -> str:
     if str(name).upper() not in codecs:
-        raise ProgramError(f"{key} is one of {', '.join(codecs)}, and not {name!r}")
+        raise ProgramError(f"{key} must be one of {', '.join(codecs)}, not {name!r}")
     return codecs[str(name).upper()]

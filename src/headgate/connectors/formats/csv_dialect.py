@@ -62,5 +62,5 @@ class CsvDialect:
 def single(character: str, what: str) -> str:
     """Return a character. Raises ValueError for none, or several."""
     if not isinstance(character, str) or len(character) != 1:
-        raise ValueError(f"{what} of CSV is a single character, not {character!r}")
+        raise ValueError(f"{what} of CSV must be a single character, not {character!r}")
     return character

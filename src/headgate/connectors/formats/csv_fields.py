@@ -114,7 +114,7 @@ class CsvRows:
     def _fitted(self, fields: list[str], width: int) -> list[str | None]:
         """Return as many fields as there are columns. Raises ValueError where they are others and errors count."""
         if len(fields) != width and not self.ignore_errors:
-            raise ValueError(f"it has {len(fields)} fields, and not {width}")
+            raise ValueError(f"it has {len(fields)} fields instead of {width}")
         return [*fields, *[None] * (width - len(fields))][:width]
 
     def writer(self) -> Callable[[list[Any]], list[str]]:

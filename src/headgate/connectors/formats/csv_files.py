@@ -53,7 +53,7 @@ class CsvReaderFormat(StreamFormat):
             raise ValueError(f"the header is not CSV: {error}") from error
         wanted = list(self._schema.row_type().field_names)
         if found != wanted:
-            raise ValueError(f"the header names the columns {', '.join(found)}, and not {', '.join(wanted)}")
+            raise ValueError(f"the header names the columns {', '.join(found)}, not {', '.join(wanted)}")
 
 
 @final

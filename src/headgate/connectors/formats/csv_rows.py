@@ -46,7 +46,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             text = text.partition("\n")[2]
         fields = self._rows.dialect.parse_first(text)
         if not text or len(fields) > len(self._rows.types.field_names):
-            raise ValueError(f"it has {len(fields)} fields, and not {len(self._rows.types.field_names)}")
+            raise ValueError(f"it has {len(fields)} fields instead of {len(self._rows.types.field_names)}")
         [row] = self._read([fields])
         return row
 
@@ -155,7 +155,7 @@ class CsvRowSerializationSchema(SerializationSchema):
         def set_line_delimiter(self, delimiter: str) -> Self:
             """Set what ends a line: a newline by default, CR, both, or nothing."""
             if delimiter not in _ENDS:
-                raise ValueError(f"a line of CSV ends with a newline, CR, both, or nothing, and not with {delimiter!r}")
+                raise ValueError(f"a line of CSV must end with a newline, CR, both, or nothing, not {delimiter!r}")
             self._end = delimiter
             return self
 

@@ -200,5 +200,7 @@ class CsvSchemaBuilder:
 
 def _checked(kind: object) -> TypeInformation:
     if not isinstance(kind, TypeInformation):
-        raise ProgramError(f"a column of CSV has a type such as Types.INT() or DataTypes.INT(), not {kind!r:.100}")
+        raise ProgramError(
+            f"a column of CSV must have a type such as Types.INT() or DataTypes.INT(), not {kind!r:.100}"
+        )
     return kind

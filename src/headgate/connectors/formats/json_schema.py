@@ -80,7 +80,7 @@ def _single(root: Any, node: dict[str, Any], kind: str, place: str) -> TypeInfor
         case "array":
             return _array(root, node, place)
     if kind not in _SIMPLE:
-        raise ProgramError(f"the JSON schema has the type {kind!r} at {place}, which is none of JSON")
+        raise ProgramError(f"the JSON schema has the type {kind!r} at {place}, which JSON does not have")
     return _SIMPLE[kind]
 
 
@@ -96,7 +96,7 @@ def _string(node: dict[str, Any], place: str) -> TypeInformation:
 def _array(root: Any, node: dict[str, Any], place: str) -> TypeInformation:
     items = node.get("items")
     if items is None:
-        raise ProgramError(f"the JSON schema has an array without 'items' at {place}; say of what type they are")
+        raise ProgramError(f"the JSON schema has an array without 'items' at {place}; say what type the items have")
     if isinstance(items, list):
         if node.get("additionalItems"):
             raise ProgramError(f"the JSON schema allows additional items at {place}; leave 'additionalItems' out")

@@ -34,7 +34,7 @@ class OrcBulkWriters:
         `writer_properties` may hold `orc.compress`, ZLIB by default.
         """
         if not isinstance(row_type, RowTypeInfo):
-            raise TypeError(f"row_type is the type of a row, and not {row_type!r:.100}")
+            raise TypeError(f"row_type must be the type of a row, not {row_type!r:.100}")
         settings_of(hadoop_config)
         compression = codec(_ORC_CODEC, settings_of(writer_properties, _ORC_CODEC).get(_ORC_CODEC, "ZLIB"), _ORC_CODECS)
         open_file = partial(OrcFile, compression=compression)

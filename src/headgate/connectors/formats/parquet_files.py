@@ -35,7 +35,7 @@ class ParquetColumnarRowInputFormat(ParquetFormat):
         is_case_sensitive: bool = True,
     ) -> None:
         if not is_case_sensitive:
-            raise ProgramError("is_case_sensitive=False is not there: name the columns of row_type as the files do")
+            raise ProgramError("is_case_sensitive=False is not supported: name the columns of row_type as the files do")
         settings_of(hadoop_config)
         super().__init__(checked(row_type, "row_type"))
 

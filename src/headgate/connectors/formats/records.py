@@ -30,9 +30,9 @@ def values_in_order(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
     elif isinstance(record, tuple | list):
         values = record
     else:
-        raise ValueError(f"{record!r:.100} is no row")
+        raise ValueError(f"{record!r:.100} is not a row")
     if len(values) != len(names):
-        raise ValueError(f"{record!r:.100} has {len(values)} fields, and not {len(names)}: {', '.join(names)}")
+        raise ValueError(f"{record!r:.100} has {len(values)} fields instead of {len(names)}: {', '.join(names)}")
     return values
 
 

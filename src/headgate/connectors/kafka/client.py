@@ -35,7 +35,7 @@ def open_client(make: Callable[[dict[str, Any]], _Client], properties: Propertie
         return make({"logger": _log, **for_librdkafka(properties)})
     except KafkaException as error:
         raise ProgramError(
-            f"a property of the Kafka client is wrong: {_text(error)}. Properties have librdkafka's names"
+            f"a property of the Kafka client is wrong: {_text(error)}. Properties are named as in librdkafka"
         ) from error
 
 

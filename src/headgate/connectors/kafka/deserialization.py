@@ -111,7 +111,7 @@ def _one_by_one(
             if broken is BrokenMessages.FAIL:
                 raise SourceError(
                     f"the message at offset {message.offset()} of partition {message.partition()} of topic "
-                    f"{message.topic()!r} is no record: {error!r}; its value is {message.value()!r:.200}. "
+                    f"{message.topic()!r} cannot be made a record: {error!r}; its value is {message.value()!r:.200}. "
                     "Correct the deserializer, or leave such messages out with set_broken_messages(BrokenMessages.SKIP)"
                 ) from error
     count(SKIPPED, len(messages) - len(good))

@@ -106,7 +106,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
             for (topic, partition), offset in stalled.items():
                 _log.warning(
                     "partition %d of topic %r gave nothing for %g s, though there are messages from offset %d on: "
-                    "the connection to Kafka is made again",
+                    "the source connects to Kafka again",
                     partition,
                     topic,
                     stalls.STALL_S,
@@ -228,7 +228,7 @@ def _unreadable(split: KafkaSplit, error: KafkaError) -> SourceError:
     where = f"partition {split.partition} of topic {split.topic!r}"
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         return SourceError(
-            f"offset {split.offset} of {where} is not there: its messages were deleted, or the topic was made again "
+            f"offset {split.offset} of {where} is not there: its messages were deleted, or the topic was created again "
             f"({error.str()}). Start from a newer snapshot, or set the property auto.offset.reset to earliest or "
             "latest to go on where there are messages"
         )

@@ -67,12 +67,12 @@ class KafkaOffsetsInitializer:
 
     @staticmethod
     def latest() -> KafkaOffsetsInitializer:
-        """Behind the last message that there is."""
+        """After the last message that there is."""
         return KafkaOffsetsInitializer(kind=_From.LATEST)
 
     @staticmethod
     def timestamp(timestamp: int) -> KafkaOffsetsInitializer:
-        """The first message with this timestamp, in milliseconds, or a later one; else behind the last."""
+        """The first message with this timestamp, in milliseconds, or a later one; else after the last."""
         return KafkaOffsetsInitializer(kind=_From.TIMESTAMP, timestamp_ms=timestamp)
 
     @staticmethod

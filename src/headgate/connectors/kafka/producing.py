@@ -85,7 +85,7 @@ class RecordProducer:
             return self._serializer.serialize(record)
         except Exception as error:
             raise SinkError(
-                f"the record {record!r:.200} cannot be made a Kafka message: {error!r}; map it first"
+                f"the record {record!r:.200} cannot be made into a Kafka message: {error!r}; map it first"
             ) from error
 
     def _send(self, topic: str, messages: list[dict[str, Any]]) -> None:

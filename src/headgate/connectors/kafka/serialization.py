@@ -102,7 +102,7 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_topic(self, topic: str) -> Self:
         """Write all records to one topic."""
         if not isinstance(topic, str) or not topic:
-            raise ProgramError(f"a topic of Kafka is a name, not {topic!r}")
+            raise ProgramError(f"a topic of Kafka must be a name, not {topic!r}")
         self._topic = topic
         return self
 

@@ -162,4 +162,4 @@ def _milliseconds(value: Any) -> int:
     try:
         return int(value)
     except ValueError:
-        raise ProgramError(f"{_TIMEOUT} is a number of milliseconds, not {value!r}") from None
+        raise ProgramError(f"{_TIMEOUT} must be a number of milliseconds, not {value!r}") from None

@@ -166,7 +166,7 @@ class KafkaSourceBuilder:
         try:
             re.compile(topic_pattern)
         except re.error as error:
-            raise ProgramError(f"{topic_pattern!r} is no regular expression: {error}") from None
+            raise ProgramError(f"{topic_pattern!r} is not a regular expression: {error}") from None
         return self._subscribe(Subscription(pattern=topic_pattern))
 
     def set_partitions(self, partitions: Iterable[KafkaTopicPartition]) -> Self:
@@ -257,4 +257,4 @@ def _milliseconds(value: Any) -> int:
     try:
         return int(value)
     except (TypeError, ValueError):
-        raise ProgramError(f"{_DISCOVERY} is a number of milliseconds, not {value!r}") from None
+        raise ProgramError(f"{_DISCOVERY} must be a number of milliseconds, not {value!r}") from None

@@ -245,12 +245,12 @@ class BatchProtocol:
 
     def _on_offered(self, batch: int) -> list[Effect]:
         if self.state is not FeedState.IDLE:
-            return [Refuse(batch, "the job reads no more")]
+            return [Refuse(batch, "the job no longer reads")]
         if batch > self._position.covered + 1:
             self.state = FeedState.FAILED
             self.failure = (
                 f"batch {batch - 1} was acknowledged to another job, and this job has read none after "
-                f"{self._position.covered}: another job has the same checkpoint location, where each needs its own"
+                f"{self._position.covered}: another job has the same checkpoint location, but each needs its own"
             )
             return [Refuse(batch, self.failure)]
         self._batch, self.state = batch, FeedState.READING
@@ -296,10 +296,10 @@ class BatchProtocol:
 def check_fits(position: Position, record: Record, acknowledged: int) -> None:
     """Raise RestoreError, saying what to do, unless a query with this record goes on exactly where a snapshot is."""
     if position.query != record.query and position.query is not None:
-        found = "no query has run there yet" if record.query is None else f"that holds query {record.query}"
+        found = "no query has run yet" if record.query is None else f"there is query {record.query}"
         raise RestoreError(
-            f"the snapshot goes on behind batch {position.covered} of the streaming query {position.query}, but by the "
-            f"query's checkpoint location {found}: give the location of that query; or, to begin with another query, "
+            f"the snapshot goes on after batch {position.covered} of the streaming query {position.query}, but at the "
+            f"checkpoint location {found}: give the location of that query; or, to begin with another query, "
             "give the source another uid and restore with execution.state-recovery.ignore-unclaimed-state"
         )
     if position.covered < acknowledged:
@@ -314,9 +314,9 @@ def check_fits(position: Position, record: Record, acknowledged: int) -> None:
         )
     if position.known > record.planned:
         raise RestoreError(
-            f"the snapshot knows batch {position.known} of the streaming query, but by its checkpoint location Spark "
-            f"has planned no batch after {record.planned}: the location is older than the snapshot, as after going "
-            "back to a copy. Restore the location as well, or start from an older snapshot"
+            f"the snapshot knows batch {position.known} of the streaming query, but Spark has planned no batch "
+            f"after {record.planned} at its checkpoint location: the location is older than the snapshot, as when an "
+            "older copy was put back. Restore the location as well, or start from an older snapshot"
         )
 
 

@@ -61,7 +61,7 @@ class Database:
         except psycopg.ProgrammingError:
             raise SinkError(
                 "the URL of the database cannot be read: write postgresql://user:password@host:port/database, with %xx "
-                "for characters in user or password that mean something in a URL; it is not shown here for its password"
+                "for characters in user or password that mean something in a URL; it is not shown, as it has a password"
             ) from None
 
     def __str__(self) -> str:

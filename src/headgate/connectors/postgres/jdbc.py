@@ -204,7 +204,7 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
             self._since_s = time.monotonic()
         row = tuple(value)
         if len(row) != self._width:
-            raise SinkError(f"{value!r} has {len(row)} fields, and the statement {self._width} question marks")
+            raise SinkError(f"{value!r} has {len(row)} fields, but the statement has {self._width} question marks")
         self._rows.append(row)
         interval_ms = self._options.get_batch_interval_ms()
         is_due = interval_ms and (time.monotonic() - self._since_s) * 1000 >= interval_ms
@@ -262,7 +262,7 @@ def libpq_url(options: JdbcConnectionOptions) -> str:
     if not url.startswith(_URL):
         kind = ":".join(url.split(":")[:2])
         raise UnsupportedError(
-            f"a URL that begins with {kind!r} is not one of PostgreSQL ({_URL}//host/database): for other databases "
+            f"a URL that begins with {kind!r} is not a URL of PostgreSQL ({_URL}//host/database): for other databases "
             "derive from headgate.functions.flushing.FlushingSink, as docs/guides/sinks.md shows"
         )
     rest = url.removeprefix(_URL)

@@ -91,10 +91,10 @@ class PostgresTable:
                 return tuple([record[column] for column in self.columns])
             values = tuple(record) if isinstance(record, tuple | list | Row) else None
         except (KeyError, ValueError, AttributeError) as error:
-            raise SinkError(f"{record!r} is no row of table {self.name!r}: it has no column {error}") from error
+            raise SinkError(f"{record!r} is not a row of table {self.name!r}: it has no column {error}") from error
         if values is None or len(values) != len(self.columns):
             raise SinkError(
-                f"{record!r} is no row of table {self.name!r} with columns {', '.join(self.columns)}: emit tuples, "
+                f"{record!r} is not a row of table {self.name!r} with columns {', '.join(self.columns)}: emit tuples, "
                 "Rows or dicts, or give PostgresTable a function `row` that makes them"
             )
         return values

@@ -180,7 +180,7 @@ class BatchCommitter(Committer[WaitingRows]):
     def recover(self, restored: list[WaitingRows]) -> None:
         batches = [waiting.batch for waiting in restored]
         leftovers = Leftovers(self._context, batches)
-        with self._writing("look for what earlier attempts have left over"), self._connected() as connection:
+        with self._writing("look for what earlier attempts have left behind"), self._connected() as connection:
             self._room.check(connection, self._context.parallelism)
             fence(connection, leftovers)
             for batch in batches:  # before any subtask writes a newer value of the same key

@@ -55,7 +55,7 @@ def test_values_that_share_a_line_or_a_value_on_two_lines_are_not_taken_for_reco
     [
         (b'{"id": 2', r"it is not JSON: Expecting ',' delimiter at character 9"),
         (b'{"id": NaN}', "NaN is not JSON"),
-        (b"null", "null is no record"),
+        (b"null", "null is not a record"),
         (b'{"id": "2"}', "field 'id': '2' is not of type Long"),
         (b"[2]", r"\[2\] is not a JSON object"),
         (b'{"name": "\xff"}', "byte 10 of the line, 0xff, is not utf-8"),

@@ -109,7 +109,7 @@ def test_types_are_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("columns", [[], ["a", "a"], "word"], ids=str)
 def test_columns_that_make_no_sense_are_refused(columns: Any) -> None:
-    with pytest.raises(ProgramError, match="a list of different names"):
+    with pytest.raises(ProgramError, match="a list of at least one name, each only once"):
         BulkFormat.parquet_format(columns)
 
 

@@ -116,5 +116,5 @@ def test_what_cannot_be_is_refused_when_it_is_made() -> None:
         reader("")
     with pytest.raises(ProgramError, match=r"no option 'ssl\.x'; it has basic\.auth"):
         reader("http://x", registry_configs={"ssl.x": "y"})
-    with pytest.raises(ProgramError, match="takes an AvroSchema"):
+    with pytest.raises(ProgramError, match="must be an AvroSchema"):
         reader("http://x", "text")  # type: ignore[arg-type]

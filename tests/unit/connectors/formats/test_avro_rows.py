@@ -116,7 +116,7 @@ def test_a_time_with_a_zone_is_read_as_the_same_time_in_utc() -> None:
 
 
 def test_a_record_or_a_message_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="3 fields, and not 2"):
+    with pytest.raises(ValueError, match="3 fields instead of 2"):
         written(PAIR, (1, "a", 2))
     with pytest.raises((TypeError, ValueError)):
         written(PAIR, ("one", "a"))
@@ -134,11 +134,11 @@ def test_schemas_can_be_pickled() -> None:
 def test_what_has_no_rows_is_refused(schema: Any) -> None:
     with pytest.raises(TypeError, match="avro_schema_string"):
         schema()
-    with pytest.raises(ProgramError, match=r"class of Java, 'shop\.Order'"):
+    with pytest.raises(ProgramError, match=r"a Java class, 'shop\.Order'"):
         schema(record_class="shop.Order")
     with pytest.raises(ProgramError, match="of a record"):
         schema(avro_schema_string='"int"')
-    with pytest.raises(ProgramError, match="no schema of Avro"):
+    with pytest.raises(ProgramError, match="not an Avro schema"):
         schema(avro_schema_string="{")
     tree = '{"type":"record","name":"T","fields":[{"name":"left","type":["null","T"]}]}'
     with pytest.raises(ProgramError, match="'T' of Avro holds itself"):

@@ -178,7 +178,7 @@ def test_what_cannot_be_is_refused() -> None:
         ParquetColumnarRowInputFormat(ROW_TYPE, is_case_sensitive=False)
     with pytest.raises(ProgramError, match=r"'fs\.s3a\.key'"):
         ParquetBulkWriters.for_row_type(ROW_TYPE, Configuration.from_dict({"fs.s3a.key": "x"}))
-    with pytest.raises(ProgramError, match=r"parquet\.compression is one of SNAPPY"):
+    with pytest.raises(ProgramError, match=r"parquet\.compression must be one of SNAPPY"):
         ParquetBulkWriters.for_row_type(ROW_TYPE, Configuration.from_dict({"parquet.compression": "LZO"}))
     with pytest.raises(ProgramError, match="the type of a row"):
         ParquetBulkWriters.for_row_type(Types.INT())  # type: ignore[arg-type]

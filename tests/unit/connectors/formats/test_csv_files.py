@@ -94,16 +94,16 @@ def test_files_are_read_as_pyflink_reads_them(
 @pytest.mark.parametrize(
     ("builder", "text", "reason"),
     [
-        (base(), "1,a\n", "2 fields, and not 3"),
-        (base(), "1,a,b,c\n", "4 fields, and not 3"),
-        (base(), "1,a,x\n\n2,b,y\n", "line 2 .*1 fields, and not 3"),
+        (base(), "1,a\n", "2 fields instead of 3"),
+        (base(), "1,a,b,c\n", "4 fields instead of 3"),
+        (base(), "1,a,x\n\n2,b,y\n", "line 2 .*1 fields instead of 3"),
         (base(), "1,a,x\nx,a,b\n", "line 2 .*field 'id': 'x' is not an integer"),
         (base(), ",a,b\n", "field 'id'"),
         (base(), "3000000000,a,b\n", "field 'id'"),
         (base(), '1,"a\n', "unexpected end of data"),
         (base(), b"1,\xff,x\n", "not UTF-8"),
-        (base().set_use_header().set_strict_headers(), "name,id,list\n", "columns name, id, list, and not id, name"),
-        (base().set_use_header().set_strict_headers(), "id,name\n", "columns id, name, and not"),
+        (base().set_use_header().set_strict_headers(), "name,id,list\n", "columns name, id, list, not id, name"),
+        (base().set_use_header().set_strict_headers(), "id,name\n", "columns id, name, not"),
     ],
 )
 def test_a_broken_line_is_named(builder: CsvSchemaBuilder, text: str, reason: str, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_records_are_written_by_name_else_by_position(record: Any) -> None:
 
 
 def test_a_record_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="3 fields, and not 2: id, name"):
+    with pytest.raises(ValueError, match="3 fields instead of 2: id, name"):
         writer(PAIR).serialize((1, "a", 2))
     with pytest.raises(TypeError):
         writer(PAIR).serialize(("one", "a"))

@@ -137,7 +137,7 @@ def test_within_one_driver_what_was_just_acknowledged_counts_before_the_record_s
         protocol.handle(FeedRestored(at(0), record(0, planned=1)))
 
 
-@pytest.mark.parametrize(("query", "told"), [(None, "no query has run there yet"), ("other", "holds query other")])
+@pytest.mark.parametrize(("query", "told"), [(None, "no query has run yet"), ("other", "there is query other")])
 def test_the_location_of_another_query_is_refused(query: str | None, told: str) -> None:
     with pytest.raises(RestoreError, match=told):
         BatchProtocol(ends=False).handle(FeedRestored(at(3), Record(query=query)))
