@@ -30,7 +30,7 @@ class Choice(Protocol):
 
 @final
 class Configuration:
-    """Keys and values. What a program sets here is stronger than the command line and the Spark conf.
+    """Keys and values. What a program sets here wins over the command line and the Spark conf.
 
     Values are checked when the job is executed, when they are set through a typed setter, or when they are read.
 
@@ -67,7 +67,7 @@ class Configuration:
         """Set the options of the choice. Raises ConfigError when it is no choice, or one of its values is wrong."""
         if not hasattr(choice, "settings"):
             raise ConfigError(
-                f"{choice!r} is a {type(choice).__name__} and chooses nothing: pass an object for it, for instance "
+                f"{choice!r} is a {type(choice).__name__} and not a choice: pass an object such as "
                 "FileSystemCheckpointStorage(path), HashMapStateBackend() or RestartStrategies.no_restart()"
             )
         for option, value in choice.settings().items():

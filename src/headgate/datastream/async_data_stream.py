@@ -27,7 +27,7 @@ class AsyncDataStream:
     """Calls an `AsyncFunction` for each record of a stream.
 
     At most `capacity` records of a subtask are under way at a time: called, or called and not emitted yet. `timeout` is
-    for each record, from the begin of its first call on, over all calls that a retry strategy makes for it. Watermarks
+    for each record, from the beginning of its first call, over all calls that a retry strategy makes for it. Watermarks
     keep their place between the records. All methods raise ProgramError for arguments that make no sense.
 
     >>> import asyncio

@@ -45,7 +45,7 @@ class CheckpointConfig(OlderCheckpointConfig):
         return self._configuration.read(CHECKPOINT_INTERVAL) is not None
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return whether a record changes state exactly once, or at least once: as without checkpoints, too."""
+        """Return whether a record changes state exactly once, or at least once, as without checkpoints."""
         if not self.is_checkpointing_enabled():
             return CheckpointingMode.AT_LEAST_ONCE
         return CheckpointingMode[self._configuration.read(CHECKPOINT_MODE)]

@@ -225,8 +225,8 @@ def check_broadcast(descriptors: list[MapStateDescriptor]) -> None:
     for descriptor in descriptors:
         if not isinstance(descriptor, MapStateDescriptor):
             raise ProgramError(
-                f"broadcast() takes a MapStateDescriptor for each state, not {descriptor!r}; without any, it does no "
-                "more than send each record to all subtasks"
+                f"broadcast() takes a MapStateDescriptor for each state, not {descriptor!r}; without "
+                "descriptors, it only sends each record to all subtasks"
             )
         if descriptor.ttl is not None:
             raise ProgramError(
@@ -350,9 +350,7 @@ def check_runtime_mode(mode: object) -> None:
 def check_uid_hash(value: object) -> None:
     """Raise ProgramError unless the value is 32 hexadecimal digits."""
     if not isinstance(value, str) or re.fullmatch(r"[0-9A-Fa-f]{32}", value) is None:
-        raise ProgramError(
-            f"a uid hash is 32 hexadecimal digits, as those of operators without a uid are, not {value!r}"
-        )
+        raise ProgramError(f"a uid hash must be 32 hexadecimal digits, as operators without a uid have, not {value!r}")
 
 
 def check_text(what: str, value: object) -> None:

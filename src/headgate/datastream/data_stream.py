@@ -227,8 +227,8 @@ class DataStream(PartitionedStream):
         """Partition the stream by key: all records of a key go to the same subtask, where functions have its state.
 
         The selector must always return the same key for the same record, in every process. With a `key_type` keys are
-        converted to it; without one 1, True, 1.0 and None are keys of their own. A key may be anything of which
-        `docs/reference/key-hash.md` says so; any other fails the job with an error that says what to use instead.
+        converted to it; without one 1, True, 1.0 and None are keys of their own. `docs/reference/key-hash.md`
+        says what may be a key; anything else fails the job with an error that says what to use instead.
         """
         check_function(key_selector, KeySelector)
         check_type("key_by", key_type)
@@ -310,7 +310,7 @@ class DataStream(PartitionedStream):
 
     def cache(self) -> CachedDataStream:
         """Return the stream, with a warning: its records are not kept, each job computes them again."""
-        unsupported.ignored("cache()", "each job computes the stream again; write it to files to have it kept")
+        unsupported.ignored("cache()", "each job computes the stream again; to keep it, write it to files")
         return CachedDataStream(self._environment, self._program, self._inputs, self._output_type)
 
     # --- the end of a stream ---
@@ -492,7 +492,7 @@ class KeyedStream(DataStream):
         return self
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
-        """Combine the records of each key; for each record, the combination so far is emitted."""
+        """Combine the records of each key; emit the combination so far for each record."""
         check_function(func, ReduceFunction)
         return self._reduced("Reduce", func)
 
@@ -549,7 +549,7 @@ class KeyedStream(DataStream):
     ) -> AsOfJoined:
         """Join each record with the one of another stream that has the same key and is nearest in event time.
 
-        `direction` is "backward" for the last one before, "forward" for the first one behind, or "nearest"; it is not
+        `direction` is "backward" for the last one before, "forward" for the first one after, or "nearest"; it is not
         further away than `tolerance`. With `how="left"` records that meet none are handed over, too.
         """
         self._check_keyed("join_asof", other_stream)
@@ -564,7 +564,7 @@ class KeyedStream(DataStream):
         how: str = "inner",
         is_deletion: Callable[[Any], Any] | None = None,
     ) -> AsOfJoined:
-        """Join each record with the value that the key had at its time, the other stream being one of changes.
+        """Join each record with the value that the key had at its time; the other stream has the changes of that value.
 
         Records of either stream may be late by `grace`: each waits for as long. `is_deletion` says which records of the
         other stream end a value. With `how="left"` records without a value are handed over, too.

@@ -31,7 +31,7 @@ class IntervalJoin:
         self._how = how
 
     def between(self, lower_bound: Time | Duration, upper_bound: Time | Duration) -> IntervalJoined:
-        """Join records of the right stream from `lower_bound` to `upper_bound` behind those of the left, both included.
+        """Join records of the right stream from `lower_bound` to `upper_bound` after those of the left, both included.
 
         A bound is negative for records before. Raises ProgramError if no time lies between them.
         """
@@ -85,7 +85,7 @@ class IntervalJoined:
         check_process_function(func, ProcessJoinFunction)
         lower_ms, upper_ms = self._lower_ms, self._upper_ms
         if lower_ms > upper_ms:
-            raise ProgramError(f"without its bounds, no time lies in between {lower_ms - 1} and {upper_ms + 1} ms")
+            raise ProgramError(f"without its bounds, no time lies between {lower_ms - 1} and {upper_ms + 1} ms")
         outer_left, outer_right = _OUTER[self._how]
         left = JoinSide(lower_ms, upper_ms, outer_left, self._late_tags[0])
         right = JoinSide(-upper_ms, -lower_ms, outer_right, self._late_tags[1])

@@ -41,7 +41,9 @@ class _TwoStreams:
     def _with_key(self, stream: int, key_selector: AnyKeySelector, key_type: TypeInformation | None) -> Self:
         check_function(key_selector, KeySelector)
         if None not in (key_type, self._key_type) and key_type != self._key_type:
-            raise ProgramError(f"keys of the two streams have one type, not {self._key_type} and {key_type}")
+            raise ProgramError(
+                f"the keys of the two streams must have the same type, not {self._key_type} and {key_type}"
+            )
         self._keys[stream] = key_selector
         self._key_type = key_type or self._key_type
         return self

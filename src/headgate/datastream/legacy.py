@@ -63,7 +63,7 @@ class MemoryStateBackend:
 
     HashMapStateBackend with JobManagerCheckpointStorage. `checkpoint_path` is a folder or URI for the checkpoints'
     metadata, `savepoint_path` one for savepoints that are requested without a folder, `max_state_size` the most bytes
-    that one state may have in a checkpoint. Snapshots are asynchronous, whatever is said of them.
+    that one state may have in a checkpoint. Snapshots are asynchronous, whatever the program asks for.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class FsStateBackend:
     """Keyed state in memory, checkpoints in a folder or URI.
 
     HashMapStateBackend with FileSystemCheckpointStorage, whose errors it raises. Snapshots are asynchronous, whatever
-    is said of them.
+    the program asks for.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ class OperatorSettings:
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Set how long, in milliseconds, a record that the operator emits may wait for its batch to fill; 0: not."""
+        """Set how long, in milliseconds, a record that the operator emits may wait for its batch to fill; 0: never."""
         check_timeout(timeout_millis)
         self._operator("set_buffer_timeout").buffer_timeout_ms = timeout_millis
         return self

@@ -30,12 +30,12 @@ class PartitionedStream(OperatorSettings):
     def rescale(self) -> DataStream:
         """Send the records round-robin to some subtasks of the next operator: those nearest by their numbers.
 
-        With 2 subtasks before and 6 behind, each sends to 3; with 6 before and 2 behind, 3 send to each.
+        With 2 subtasks before and 6 after, each sends to 3; with 6 before and 2 after, 3 send to each.
         """
         return self._repartitioned(Partitioning.RESCALE)
 
     def shuffle(self) -> DataStream:
-        """Send each record to a subtask of the next operator by chance, all of them as likely."""
+        """Send each record to a random subtask of the next operator, all of them equally likely."""
         return self._repartitioned(Partitioning.SHUFFLE)
 
     def partition_custom(
@@ -45,8 +45,8 @@ class PartitionedStream(OperatorSettings):
     ) -> DataStream:
         """Send each record to the subtask of the next operator that `partitioner` says.
 
-        It is given what `key_selector` gives for the record, and the number of subtasks. This makes no keyed stream.
-        Checkpoints never overtake records on such a way: it is aligned in unaligned ones, too.
+        It is given what `key_selector` gives for the record, and the number of subtasks. The result is not a keyed
+        stream. Barriers never overtake records on these channels: they are aligned in unaligned checkpoints, too.
         """
         check_function(partitioner, Partitioner)
         check_function(key_selector, KeySelector)

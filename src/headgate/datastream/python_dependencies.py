@@ -87,7 +87,7 @@ def _path(method: str, path: object) -> str:
         raise ConfigError(f"{method}() takes a path as text, not {path!r}")
     if SEPARATOR in path or FOLDER_MARK in path:
         raise ConfigError(
-            f"{method}(): {path} has a {SEPARATOR} or {FOLDER_MARK}, which separates paths: rename it; what follows a "
-            f"{FOLDER_MARK} in an option is an argument of its own here"
+            f"{method}(): the path {path} must not have a {SEPARATOR} or {FOLDER_MARK}: rename the file; what "
+            f"follows a {FOLDER_MARK} in the option is an argument of its own in this method"
         )
     return path

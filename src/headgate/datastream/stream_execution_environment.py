@@ -182,7 +182,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return -1 if interval_ms is None else interval_ms
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return whether a record changes state exactly once, or at least once: as without checkpoints, too."""
+        """Return whether a record changes state exactly once, or at least once, as without checkpoints."""
         return self.get_checkpoint_config().get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
@@ -276,8 +276,8 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         """Return a stream of the rows of a bounded Spark DataFrame, each a `Row` with the columns' names.
 
         The DataFrame is computed once, when the job starts, and written to the job's storage. One subtask reads the
-        rows in the order of the partitions; several do not keep it. `records_per_second` limits how fast rows are read.
-        Raises ProgramError for a streaming DataFrame, or a column that no record can hold.
+        rows in the order of the partitions; several do not keep that order. `records_per_second` limits how fast rows
+        are read. Raises ProgramError for a streaming DataFrame, or a column that no record can hold.
         """
         from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # pyspark is optional
 

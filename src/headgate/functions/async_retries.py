@@ -105,7 +105,7 @@ class RetryPredicate(AsyncRetryPredicate):
     ) -> None:
         for name, predicate in (("result_predicate", result_predicate), ("exception_predicate", exception_predicate)):
             if predicate is not None and not callable(predicate):
-                raise ProgramError(f"{name} must be a function that returns whether to call again, not {predicate!r}")
+                raise ProgramError(f"{name} must be a function that says whether to call again, not {predicate!r}")
         self._result_predicate = result_predicate
         self._exception_predicate = exception_predicate
 

@@ -34,7 +34,7 @@ class FlushingWriter(ABC):
         """Block until everything written is durable: a restart from the checkpoint that follows does not repeat it."""
 
     def end_input(self) -> None:
-        """Know that no record is to follow; `flush` is called once more. For writers that do not flush each time."""
+        """Take note that no record follows; `flush` is called once more. For writers that do not flush each time."""
 
     def close(self) -> None:
         """Release files and connections. Called also after a failure."""

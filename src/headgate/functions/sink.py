@@ -124,7 +124,7 @@ class SinkWriter(ABC, Generic[Committable]):
         """Flush all records since the last call, and return what is to be committed once the checkpoint is complete."""
 
     def end_input(self) -> None:
-        """Know that no record is to follow. Checkpoints may, the last of them at the end of the job."""
+        """Take note that no record follows. Checkpoints may follow, the last of them at the end of the job."""
 
     def close(self) -> None:
         """Release files and connections, and drop what is not prepared. Called also after a failure."""

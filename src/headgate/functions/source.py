@@ -168,7 +168,7 @@ class Source(ABC, Generic[Split]):
         raise NotImplementedError(f"{type(self).__name__} reads in stages, and must define is_last_stage()")
 
     def next_stage(self, known: frozenset[str], parallelism: int) -> list[Split]:
-        """Return the splits of the stage behind that of the `known` ones, which all subtasks have read.
+        """Return the splits of the stage after that of the `known` ones, which all subtasks have read.
 
         There must be one. Called in the driver, on an I/O thread; may block. An error fails the attempt, and the stage
         is asked for again when the next attempt has come to it.

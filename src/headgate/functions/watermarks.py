@@ -178,7 +178,7 @@ class WatermarkStrategy:
         All sources of a job with the same `watermark_group` wait for each other. Watermarks are compared every
         `update_interval`, by default once a second. Works in `env.from_source()` only, and not in batch mode.
 
-        Raises ProgramError for a group that is no text or empty, a negative drift, and an interval that is not above
+        Raises ProgramError for a group that is empty or not text, a negative drift, and an interval that is not above
         zero.
 
         >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_watermark_alignment(

@@ -72,7 +72,7 @@ class PatternStream:
         if self._domain is TimeDomain.EVENT_TIME:
             return EventTimePatternFactory(self._pattern, func, self._late_tag)
         if self._late_tag is not None:
-            raise ProgramError("no record is late by processing time: leave out side_output_late_data()")
+            raise ProgramError("no record is late in processing time: leave out side_output_late_data()")
         return ProcessingTimePatternFactory(self._pattern, func)
 
     def select(self, func: Callable[[Match], Any], output_type: TypeInformation | None = None) -> DataStream:

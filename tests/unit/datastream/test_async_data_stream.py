@@ -138,7 +138,7 @@ def test_numbers_of_strategies_must_be_above_0(make: Any) -> None:
 
 
 def test_predicates_must_be_functions() -> None:
-    with pytest.raises(ProgramError, match="exception_predicate must be a function that returns whether to call again"):
+    with pytest.raises(ProgramError, match="exception_predicate must be a function that says whether to call again"):
         RetryPredicate(None, OSError("not a function"))  # type: ignore[arg-type]
 
 

@@ -295,7 +295,7 @@ def test_an_output_type_that_is_no_type_is_refused() -> None:
 @pytest.mark.parametrize("uid_hash", ["count", "0f" * 15, None])
 def test_a_uid_hash_is_thirty_two_hexadecimal_digits(uid_hash: Any) -> None:
     env = environment()
-    with pytest.raises(ProgramError, match="a uid hash is 32 hexadecimal digits"):
+    with pytest.raises(ProgramError, match="a uid hash must be 32 hexadecimal digits"):
         numbers(env).set_uid_hash(uid_hash)
-    with pytest.raises(ProgramError, match="a uid hash is 32 hexadecimal digits"):
+    with pytest.raises(ProgramError, match="a uid hash must be 32 hexadecimal digits"):
         numbers(env).print().set_uid_hash(uid_hash)

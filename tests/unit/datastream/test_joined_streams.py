@@ -106,7 +106,7 @@ def test_programs_that_make_no_sense_are_refused() -> None:
         left.join(right).where(lambda record: record[0]).window(TEN)
     with pytest.raises(ProgramError, match=r"call where\(...\) before window"):
         left.co_group(right).equal_to(lambda record: record[0]).window(TEN)
-    with pytest.raises(ProgramError, match="have one type, not String and Integer"):
+    with pytest.raises(ProgramError, match="must have the same type, not String and Integer"):
         left.join(right).where(str, Types.STRING()).equal_to(int, Types.INT())
     with pytest.raises(ProgramError, match="takes a CoGroupFunction"):
         grouped().window(TEN).apply(lambda first, second: [])  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ class Pattern:
     def begin(name: str | Pattern, skip_strategy: AfterMatchSkipStrategy | None = None) -> Pattern:
         """Begin a pattern: every record that meets the conditions of its first step begins a match.
 
-        Here and in what goes on, a pattern instead of a name makes a group: its steps are one step of the whole.
+        A pattern in place of a name, here and in later steps, makes a group: its steps are one step of the whole.
         """
         first = (_step(name, Contiguity.NON_DETERMINISTIC),)
         return Pattern(first, skip_strategy or AfterMatchSkipStrategy.no_skip())
@@ -75,7 +75,7 @@ class Pattern:
         if step.forbids is not None and self.steps[-1].optional:
             raise ProgramError(
                 f"{step.forbids.value}({step.name!r}) cannot follow {self.steps[-1].name!r}, which is optional: put "
-                "a step between them that is not"
+                "a step that is not optional between them"
             )
         return replace(self, steps=(*self.steps, step))
 
@@ -89,7 +89,7 @@ class Pattern:
         return self._last(condition=both(self._single("where").condition, _condition("where", condition)))
 
     def or_(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
-        """Have the step take records that meet this condition instead of those before, too."""
+        """Have the step also take records that meet this condition instead of those before."""
         before = self._single("or_").condition
         if before is None:
             raise ProgramError(
@@ -104,10 +104,10 @@ class Pattern:
         return self.where(_IsInstance(kind))
 
     def until(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
-        """Have the step take no more records from one on that meets this condition, which it does not take either."""
+        """End the step at the first record that meets this condition, which it does not take either."""
         if self.steps[-1].most != UNBOUNDED:
             raise ProgramError(
-                f"until() ends a loop: call one_or_more() or times_or_more() of {self.steps[-1].name!r} before"
+                f"until() ends a loop: call one_or_more() or times_or_more() on {self.steps[-1].name!r} first"
             )
         return self._last(until=_condition("until", condition))
 
@@ -135,24 +135,24 @@ class Pattern:
         step = self._looping("greedy")
         self._single("greedy")
         if step.contiguity is Contiguity.NON_DETERMINISTIC and len(self.steps) > 1:
-            raise ProgramError(f"greedy() does not go with followed_by_any({step.name!r}), which leaves records out")
+            raise ProgramError(f"greedy() cannot be used with followed_by_any({step.name!r}), which leaves records out")
         return self._last(greedy=True)
 
     def consecutive(self) -> Pattern:
-        """Have nothing lie between the records of the step."""
+        """Allow nothing between the records of the step."""
         self._looping("consecutive")
         return self._last(inner=Contiguity.STRICT)
 
     def allow_combinations(self) -> Pattern:
-        """Have anything lie between the records of the step, also others that it could have taken."""
+        """Allow anything between the records of the step, also others that it could have taken."""
         self._looping("allow_combinations")
         return self._last(inner=Contiguity.NON_DETERMINISTIC)
 
     def _quantified(self, method: str, least: int, most: int) -> Pattern:
         if type(least) is not int or type(most) is not int or least < 1 or (most != UNBOUNDED and most < least):
-            raise ProgramError(f"{method}() takes how many records, at least 1 and the lower number first")
+            raise ProgramError(f"{method}() takes numbers of records, of at least 1 and the lower one first")
         if self._taking(method).loops:
-            raise ProgramError(f"step {self.steps[-1].name!r} has been told already how many records it takes")
+            raise ProgramError(f"step {self.steps[-1].name!r} already has a number of records to take")
         return self._last(least=least, most=most)
 
     def _taking(self, method: str) -> Step:
@@ -160,7 +160,7 @@ class Pattern:
         step = self.steps[-1]
         if step.forbids is not None:
             raise ProgramError(
-                f"{method}() does not go with {step.forbids.value}({step.name!r}), which takes no records"
+                f"{method}() cannot be used with {step.forbids.value}({step.name!r}), which takes no records"
             )
         return step
 
@@ -168,21 +168,21 @@ class Pattern:
         """Return the last step. Raises ProgramError if it is a group."""
         step = self.steps[-1]
         if step.group:
-            raise ProgramError(f"{method}() does not go with the group {step.name}: call it of a step in the group")
+            raise ProgramError(f"{method}() cannot be used with the group {step.name}: call it on a step in the group")
         return step
 
     def _looping(self, method: str) -> Step:
         step = self._taking(method)
         if not step.loops:
             raise ProgramError(
-                f"{method}() is for steps of several records: call one_or_more() or times() of {step.name!r} before"
+                f"{method}() is for steps of several records: call one_or_more() or times() on {step.name!r} first"
             )
         return step
 
     # --- the whole
 
     def within(self, window_time: Time | Duration, within_type: WithinType = WithinType.FIRST_AND_LAST) -> Pattern:
-        """Have a match end within this time after its first record; one as long as that is too long already.
+        """Have a match end within this time after its first record; exactly this time is already too long.
 
         With `PREVIOUS_AND_CURRENT` it is the time between each record that this step takes and the one before.
         """
@@ -190,7 +190,9 @@ class Pattern:
         if length_ms <= 0:
             raise ProgramError(f"within() takes a positive time, not {length_ms} ms")
         if not isinstance(within_type, WithinType):
-            raise ProgramError(f"within() takes a WithinType second, such as PREVIOUS_AND_CURRENT, not {within_type!r}")
+            raise ProgramError(
+                f"within() takes a WithinType as its second argument, such as PREVIOUS_AND_CURRENT, not {within_type!r}"
+            )
         if within_type is WithinType.FIRST_AND_LAST:
             return replace(self, within_ms=_shorter(length_ms, self.within_ms))
         return self._last(gap_ms=_shorter(length_ms, self._single("within").gap_ms))
@@ -221,7 +223,7 @@ def _step(name: str | Pattern, contiguity: Contiguity) -> Step:
 
 def _checked(name: str) -> str:
     if not isinstance(name, str) or not name:
-        raise ProgramError(f"a step of a pattern has a name, a text, not {name!r}")
+        raise ProgramError(f"the name of a step must be text, not {name!r}")
     return name
 
 

@@ -8,7 +8,7 @@ from typing import final
 
 
 class Skip(Enum):
-    """How far the next match has to begin behind a match."""
+    """How far after a match the next one has to begin."""
 
     NOT = "not"
     TO_NEXT = "to next"
@@ -56,5 +56,5 @@ class AfterMatchSkipStrategy:
         return AfterMatchSkipStrategy(Skip.TO_LAST, pattern_name)
 
     def throw_exception_on_miss(self) -> AfterMatchSkipStrategy:
-        """Fail at a match in which the step has taken no record, where all are emitted otherwise."""
+        """Fail on a match in which the step has taken no record; without this, all matches are emitted then."""
         return AfterMatchSkipStrategy(self.skip, self.step, must_have_taken=True)

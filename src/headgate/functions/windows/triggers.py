@@ -293,7 +293,7 @@ class PurgingTrigger(Trigger[Any, Window]):
 
     def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:
         if not isinstance(nested_trigger, Trigger):
-            raise ProgramError(f"a PurgingTrigger purges where another Trigger fires: give one, not {nested_trigger!r}")
+            raise ProgramError(f"a PurgingTrigger needs another Trigger to wrap, not {nested_trigger!r}")
         self.nested_trigger = nested_trigger
 
     @staticmethod
