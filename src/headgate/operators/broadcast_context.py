@@ -49,8 +49,8 @@ class BroadcastStates:
         known = None if name is None else self._known.get(name)
         if known is None:
             raise StateAccessError(
-                f"{descriptor!r} is no broadcast state here, only {', '.join(map(repr, self._known))}: look for a slip "
-                "in its name, or pass it to broadcast(...), too"
+                f"{descriptor!r} is not a broadcast state of this function, only {', '.join(map(repr, self._known))}: "
+                "look for a slip in its name, or pass it to broadcast(...), too"
             )
         if known is not descriptor:
             self._store.get_broadcast_state(descriptor)

@@ -74,8 +74,8 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
     def _check_under_way(self) -> None:
         if self._is_over:
             raise StateAccessError(
-                f"state or timers of key {self.get_current_key()!r:.100} were used after the call that they belong to "
-                "had ended: await every task that it creates before it returns"
+                f"state or timers of key {self.get_current_key()!r:.100} were used after their call had ended: a call "
+                "must await every task that it creates before it returns"
             )
 
     def get_current_key(self) -> Any:

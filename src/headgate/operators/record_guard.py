@@ -88,7 +88,7 @@ class RecordGuard:
     def _tell(self, record: Any, error: Exception) -> None:
         where = f"operator {self._context.name!r}, subtask {self._context.subtask}"
         message = last_line(error)[:LOGGED_CHARACTERS_MAX]
-        _log.warning("%s: a record failed, and is left out: %s; record: %s", where, message, short_repr(record))
+        _log.warning("%s: a record failed and is left out: %s; record: %s", where, message, short_repr(record))
         if self._failed.get_count() == LOGGED_MAX:
             _log.warning("%s: further failed records are only counted, in %s", where, FAILED_COUNT)
 

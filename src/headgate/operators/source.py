@@ -170,7 +170,7 @@ class SourceOperator(Operator):
         if polled.split in self._paused and self._reader.pauses_splits and len(batch):
             raise ProgramError(
                 f"poll() of {type(self._reader).__name__} returned records of split {polled.split!r}, which is paused: "
-                "pause_splits() has named it, and not without it since"
+                "the last call of pause_splits() named it"
             )
         self._polled = polled
         self._note_lag(batch)
@@ -252,7 +252,7 @@ class SourceOperator(Operator):
             event_time.pause(ahead)
         elif not self.context.settings.get(UNALIGNED_SPLITS):
             raise ProgramError(
-                f"{type(self._reader).__name__} reads several splits and cannot pause those that are ahead, here "
+                f"{type(self._reader).__name__} reads several splits, but cannot pause those that are ahead, now "
                 f"{sorted(ahead)}, as with_watermark_alignment() needs: define pauses_splits and pause_splits(), or "
                 f"set {UNALIGNED_SPLITS.key} to true to align whole subtasks only"
             )

@@ -323,7 +323,7 @@ def _checked(value: object, kind: type[_Choice]) -> _Choice:
     if isinstance(value, kind):
         return value
     names = ", ".join(choice.name for choice in kind)
-    raise ProgramError(f"StateTtlConfig.{kind.__name__} is one of {names}, not {value!r}")
+    raise ProgramError(f"StateTtlConfig.{kind.__name__} must be one of {names}, not {value!r}")
 
 
 def _positive(ttl: object) -> Time:

@@ -49,7 +49,7 @@ class TypeCheck:
         example = _EXAMPLES.get(type(value), "another type")
         return StateAccessError(
             f"{self._state} is declared with {declared} and was given {what} of type {type(value).__name__}: "
-            f"{value!r:.100}. Write what is of that type, or declare the state with {example}, or with "
+            f"{value!r:.100}. Write a value of that type, or declare the state with {example}, or with "
             "Types.PICKLED_BYTE_ARRAY() for values of any type"
         )
 

@@ -129,7 +129,7 @@ def whole_time(timestamp: object) -> int:
     number = getattr(timestamp, "__index__", None)
     if number is None:
         raise StateAccessError(
-            f"the time of a timer is a whole number of milliseconds, not {timestamp!r}: round it with int(...)"
+            f"the time of a timer must be a whole number of milliseconds, not {timestamp!r}: round it with int(...)"
         )
     whole: int = number()
     if not -_TIME_MAX <= whole < _TIME_MAX:

@@ -31,7 +31,7 @@ def column_of(values: Sequence[Any], field: pa.Field, path: str) -> pa.Array:
     make = _MADE_BY.get(field.type.id)
     array = _leaf(values, field.type, path) if make is None else make(values, field.type, path)
     if array.null_count and not field.nullable:
-        raise WrongValueError(f"column {path!r} is never null, but a record holds None there")
+        raise WrongValueError(f"column {path!r} must not be null, but a record holds None there")
     return array
 
 
@@ -120,7 +120,7 @@ def _struct(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Arra
 def _check_nulls(array: pa.StructArray, fields: list[pa.Field], path: str) -> None:
     for place, field in enumerate(fields):
         if not field.nullable and array.drop_null().field(place).null_count:
-            raise WrongValueError(f"column '{path}.{field.name}' is never null, but a record holds None there")
+            raise WrongValueError(f"column '{path}.{field.name}' must not be null, but a record holds None there")
 
 
 def _row(value: Any, names: tuple[str, ...], path: str) -> Sequence[Any]:
@@ -167,14 +167,14 @@ def _list(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
 
 def _length(value: Any, path: str) -> int:
     if isinstance(value, str | bytes | dict) or not hasattr(value, "__len__"):
-        raise WrongValueError(f"column {path!r} is of lists, but a record holds {value!r} there")
+        raise WrongValueError(f"column {path!r} holds lists, but a record holds {value!r} there")
     return len(value)
 
 
 def _map(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
     wrong = next((value for value in values if not (value is None or isinstance(value, dict))), None)
     if wrong is not None:
-        raise WrongValueError(f"column {path!r} is of maps, but a record holds {wrong!r} there")
+        raise WrongValueError(f"column {path!r} holds maps, but a record holds {wrong!r} there")
     maps = [value for value in values if value is not None]
     keys = column_of([key for own in maps for key in own], data_type.key_field, f"{path}[key]")
     inner = [item for own in maps for item in own.values()]

@@ -56,7 +56,7 @@ class Row:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
-            raise ValueError("a Row is made from positional values or from keyword arguments, not from both")
+            raise ValueError("a Row takes either positional values or keyword arguments, not both")
         if kwargs:
             names = _keyword_names(tuple(kwargs))
             self._fields = names

@@ -96,7 +96,7 @@ class DecimalTypeInfo(TypeInformation):
     def __post_init__(self) -> None:
         if not (1 <= self.precision <= DECIMAL_DIGITS_MAX and 0 <= self.scale <= self.precision):
             raise ValueError(
-                f"a decimal has 1 to {DECIMAL_DIGITS_MAX} digits, and no more than these after the point; "
+                f"a decimal must have 1 to {DECIMAL_DIGITS_MAX} digits, and no more of them after the point; "
                 f"got precision {self.precision}, scale {self.scale}"
             )
 

@@ -377,7 +377,7 @@ _COLLECTION_NAMES: Final[dict[type[_Collection], str]] = {
 def _check_element(element: TypeInformation, allowed: frozenset[BasicType], owner: str) -> None:
     if not isinstance(element, BasicTypeInfo) or element.basic_type not in allowed:
         names = ", ".join(sorted(basic.name for basic in allowed))
-        raise TypeError(f"Types.{owner} holds one of {names}, not {element}; use Types.OBJECT_ARRAY or Types.LIST")
+        raise TypeError(f"Types.{owner} must hold one of {names}, not {element}; use Types.OBJECT_ARRAY or Types.LIST")
 
 
 def _checked_types(types: Sequence[TypeInformation], owner: str) -> tuple[TypeInformation, ...]:

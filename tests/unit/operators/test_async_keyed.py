@@ -389,7 +389,7 @@ def test_who_asks_for_an_entry_that_cannot_be_read_is_named() -> None:
 
 def test_a_task_that_outlives_its_call_changes_nothing_and_is_told_so() -> None:
     left: list[asyncio.Task[None]] = []
-    over = "of key 'a' were used after the call that they belong to had ended: await every task"
+    over = "of key 'a' were used after their call had ended: a call must await every task"
 
     async def later(self: Scripted, ctx: Any) -> None:
         await asyncio.sleep(0.01)

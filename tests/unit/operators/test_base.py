@@ -129,5 +129,5 @@ def test_a_plain_callable_needs_no_open_and_close() -> None:
 
 
 def test_what_is_no_function_of_the_api_is_refused_by_the_harness() -> None:
-    with pytest.raises(TypeError, match="no function for a keyed stream"):
+    with pytest.raises(TypeError, match="not a function for a keyed stream"):
         OperatorHarness.of(object(), key_by=str)

@@ -333,7 +333,7 @@ def test_a_time_that_is_none_is_refused(time: Any) -> None:
         with pytest.raises(UserCodeError) as caught:
             harness.process(("a", "event", time))
         assert isinstance(caught.value.__cause__, StateAccessError)
-        assert "the time of a timer is" in str(caught.value.__cause__)
+        assert "the time of a timer " in str(caught.value.__cause__)
 
 
 def test_a_timer_cannot_be_set_where_there_is_no_key() -> None:

@@ -62,7 +62,7 @@ def test_positional_row_has_no_names() -> None:
 
 
 def test_positional_and_keyword_values_together_are_refused() -> None:
-    with pytest.raises(ValueError, match="not from both"):
+    with pytest.raises(ValueError, match="not both"):
         Row(1, a=2)
 
 

@@ -80,7 +80,7 @@ def test_wrong_declarations_name_the_mistake() -> None:
         Types.ROW_NAMED(["a"], [])
     with pytest.raises(ValueError, match="must differ"):
         Types.ROW_NAMED(["a", "a"], [Types.INT(), Types.INT()])
-    with pytest.raises(TypeError, match="PRIMITIVE_ARRAY holds one of"):
+    with pytest.raises(TypeError, match="PRIMITIVE_ARRAY must hold one of"):
         Types.PRIMITIVE_ARRAY(Types.STRING())
 
 

@@ -90,7 +90,7 @@ class AsOfJoinOperator(KeyedOperator):
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
         next(self._position)
         raise ProgramError(
-            f"{self._asof.name}() goes by event time, and this record has no timestamp: call "
+            f"{self._asof.name}() needs event time, but this record has no timestamp: call "
             "assign_timestamps_and_watermarks() on both streams"
         )
 

@@ -109,7 +109,7 @@ class IntervalJoinOperator(KeyedOperator):
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
         next(self._position)
         raise ProgramError(
-            "an interval join goes by event time, and this record has no timestamp: call "
+            "an interval join needs event time, but this record has no timestamp: call "
             "assign_timestamps_and_watermarks() on both streams"
         )
 

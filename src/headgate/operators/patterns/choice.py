@@ -70,6 +70,6 @@ class Choice:
         numbers = [taken.number for taken in path if self._names[taken.step] == strategy.step]
         if not numbers:
             if strategy.must_have_taken:
-                raise MissingStepError(f"a match has no record of {strategy.step!r}, which the next one is to begin at")
+                raise MissingStepError(f"a match has no record of {strategy.step!r}, at which the next one is to begin")
             return first - 1
         return (numbers[0] if strategy.skip is Skip.TO_FIRST else numbers[-1]) - 1

@@ -48,7 +48,7 @@ class EventTimePatternOperator(PatternOperator):
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
         next(self._position)
         raise ProgramError(
-            "patterns go by event time, and this record has no timestamp: call assign_timestamps_and_watermarks() on "
+            "patterns need event time, but this record has no timestamp: call assign_timestamps_and_watermarks() on "
             "the stream, or in_processing_time() on the pattern stream"
         )
 

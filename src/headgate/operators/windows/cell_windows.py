@@ -81,8 +81,8 @@ class CellWindows(Windows):
         """Do what the trigger says, at this time, with the contents of the window, whose cell is the current one."""
         if not isinstance(result, TriggerResult):
             raise ProgramError(
-                f"{type(self._trigger).__name__} returned {result!r}: return a TriggerResult, such as "
-                "TriggerResult.CONTINUE, from on_element(), on_event_time() and on_processing_time()"
+                f"{type(self._trigger).__name__} returned {result!r}: on_element(), on_event_time() and "
+                "on_processing_time() must return a TriggerResult, such as TriggerResult.CONTINUE"
             )
         if result.is_fire():
             inputs = self._contents.inputs(window)

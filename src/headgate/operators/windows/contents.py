@@ -53,8 +53,8 @@ class Contents(ABC):
             self._state = backend.namespaced_state(self.described)
         except RestoreError as error:
             raise RestoreError(
-                f"{error}. It is what windows hold: one record with reduce(), an accumulator with aggregate(), all "
-                "records with process(), and their times, too, with an evictor. Keep these, or give the operator "
+                f"{error}. The state is what windows hold: one record with reduce(), an accumulator with aggregate(), "
+                "all records with process(), and with an evictor also their times. Keep these, or give the operator "
                 "another uid"
             ) from error
         open_function(self._function, runtime)

@@ -92,7 +92,7 @@ class MergingWindows(CellWindows):
             clock = "watermark" if self._event_time else "wall clock"
             raise ProgramError(
                 f"merge_windows() of {type(self._assigner).__name__} made {window}, which ends before the {clock}, at "
-                f"{now_ms}: a window that comes of a merge must cover those that it is made of"
+                f"{now_ms}: a merged window must cover those that it is made of"
             )
 
     def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:

@@ -65,7 +65,7 @@ class SessionRows:
                 (file,) = stored.base
                 handle = writer.upload(file.name, made, shared=False)
         except OSError as error:
-            raise StorageError(f"sessions could not be written to local files first: {error}") from error
+            raise StorageError(f"sessions could not be written to local files: {error}") from error
         return KeyedState(key_groups=self.key_groups, kind="entries", base=(StateFile(file.name, handle),))
 
     def _rewrite(self, found: Path, made: Path) -> None:

@@ -94,7 +94,7 @@ class TableFacts:
             if said["format"] != FORMAT:
                 raise ValueError(f"its format is {said['format']!r}")
         except (KeyError, ValueError) as error:
-            raise DamagedFileError(f"{where} is no file of a canonical savepoint: {error}") from error
+            raise DamagedFileError(f"{where} is not a file of a canonical savepoint: {error}") from error
         if said.get("version") != VERSION:
             raise RestoreError(
                 f"{where} has version {said.get('version')} of the canonical format, and this headgate reads version "

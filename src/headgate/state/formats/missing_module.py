@@ -44,7 +44,7 @@ def how_to_ship(module: str) -> str:
     file = _of_driver.get(name) or files_of_modules().get(name)
     if file is None:
         return (
-            f"{name} is a package that has to be installed where slots run: install it on the workers, name it in a "
+            f"the package {name} must be installed where slots run: install it on the workers, name it in a "
             "file for env.set_python_requirements(), or ship an environment that has it (headgate pack)"
         )
     zipped = file if file.endswith(".py") else f"{file}, zipped,"

@@ -254,7 +254,7 @@ def _between_lists(old: TypeInformation, new: TypeInformation) -> Convert | str:
     for kind in (ListTypeInfo, ObjectArrayTypeInfo, BasicArrayTypeInfo, PrimitiveArrayTypeInfo):
         if isinstance(old, kind) and isinstance(new, kind):
             if PrimitiveArrayTypeInfo(BasicTypeInfo(BasicType.BYTE)) in (old, new):
-                return f"{_refusal(old, new)}, for one is bytes and the other a list"
+                return f"{_refusal(old, new)}, because one is bytes and the other a list"
             return _wrapped(_between(old.element_type, new.element_type), forms.LIST, "in the elements, ")
     return _refusal(old, new)
 

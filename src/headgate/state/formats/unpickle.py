@@ -102,11 +102,11 @@ class _Unpickler(pickle.Unpickler):
         old, new = self._missing
         if new is not None:
             return RestoreError(
-                f"{where} holds objects of the class {old}, which {MOVED_CLASSES.key} maps to {new}, but that is not "
-                f"there ({error}); correct the option, or define the class under its new name"
+                f"{where} holds objects of the class {old}, which {MOVED_CLASSES.key} maps to {new}, but that does not "
+                f"exist ({error}); correct the option, or define the class under its new name"
             )
         return MissingClassError(
-            f"{where} holds objects of the class {old}, which is not there any more ({error}); define it under its old "
+            f"{where} holds objects of the class {old}, which no longer exists ({error}); define it under its old "
             f"name again, or say where it is now: {MOVED_CLASSES.key}={old}:new.module.Class{_or_ship(error)}",
             old,
         )

@@ -57,7 +57,7 @@ class StateColumns:
         if meta.ttl != other.ttl or not alike:
             raise RestoreError(
                 f"state {meta.name!r} was saved as {other.describe()} by one subtask and as {meta.describe()} by "
-                "another, for not all had declared it again: declare it in open(), restore at the parallelism of the "
+                "another, as not all had declared it again: declare it in open(), restore at the parallelism of the "
                 "checkpoint, and change the parallelism with the next one"
             )
         return column, False

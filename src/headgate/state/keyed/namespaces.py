@@ -34,7 +34,7 @@ class NamespaceView:
     def set(self, namespace: Any) -> None:
         """Make `namespace` the current one of the current key. Raises `StateAccessError` without a current key."""
         if namespace is None:
-            raise StateAccessError("None is no namespace: it stands for state without one")
+            raise StateAccessError("None cannot be a namespace: it stands for state without one")
         self.cell = self.at(namespace)
 
     def at(self, namespace: Any) -> Cell:

@@ -70,7 +70,7 @@ class OperatorListState(Generic[T]):
     def _checked(self, values: Iterable[T]) -> list[T]:
         if values is None:
             raise StateAccessError(
-                f"operator state {self._name!r}: None is no list of elements; clear() empties a list"
+                f"operator state {self._name!r}: None is not a list of elements; clear() empties a list"
             )
         elements = list(values)
         if any(value is None for value in elements):

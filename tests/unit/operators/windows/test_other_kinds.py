@@ -102,7 +102,7 @@ def test_windows_of_another_kind_are_refused(before: Any, after: Any, words: str
     [(LISTS, EVICTED), (EVICTED, LISTS), (TUMBLING, LISTS), (TUMBLING, AGGREGATED), (LISTS, TUMBLING)],
 )
 def test_contents_of_another_kind_are_refused_in_the_terms_of_windows(before: Any, after: Any) -> None:
-    with pytest.raises(RestoreError, match=r"process\(\), and their times, too, with an evictor"):
+    with pytest.raises(RestoreError, match=r"process\(\), and with an evictor also their times"):
         refused(restored(before, after))
 
 

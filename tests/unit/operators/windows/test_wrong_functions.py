@@ -86,4 +86,4 @@ def test_a_trigger_that_returns_no_trigger_result_is_named(wrap: Any, name: str,
 
     with pytest.raises(UserCodeError) as caught:
         run()
-    assert f"{name} returned {given!r}: return a TriggerResult" in str(caught.value.__cause__)
+    assert f"{name} returned {given!r}: on_element()" in str(caught.value.__cause__)

@@ -36,7 +36,7 @@ def _any(value: Any) -> Any:
         (lambda: EventTimeSessionWindows(_any("5")), r"as a whole number, not '5'"),
         (lambda: EventTimeSessionWindows.with_dynamic_gap(_any(len)), r"a SessionWindowTimeGapExtractor, not"),
         (lambda: CountTrigger(_any(1.5)), r"a count of at least 1, as a whole number, not 1.5"),
-        (lambda: PurgingTrigger.of(_any(None)), r"give one, not None"),
+        (lambda: PurgingTrigger.of(_any(None)), r"to wrap, not None"),
         (lambda: CountEvictor.of(_any(True)), r"at least 0 records, as a whole number, not True"),
         (lambda: TimeEvictor.of(Time.milliseconds(-1)), r"records of at least 0 ms, as a whole number, not -1"),
     ],

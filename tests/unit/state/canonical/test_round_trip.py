@@ -297,7 +297,7 @@ def test_a_file_that_was_cut_short_is_damaged(share: float, tmp_path: Path) -> N
 def test_a_parquet_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
     table = pq.read_table(file_of(tmp_path)).replace_schema_metadata(None)
     pq.write_table(table, tmp_path / "other.parquet")
-    with pytest.raises(DamagedFileError, match="no file of a canonical savepoint"):
+    with pytest.raises(DamagedFileError, match="not a file of a canonical savepoint"):
         CanonicalFile(tmp_path / "other.parquet", "other", {})
 
 

@@ -49,7 +49,7 @@ def test_a_class_that_is_gone_is_named_with_both_next_steps(modules: tuple[Modul
     with pytest.raises(RestoreError) as caught:
         load(data, {}, "chk-3/a1-u-0-keyed: key group 7")
     assert str(caught.value) == (
-        "chk-3/a1-u-0-keyed: key group 7 holds objects of the class shop_before.Cart, which is not there any more "
+        "chk-3/a1-u-0-keyed: key group 7 holds objects of the class shop_before.Cart, which no longer exists "
         "(Can't get attribute 'Cart' on <module 'shop_before'>); define it under its old name again, or say where it "
         "is now: headgate.state.moved-classes=shop_before.Cart:new.module.Class"
     )
@@ -100,7 +100,7 @@ def test_a_class_within_a_class_moves_along(modules: tuple[ModuleType, ModuleTyp
 def test_a_wrong_new_name_is_named_with_the_option(modules: tuple[ModuleType, ModuleType]) -> None:
     data, _ = moved_cart(modules)
     for new in (f"{NEW}.Basket", "nowhere.Cart", "Cart"):
-        with pytest.raises(RestoreError, match=rf"maps to {new}, but that is not there \(.*\); correct the option"):
+        with pytest.raises(RestoreError, match=rf"maps to {new}, but that does not exist \(.*\); correct the option"):
             load(data, {f"{OLD}.Cart": new}, "x")
 
 
