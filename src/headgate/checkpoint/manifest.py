@@ -173,7 +173,7 @@ def decode(data: bytes, where: str) -> Manifest:
     """
     document = unseal(data, where)
     if document.get("format") != FORMAT:
-        raise DamagedFileError(f"{where} is no checkpoint manifest: its format is {document.get('format')!r}")
+        raise DamagedFileError(f"{where} is not a checkpoint manifest: its format is {document.get('format')!r}")
     if document.get("version") not in range(OLDEST_VERSION, VERSION + 1):
         raise RestoreError(
             f"{where} has format version {document.get('version')}, and this headgate reads versions {OLDEST_VERSION} "

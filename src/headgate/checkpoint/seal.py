@@ -33,7 +33,7 @@ def unseal(data: bytes, where: str) -> dict[str, Any]:
     """Return the document. Raises DamagedFileError naming `where` when it is torn or has changed."""
     body = data[:-_SEAL_BYTES]
     if len(data) < _SEAL_BYTES or data[-_SEAL_BYTES:] != _seal_of(body):
-        raise DamagedFileError(f"{where} is torn or has changed since it was written: its checksum does not fit")
+        raise DamagedFileError(f"{where} is torn or has changed since it was written: its checksum does not match")
     document: dict[str, Any] = json.loads(body)
     return document
 

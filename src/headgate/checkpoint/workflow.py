@@ -78,7 +78,7 @@ def _read_back(store: CheckpointStore, path: str, data: bytes, reason: str) -> S
     try:
         found = store.read(path)
     except StorageError as error:
-        raise InDoubt(f"whether {store.locate(path)} is stored is not known: {reason}; then {error}") from error
+        raise InDoubt(f"cannot find out whether {store.locate(path)} is stored: {reason}; then {error}") from error
     if found == data:
         return Stored()
     if found is not None and not is_torn(found):
@@ -308,7 +308,7 @@ def read_result(store: CheckpointStore) -> JobResult | None:
         return None
     raise DamagedFileError(
         f"{store.locate(paths.RESULT)} is empty or cut short, but the job had ended: nothing else is left of it. "
-        "Bring the file back, or delete it if the job is to run once more from the beginning"
+        "Bring the file back, or delete it if the job is to run again from the beginning"
     )
 
 

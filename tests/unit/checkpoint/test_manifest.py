@@ -87,7 +87,7 @@ def test_a_later_format_version_is_refused_in_words() -> None:
 
 
 def test_another_sealed_document_is_no_manifest() -> None:
-    with pytest.raises(DamagedFileError, match="no checkpoint manifest"):
+    with pytest.raises(DamagedFileError, match="not a checkpoint manifest"):
         decode(seal({"status": "finished"}), "here")
 
 

@@ -110,7 +110,7 @@ def test_a_write_that_left_nothing_whole_is_refused_and_never_restored(kept: Cal
 
 def test_a_write_whose_outcome_cannot_be_seen_stays_in_doubt_until_it_can() -> None:
     store = FailingStore(reads_fail=True)
-    with pytest.raises(workflow.InDoubt, match="memory:chk-1/_metadata is stored is not known"):
+    with pytest.raises(workflow.InDoubt, match="cannot find out whether memory:chk-1/_metadata is stored"):
         written(store, manifest(1))
     with pytest.raises(workflow.InDoubt):
         settled(store, manifest(1))

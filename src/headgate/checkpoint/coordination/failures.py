@@ -37,17 +37,17 @@ class FailureReason(Enum):
     ATTEMPT_ENDED = "the job failed, or ended, before it was complete"
     SUBTASK_ENDED = "subtask {subtask} has processed all its input, and checkpoints after that are switched off"
 
-    NOT_RUNNING = "the job does not run at the moment: ask again when it does"
+    NOT_RUNNING = "the job is not running at the moment: ask again when it is"
     STOPPING = "the job is being stopped with a savepoint"
     ENDING = "the job is ending"
-    TOO_MANY_REQUESTS = "{waiting} requests wait already: ask again later"
+    TOO_MANY_REQUESTS = "{waiting} requests are already waiting: ask again later"
     NOT_WRITABLE = "nothing can be written to {location}: {why}"
 
     FAILED_BEFORE_STOP = (
-        "the savepoint {location} is complete, but the job failed before it could end with it, and goes on without"
+        "the savepoint {location} is complete, but the job failed before it could end with it, and runs on"
     )
     STOP_NOT_RECORDED = (
-        "the savepoint {location} is complete, but that the job is to end with it could not be noted: {why}"
+        "the savepoint {location} is complete, but headgate could not record that the job is to end with it: {why}"
     )
     STOP_NOT_COMMITTED = (
         "the savepoint {location} is complete, but the job could not commit what it holds before {why}. A job that "

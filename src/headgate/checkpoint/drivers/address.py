@@ -150,7 +150,7 @@ class RunDirectory:
         found = self._folder.stat()
         if found.st_uid != os.getuid() or found.st_mode & 0o077:
             raise EnvironmentFault(
-                f"{self._folder} is open to others, so that the addresses of drivers in it cannot be trusted: remove "
+                f"{self._folder} is open to other users, so the addresses of drivers in it cannot be trusted: remove "
                 f"it, or name another folder with the environment variable {RUN_DIRECTORY}"
             )
 
@@ -178,5 +178,5 @@ def _is_stored(address: DriverAddress) -> bool:
 def _decode(document: dict[str, Any], where: str) -> DriverAddress:
     known = {field.name for field in fields(DriverAddress)}
     if not known <= document.keys():
-        raise DamagedFileError(f"{where} is no address of a driver: it lacks {sorted(known - document.keys())}")
+        raise DamagedFileError(f"{where} is not the address of a driver: it lacks {sorted(known - document.keys())}")
     return DriverAddress(**{name: document[name] for name in known})

@@ -41,7 +41,7 @@ def record_stop(store: CheckpointStore, own: EpochOwner, stop: StopIntent) -> St
         if (found := superseded(store, own)) is not None:
             return found
     except StorageError as error:
-        raise InDoubt(f"whether another driver has taken over the job is not known: {error}") from error
+        raise InDoubt(f"cannot find out whether another driver has taken over the job: {error}") from error
     try:
         if store.read(path) != data:
             store.delete([path])  # torn
@@ -49,7 +49,7 @@ def record_stop(store: CheckpointStore, own: EpochOwner, stop: StopIntent) -> St
         attest(store, Evidence(stop.checkpoint_id, own, digest_of(data), stop=True))
         found = superseded(store, own)
     except StorageError as error:
-        raise InDoubt(f"whether {store.locate(path)} is stored is not known: {error}") from error
+        raise InDoubt(f"cannot find out whether {store.locate(path)} is stored: {error}") from error
     return Stored() if found is None else found
 
 

@@ -55,7 +55,7 @@ def superseded(store: CheckpointStore, own: EpochOwner) -> Superseded | None:
         return None
     return Superseded(
         f"the job was taken over by a later driver ({other}; this one has epoch {own.number}): two drivers ran it at "
-        "one time, with the same job id and storage. This one has stopped, and the other goes on"
+        "the same time, with the same job id and storage. This one has stopped, and the other goes on"
     )
 
 
@@ -167,7 +167,7 @@ def _attested(store: CheckpointStore, manifest: Manifest, data: bytes, result: S
         try:
             attest(store, evidence)
         except StorageError as error:
-            raise InDoubt(f"whether there is evidence of checkpoint {manifest.checkpoint_id}: {error}") from error
+            raise InDoubt(f"cannot store the evidence of checkpoint {manifest.checkpoint_id}: {error}") from error
     return result
 
 
@@ -204,7 +204,7 @@ def _unless_superseded(
     try:
         found = superseded(store, own)
     except StorageError as error:
-        raise InDoubt(f"whether another driver has taken over the job is not known: {error}") from error
+        raise InDoubt(f"cannot find out whether another driver has taken over the job: {error}") from error
     return result if found is None else found
 
 

@@ -70,7 +70,7 @@ def _check_may_be_dropped(
         raise RestoreError(
             f"checkpoint {manifest.checkpoint_id} has records that were on their way to the operator of uid "
             f"{part.uid!r}, but the job has no operator of that uid (it has: {', '.join(sorted(current))}). Give the "
-            "operator its uid back, start from a savepoint, which has no such records, or lose them with "
+            "operator its uid back, start from a savepoint, which has no such records, or drop them with "
             f"{IGNORE_UNCLAIMED_STATE.key} (`headgate run -n`)"
         )
 

@@ -128,7 +128,7 @@ def _observed(checkpoint_id: CheckpointId, facts: RestoreFacts) -> Observed:
     evidence = facts.evidence.get(checkpoint_id)
     if isinstance(observed, Torn) and evidence is not None and evidence.stop:
         return Damaged(
-            f"the job is to end with this savepoint, but what says so in {paths.STOPPED}/ is missing or torn"
+            f"the job is to end with this savepoint, but the file in {paths.STOPPED}/ that says so is missing or torn"
         )
     if isinstance(observed, Torn) and (evidence is not None or checkpoint_id == facts.known_complete):
         return Damaged(
@@ -142,6 +142,6 @@ def _observed(checkpoint_id: CheckpointId, facts: RestoreFacts) -> Observed:
 def _refusal(checkpoint_id: CheckpointId, reason: str) -> str:
     return (
         f"checkpoint {checkpoint_id} was complete, but cannot be restored: {reason}. Its sinks may have committed, so "
-        "that an older checkpoint could repeat output: bring the file back, or allow that with "
+        "an older checkpoint could repeat output: bring the file back, or allow repeated output with "
         f"{ALLOW_DUPLICATE_OUTPUT.key}: true"
     )

@@ -252,6 +252,6 @@ class NetworkExchange:
     def _closing(self, attempt: Attempt | None) -> Callable[[Connection, Closed], None]:
         def on_closed(connection: Connection, closed: Closed) -> None:
             if attempt is not None and attempt == self._attempt:
-                self._on_broken(f"the connection to a peer slot has ended: {closed}")
+                self._on_broken(f"the connection to another slot has ended: {closed}")
 
         return on_closed

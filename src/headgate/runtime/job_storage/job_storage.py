@@ -250,7 +250,7 @@ class JobStorage:
         def record() -> Outcome:
             return lease.record_stop(StopIntent(savepoint, checkpoint_id))
 
-        what = f"that the job ends with savepoint {checkpoint_id}"
+        what = f"record that the job ends with savepoint {checkpoint_id}"
         self._writes.submit(self._parts.snapshot_owner, Write(what=what, first=record, again=record), known)
 
     def commit(self, plan: JobGraph, manifest: Manifest, root: str | None, known: Callable[[Outcome], None]) -> None:

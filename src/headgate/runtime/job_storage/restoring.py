@@ -175,7 +175,7 @@ class RestoreResolver:
             check_files(opened)
         except RestoreError as error:
             raise RestoreError(
-                f"the job was stopped with a savepoint, and is to commit what that holds before it ends: {error}"
+                f"the job was stopped with a savepoint, and must commit what that holds before it ends: {error}"
             ) from error
         return self._opened(opened, resolution, finishing=True)
 

@@ -65,7 +65,8 @@ def check_transaction_timeout(plan: JobGraph, uid: str, sink: Sink[Any]) -> None
     if timeout_ms < interval_ms + checkpoint_ms:
         _log.warning(
             "the transaction timeout of sink %s (%d ms) is less than checkpoint interval and checkpoint timeout "
-            "together (%d ms): a job that is down, or whose checkpoint takes, for longer than that fails for good",
+            "together (%d ms): a job that is down for longer than that, or whose checkpoint takes longer, fails for "
+            "good",
             uid,
             timeout_ms,
             interval_ms + checkpoint_ms,
@@ -177,4 +178,4 @@ def _logged(trouble: str) -> Iterator[None]:
     try:
         yield
     except Exception:  # noqa: BLE001  # a clean-up stops nothing
-        _log.warning("%s, and stays", trouble, exc_info=True)
+        _log.warning("%s; it stays in the target", trouble, exc_info=True)

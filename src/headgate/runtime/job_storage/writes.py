@@ -31,7 +31,7 @@ class Write:
     first: Callable[[], Outcome]
     again: Callable[[], Outcome]
     tries_max: int | None = None
-    in_doubt: str = "whether it is stored is not known"
+    in_doubt: str = "it is not known whether it is stored"
     pause_ms: Callable[[int], float] = lambda _: SETTLE_RETRY_MS
 
 
@@ -56,7 +56,7 @@ class Writes:
             elif tries == write.tries_max:
                 known(Refused(f"{write.in_doubt}: {result}"))
             else:
-                _log.warning("%s: %s, and is looked at again: %s", write.what, write.in_doubt, result)
+                _log.warning("%s: %s; trying again: %s", write.what, write.in_doubt, result)
                 due_ms = self._clock.monotonic_ms() + write.pause_ms(tries)
                 tries += 1
                 self._retries.append((due_ms, lambda: owner.submit(write.again, done)))

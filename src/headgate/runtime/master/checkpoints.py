@@ -252,7 +252,7 @@ class Checkpoints:
 
         gone = [] if location is not None else self._registry.unknown(manifest)
         if gone:
-            known(Refused(f"it builds on {gone[0]}, which no kept checkpoint needs any more, so that it may be gone"))
+            known(Refused(f"it builds on {gone[0]}, which no kept checkpoint needs any more, so it may be gone"))
             return
         self._storage.store(manifest, location, known, stops=stops)
 

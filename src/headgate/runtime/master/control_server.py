@@ -99,7 +99,7 @@ class ControlServer:
     def _register(self, message: RegisterSlot, connection: Connection) -> None:
         unfit = self._check(message)
         if unfit is not None:
-            _log.error("slot %d of launch %d is refused: %s", message.slot, message.launch, unfit)
+            _log.error("slot %d of launch %d was refused: %s", message.slot, message.launch, unfit)
             self._master.slot_unfit(message.launch, unfit)
             connection.close()
             return

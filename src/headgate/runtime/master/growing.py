@@ -66,7 +66,7 @@ class Growing:
         def done(count: SlotCount | BaseException | None) -> None:
             self._is_counting = False
             if isinstance(count, BaseException):
-                _log.warning("the task slots of the cluster cannot be counted: %s", count)
+                _log.warning("headgate cannot count the task slots of the cluster: %s", count)
             elif attempt is not None and attempt == self._host.free_attempt and count is not None:
                 self._counted(count.now)
 

@@ -86,7 +86,7 @@ class Rescales:
             return
         if not self._plan.checkpointing:
             key = options.CHECKPOINT_INTERVAL.key
-            answer.set_exception(self._refusal(f"it makes no checkpoints, from which it could go on: set {key}"))
+            answer.set_exception(self._refusal(f"it makes no checkpoints to go on from: set {key}"))
         else:
             self._count(_Asked(bounds, answer, self._now() + SETTLE_MS))
 
@@ -176,7 +176,9 @@ def widest(plan: JobGraph, before: Placement, bounds: Bounds, slots_max: int | N
     for vertex, (least, most) in bounds.items():
         if not 1 <= least <= most:
             name = plan.vertices[vertex].name
-            raise ProgramError(f"{name!r} is to have {least} to {most} subtasks: the lower bound is 1 to the upper one")
+            raise ProgramError(
+                f"{name!r} is to have {least} to {most} subtasks: the lower bound must be from 1 to the upper bound"
+            )
         counts[vertex] = most if slots_max is None else max(least, min(most, slots_max))
     return counts
 

@@ -50,7 +50,7 @@ class FixedDelay:
 
     def __init__(self, *, attempts: int, delay_ms: float) -> None:
         if attempts < 0 or delay_ms < 0:
-            raise ValueError(f"restart attempts and delay are not negative: {attempts} attempts, {delay_ms} ms")
+            raise ValueError(f"restart attempts and delay must not be negative: {attempts} attempts, {delay_ms} ms")
         self._attempts = attempts
         self._delay_ms = delay_ms
         self._used = 0
@@ -78,7 +78,7 @@ class FailureRate:
 
     def __init__(self, *, failures_max: int, interval_ms: float, delay_ms: float) -> None:
         if failures_max < 1 or interval_ms <= 0 or delay_ms < 0:
-            raise ValueError(f"no rate of failures: {failures_max} within {interval_ms} ms, delay {delay_ms} ms")
+            raise ValueError(f"not a rate of failures: {failures_max} within {interval_ms} ms, delay {delay_ms} ms")
         self._failures_max = failures_max
         self._interval_ms = interval_ms
         self._delay_ms = delay_ms

@@ -391,8 +391,11 @@ class Supervisor:
         if self._state is _S.FINISHING or self._state.is_over:
             return "it has ended"
         if self._state is _S.SUSPENDING:
-            return "its driver leaves it: start the program again, which goes on at the parallelism that it says"
-        what = "does not run yet" if self._rescaling.ran is None else "is starting again"
+            return (
+                "its driver is leaving it: start the program again, and it goes on at the parallelism that the "
+                "program sets"
+            )
+        what = "is not running yet" if self._rescaling.ran is None else "is starting again"
         return f"it {what}: ask again when it runs"
 
     def _order_checkpoint(self) -> list[s.SupervisorEffect]:

@@ -407,7 +407,7 @@ def _closing(name: str) -> Iterator[None]:
     try:
         yield
     except Exception:
-        _log.exception("%r failed to close, and what it had to do then is not done", name)
+        _log.exception("%r failed to close, so its clean-up may be incomplete", name)
 
 
 @contextlib.contextmanager

@@ -77,7 +77,7 @@ class Fetch:
     def _local_file(self, file: StateFile, folder: Path) -> Path:
         target = folder / file.name
         if target.parent != folder or file.name == "..":
-            raise DamagedFileError(f"a state file is called {file.name!r}, which is no name of a file")
+            raise DamagedFileError(f"a state file is called {file.name!r}, which is not the name of a file")
         try:
             if isinstance(file.handle, FileHandle):
                 self.files += 1

@@ -103,7 +103,7 @@ class Gathering:
         if self.size_bytes > self._bytes_max:
             self._fail(
                 f"more than {self._bytes_max:,} bytes are in flight before the barriers of one subtask: raise "
-                f"{options.MAX_IN_FLIGHT_SIZE.key}, or find out what keeps the barriers from coming"
+                f"{options.MAX_IN_FLIGHT_SIZE.key}, or find out what holds back the barriers"
             )
 
     def complete(self) -> None:

@@ -68,7 +68,7 @@ class LocalCopies:
         try:
             _link_or_copy(source, self._place(path))
         except OSError as error:
-            _log.warning("no local copy of %s is kept: %s", path, error)
+            _log.warning("headgate keeps no local copy of %s: %s", path, error)
             self._drop([path])
         else:
             self._uploaded.add(path)
@@ -137,7 +137,7 @@ class LocalCopies:
             self._kept[handle.path] = handle
 
     def _pass_over(self, path: str, reason: object) -> None:
-        _log.warning("the local copy of %s is passed over: %s", path, reason)
+        _log.warning("the local copy of %s is not used: %s", path, reason)
         self._drop([path])
 
     # --- what is needed
@@ -244,7 +244,7 @@ class _Copying:
         except OSError as error:
             self.whole = False
             self.drop()
-            _log.warning("no local copy is kept in %s: %s", self._target, error)
+            _log.warning("headgate keeps no local copies in %s: %s", self._target, error)
 
     def drop(self) -> None:
         """Remove what was written: a part of a copy takes room where there is none left."""

@@ -127,7 +127,7 @@ class CanonicalWriter:
                 snapshot.store(LocalFile(Path(folder, _ENTRIES)))
                 base = self._converted(snapshot.key_groups, Path(folder))
         except OSError as error:
-            raise StorageError(f"a savepoint could not be written to local files first: {error}") from error
+            raise StorageError(f"a savepoint could not be written to local files: {error}") from error
         return KeyedState(key_groups=snapshot.key_groups, kind="canonical", base=base)
 
     def _converted(self, key_groups: tuple[int, int], folder: Path) -> tuple[StateFile, ...]:

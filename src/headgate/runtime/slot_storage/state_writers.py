@@ -194,8 +194,8 @@ class InlineWriter:
     def _check(self, name: str, size_bytes: int) -> None:
         if size_bytes > self._state_bytes_max:
             raise StorageError(
-                f"its {name} has {size_bytes:,} bytes in subtask {self._own.subtask}, and checkpoints in the driver's "
-                f"memory hold {self._state_bytes_max:,} of each state: keep them in files "
+                f"its {name} has {size_bytes:,} bytes in subtask {self._own.subtask}, but checkpoints in the driver's "
+                f"memory hold at most {self._state_bytes_max:,} of each state: keep them in files "
                 f"({options.CHECKPOINT_STORAGE.key}: filesystem, with {options.CHECKPOINT_DIR.key}), or raise "
                 f"{options.MAX_STATE_SIZE.key}"
             )

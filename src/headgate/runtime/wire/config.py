@@ -56,7 +56,7 @@ class NetworkConfig:
         first, last = self.ports
         if self.ports != ANY_PORT and not 1 <= first <= last <= PORT_MAX:
             raise ConfigError(
-                f"{first}-{last} is no range of ports; write two numbers from 1 to {PORT_MAX}, lower first"
+                f"{first}-{last} is not a range of ports; write two numbers from 1 to {PORT_MAX}, lower first"
             )
         if self.advertised_host is None and self.bind_host in _WILDCARDS:
             raise ConfigError(

@@ -388,7 +388,11 @@ class Connection:
     def _give_up(self) -> None:
         cause = CloseCause.UNREACHABLE if self._stream is None and not self._problem else CloseCause.REFUSED
         last = f"; at last {self._problem}" if self._problem else ""
-        self.fail(cause, f"no handshake within {self._opening.timeout_s:g} s; is the peer alive and of this job?{last}")
+        self.fail(
+            cause,
+            f"no handshake within {self._opening.timeout_s:g} s; is the peer alive, and does it belong to this "
+            f"job?{last}",
+        )
 
     def _end(self, cause: CloseCause, detail: str) -> None:
         if self._closed:

@@ -99,7 +99,7 @@ class Listener:
         )
         crowded_out = self._unproven.add(Connection(self._poller, self._config, opening), peer.host)
         if crowded_out is not None:
-            crowded_out.hurry("it gave way to others, as it had not proved yet that it is of this job")
+            crowded_out.hurry("it had not yet proved that it belongs to this job, and made room for others")
 
     def _skip(self, error: OSError) -> None:
         """One peer that has gone again is of no interest; having no file descriptors left needs time to pass."""

@@ -90,7 +90,7 @@ class Torn(OverMemory):
 def test_a_stop_whose_write_is_cut_short_is_in_doubt_until_it_is_recorded_again() -> None:
     store = Torn()
     own = ownership.take_epoch(store, "aa")
-    with pytest.raises(InDoubt, match=f"whether memory:{paths.STOPPED}/1-aa is stored is not known"):
+    with pytest.raises(InDoubt, match=f"cannot find out whether memory:{paths.STOPPED}/1-aa is stored"):
         intents.record_stop(store, own, STOP)
     assert intents.read_stop(store, ()) is None
     assert intents.record_stop(store, own, STOP) == Stored()

@@ -108,7 +108,7 @@ def test_who_owns_the_job_is_in_doubt_while_storage_does_not_answer() -> None:
     assert ownership.store_as_owner(store, owned(own, 1), None) == Stored()
     store.silent = True
     assert isinstance(ownership.store_as_owner(store, owned(own, 2), None), Refused), "nothing was written yet"
-    with pytest.raises(InDoubt, match="whether another driver has taken over the job is not known"):
+    with pytest.raises(InDoubt, match="cannot find out whether another driver has taken over the job"):
         ownership.settle_as_owner(store, owned(own, 1), None)
     store.silent = False
     assert ownership.settle_as_owner(store, owned(own, 1), None) == Stored()

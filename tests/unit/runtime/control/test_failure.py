@@ -125,4 +125,6 @@ def test_errors_that_cause_each_other_are_looked_at_once() -> None:
 
 def test_a_module_that_a_function_misses_is_told_with_how_to_ship_it() -> None:
     error = ModuleNotFoundError("No module named 'shop'", name="shop")
-    assert re.search(r"No module named 'shop'; shop is .*headgate pack", failure_of(error, "price", 0).error)
+    assert re.search(
+        r"No module named 'shop'; the package shop must .*headgate pack", failure_of(error, "price", 0).error
+    )

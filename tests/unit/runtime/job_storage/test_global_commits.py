@@ -296,4 +296,4 @@ def test_a_commit_that_is_put_off_is_told_in_the_log(caplog: pytest.LogCaptureFi
         rig = rig_of()
         Table.answers.append(RetriableCommitError("locked"))
         rig.end()
-    assert "commit of checkpoint 1: it cannot be made now, and is looked at again: locked" in caplog.text
+    assert "commit of checkpoint 1: it cannot be made now; trying again: locked" in caplog.text

@@ -262,5 +262,5 @@ def test_a_job_that_was_stopped_only_finishes_whatever_starts_it_again(rig: Rig)
 def test_a_savepoint_that_a_job_was_stopped_with_and_that_is_gone_is_an_error_and_no_older_checkpoint(rig: Rig) -> None:
     location = stopped(rig)
     Path(location, paths.METADATA).unlink()
-    with pytest.raises(RestoreError, match="the job was stopped with a savepoint, and is to commit what that holds"):
+    with pytest.raises(RestoreError, match="the job was stopped with a savepoint, and must commit what that holds"):
         rig.driver().resolve(PLAN, Attempt(2), None)

@@ -166,14 +166,17 @@ def restoring(job: Job) -> None:
     job.at(100.0)
 
 
-NOT_YET = "it does not run yet: ask again when it runs"
+NOT_YET = "it is not running yet: ask again when it runs"
 TOO_EARLY_OR_LATE: list[tuple[Callable[[Job], object], str]] = [
     (lambda job: None, NOT_YET),
     (Job.launching, NOT_YET),
     (Job.resolving, NOT_YET),
     (Job.deploying, NOT_YET),
     (restoring, "it is starting again: ask again when it runs"),
-    (Job.suspending, "its driver leaves it: start the program again, which goes on at the parallelism that it says"),
+    (
+        Job.suspending,
+        "its driver is leaving it: start the program again, and it goes on at the parallelism that the program sets",
+    ),
     (Job.finishing, "it has ended"),
 ]
 
@@ -373,7 +376,7 @@ def test_as_many_slots_are_taken_as_there_are_within_the_bounds() -> None:
 
 def test_a_job_without_checkpoints_is_not_rescaled() -> None:
     rig = slotted_rig({})
-    with pytest.raises(RescaleError, match=r"was not rescaled: it makes no checkpoints, from which .*: set execution"):
+    with pytest.raises(RescaleError, match=r"was not rescaled: it makes no checkpoints to go on from: set execution"):
         rescaled(rig, (3, 3))
     assert rig.master.status == "running"
 

@@ -24,7 +24,7 @@ def test_a_job_that_fails_for_good_can_tell_how_many_restarts_it_had() -> None:
 
 @pytest.mark.parametrize(("attempts", "delay_ms"), [(-1, 0.0), (1, -0.5)])
 def test_negative_settings_are_refused(attempts: int, delay_ms: float) -> None:
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="must not be negative"):
         FixedDelay(attempts=attempts, delay_ms=delay_ms)
 
 
@@ -42,7 +42,7 @@ def test_a_failure_at_the_very_end_of_the_interval_still_counts() -> None:
 
 @pytest.mark.parametrize(("failures_max", "interval_ms", "delay_ms"), [(0, 1.0, 0.0), (1, 0.0, 0.0), (1, 1.0, -1.0)])
 def test_impossible_rates_are_refused(failures_max: int, interval_ms: float, delay_ms: float) -> None:
-    with pytest.raises(ValueError, match="no rate"):
+    with pytest.raises(ValueError, match="not a rate"):
         FailureRate(failures_max=failures_max, interval_ms=interval_ms, delay_ms=delay_ms)
 
 

@@ -238,7 +238,7 @@ def test_a_savepoint_is_given_up_when_nobody_can_tell_for_long_whether_it_is_com
         raise StorageError("no answer")
 
     store.read = unreachable  # type: ignore[method-assign]
-    assert "whether it is stored is not known" in failure(rig, answer)
+    assert "it is not known whether it is stored" in failure(rig, answer)
     assert rig.master.progress.restarts == 0
 
 

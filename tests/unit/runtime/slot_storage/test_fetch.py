@@ -89,5 +89,5 @@ def test_what_two_parts_share_is_read_once(rig: Rig) -> None:
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "..", ""])
 def test_a_name_that_leads_out_of_the_folder_is_refused(rig: Rig, name: str) -> None:
-    with pytest.raises(DamagedFileError, match="no name of a file"):
+    with pytest.raises(DamagedFileError, match="not the name of a file"):
         rig.fetched("rocksdb", [StateFile(name, InlineHandle(b"x"))], [])

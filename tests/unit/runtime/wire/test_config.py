@@ -38,7 +38,7 @@ def test_a_bind_host_that_is_not_this_machine_is_an_error_that_names_it(host: st
 
 @pytest.mark.parametrize("ports", [(0, 5), (9000, 8000), (1, 70_000), (-1, -1)])
 def test_nonsense_is_no_port_range(ports: tuple[int, int]) -> None:
-    with pytest.raises(ConfigError, match="is no range of ports"):
+    with pytest.raises(ConfigError, match="is not a range of ports"):
         NetworkConfig(ports=ports)
 
 
