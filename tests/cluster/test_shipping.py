@@ -117,7 +117,7 @@ def test_a_python_that_is_nowhere_is_told(cluster_session: SparkSession, folder:
     env = environment(cluster_session, folder, python_executable="/no/such/python")
     with pytest.raises(JobFailedError, match="a worker cannot start the Python /no/such/python: No such file"):
         results(env, str)
-    with pytest.raises(ConfigError, match=r"env/bin/python, .* in none of the job's archives \(there are none\)"):
+    with pytest.raises(ConfigError, match=r"env/bin/python, .* nor in one of the job's archives \(there are none\)"):
         results(environment(cluster_session, folder, python_executable="env/bin/python"), str)
 
 

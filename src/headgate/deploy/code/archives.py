@@ -22,7 +22,7 @@ def check_whole(archive: Path) -> None:
     try:
         read(archive)
     except Exception as error:  # what a damaged file leads to is up to the standard library
-        raise EnvironmentFault(f"{archive} cannot be unpacked, make it again: {error}") from error
+        raise EnvironmentFault(f"{archive} cannot be unpacked: {error}. Make it again") from error
 
 
 def _read_zip(archive: Path) -> None:

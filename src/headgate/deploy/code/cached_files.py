@@ -33,9 +33,11 @@ class CachedFile:
 def cached_file(path: str, name: str, *, is_executable: bool = False) -> CachedFile:
     """Return the file of a path. Raises ConfigError when it is not there, or the name is none for a file."""
     if not isinstance(path, str) or not path or any(sign in path for sign in ",;'\""):
-        raise ConfigError(f"{CACHED_FILES.key}: {path!r} is no path, or has a comma, a semicolon or a quote: rename it")
+        raise ConfigError(
+            f"{CACHED_FILES.key}: {path!r} is not a path, or has a comma, a semicolon or a quote: rename it"
+        )
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ConfigError(f"{CACHED_FILES.key}: {name!r} is to be the name of one file, without slashes and , ; : ' \"")
+        raise ConfigError(f"{CACHED_FILES.key}: {name!r} must be the name of one file, without slashes and , ; : ' \"")
     return CachedFile(local_path(CACHED_FILES, path), name, is_executable)
 
 

@@ -103,7 +103,7 @@ def _facts(path: Path) -> Iterator[str]:
 def _install(wanted: Requirements, folder: Path) -> None:
     if importlib.util.find_spec("pip") is None:
         raise EnvironmentFault(
-            f"pip is to install the requirements of {wanted.file}, but {sys.executable} has no pip: install it in the "
+            f"the requirements of {wanted.file} need pip, but {sys.executable} has none: install it in the "
             "driver's environment, or ship one that has the packages (headgate pack)"
         )
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]

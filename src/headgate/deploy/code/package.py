@@ -127,6 +127,6 @@ def _load(data: bytes) -> Any:
         ) from error
     except (ImportError, AttributeError) as error:
         raise EnvironmentFault(
-            f"a module of this worker is not what the driver has: {error}. Ship the driver's: env.add_python_file(), "
+            f"a module of this worker differs from the driver's: {error}. Ship the driver's: env.add_python_file(), "
             "--py-files of spark-submit, or headgate pack"
         ) from error

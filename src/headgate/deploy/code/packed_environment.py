@@ -78,10 +78,10 @@ def _settings_of(prefix: Path) -> dict[str, str]:
     file = prefix / "pyvenv.cfg"
     if not file.is_file():
         if (prefix / "conda-meta").is_dir():
-            raise EnvironmentFault(f"{prefix} is an environment of conda: pack it with conda-pack")
+            raise EnvironmentFault(f"{prefix} is a conda environment: pack it with conda-pack")
         raise EnvironmentFault(
-            f"{prefix} is no virtual environment: make one (python -m venv FOLDER), install headgate and the program's "
-            "packages in it, and call headgate pack from there"
+            f"{prefix} is not a virtual environment: make one (python -m venv FOLDER), install headgate and the "
+            "program's packages in it, and call headgate pack from there"
         )
     pairs = (line.partition("=") for line in file.read_text().splitlines())
     return {key.strip(): value.strip() for key, _, value in pairs}
@@ -116,7 +116,7 @@ def _importable(path: Path) -> Path:
     if not path.exists():
         raise EnvironmentFault(f"there is no {path} to pack")
     if path.suffix != ".py" and not path.is_dir():
-        raise EnvironmentFault(f"{path} cannot be imported: add a file of Python (.py), or the folder of a package")
+        raise EnvironmentFault(f"{path} cannot be imported: add a Python file (.py), or the folder of a package")
     return Path(os.path.abspath(path))
 
 
@@ -124,7 +124,9 @@ def _check_names(paths: Sequence[Path]) -> None:
     seen: dict[str, Path] = {}
     for path in paths:
         if path.name in seen:
-            raise EnvironmentFault(f"{path} and {seen[path.name]} have one name in the archive: leave one of them out")
+            raise EnvironmentFault(
+                f"{path} and {seen[path.name]} have the same name in the archive: leave one of them out"
+            )
         seen[path.name] = path
 
 
@@ -177,7 +179,7 @@ class _Packages:
             outside = [line for line in _folders(file) if not Path(line).is_relative_to(self._site)]
             if file.name not in own and outside:
                 raise EnvironmentFault(
-                    f"{file} makes modules of {outside[0]} importable here, but that is no part of the environment: "
+                    f"{file} makes modules of {outside[0]} importable here, but they are not part of the environment: "
                     "install the package that is there (pip install, without -e), or remove the file"
                 )
 
@@ -212,6 +214,6 @@ def _module_paths(name: str, package: str) -> list[Path]:
     if found is not None and found.origin is not None:
         return [Path(found.origin)]
     raise EnvironmentFault(
-        f"{package} is installed as editable, and which modules it has cannot be told: install it without -e, or leave "
+        f"{package} is installed as editable, so its modules are not known: install it without -e, or leave "
         f"it out (--exclude {package}) and name its modules (--add)"
     )

@@ -104,12 +104,12 @@ def archive(text: str) -> Archive:
     found = local_path(PYTHON_ARCHIVES, path)
     if not found.is_file() or not found.name.endswith(ARCHIVE_SUFFIXES):
         raise ConfigError(
-            f"{PYTHON_ARCHIVES.key}: {found} is no archive that Spark unpacks: make it one of "
+            f"{PYTHON_ARCHIVES.key}: {found} is not an archive that Spark unpacks: make it one of "
             f"{', '.join(ARCHIVE_SUFFIXES)}"
         )
     name = folder or found.name
     if name in (".", "..") or not _FOLDER.fullmatch(name):
-        raise ConfigError(f"{PYTHON_ARCHIVES.key}: {name!r} is to be the name of one folder, without slashes")
+        raise ConfigError(f"{PYTHON_ARCHIVES.key}: {name!r} must be the name of one folder, without slashes")
     return Archive(found, name)
 
 
@@ -117,10 +117,10 @@ def requirements(file: str, packages: str | None = None) -> Requirements:
     """Return the requirements of a file. Raises ConfigError when it, or the folder of packages, is not there."""
     found = local_path(PYTHON_REQUIREMENTS, file)
     if not found.is_file():
-        raise ConfigError(f"{PYTHON_REQUIREMENTS.key}: {found} is no file of requirements")
+        raise ConfigError(f"{PYTHON_REQUIREMENTS.key}: {found} is not a file of requirements")
     if packages is None:
         return Requirements(found, None)
     folder = local_path(PYTHON_REQUIREMENTS, packages)
     if not folder.is_dir():
-        raise ConfigError(f"{PYTHON_REQUIREMENTS.key}: {folder} is no folder of packages")
+        raise ConfigError(f"{PYTHON_REQUIREMENTS.key}: {folder} is not a folder of packages")
     return Requirements(found, folder)

@@ -48,7 +48,7 @@ class BatchEngine(Protocol):
 
 
 _HALF_COMMITTED: Final = (
-    "\n(all stages had ended, and some results may be committed: look at the targets before the job is run again)"
+    "\n(all stages had ended, and some results may be committed: check the targets before you run the job again)"
 )
 
 
@@ -102,8 +102,8 @@ class BatchJob:
         answer = Future[str]()
         answer.set_exception(
             CheckpointError(
-                f"job {self.job_id} runs in BATCH mode, which takes no checkpoints and no savepoints: a failed task is "
-                "run again by Spark; set the runtime mode to STREAMING for them"
+                f"job {self.job_id} runs in BATCH mode, which takes no checkpoints and no savepoints: Spark runs a "
+                "failed task again; for checkpoints and savepoints set the runtime mode to STREAMING"
             )
         )
         return answer

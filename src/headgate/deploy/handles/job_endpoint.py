@@ -118,14 +118,14 @@ class JobEndpoint:
             try:
                 remove_address(self._folder.store, self._path)
             except HeadgateError as error:
-                _log.warning("the address of the job's driver stays behind in storage: %s", error)
+                _log.warning("the address of the job's driver could not be removed from storage: %s", error)
 
     def _announce(self, folder: JobFolder, address: DriverAddress) -> None:
         try:
             self._run_directory.write(address)
             self._announced = address
         except (OSError, HeadgateError) as error:
-            _log.warning("`headgate` on this machine finds job %s by its storage only: %s", address.job_id, error)
+            _log.warning("`headgate` on this machine finds job %s only by its storage: %s", address.job_id, error)
         if not isinstance(folder.store, FileSystemStore):
             return
         try:

@@ -146,7 +146,8 @@ def _cache_directory(environ: Mapping[str, str]) -> Path:
         return Path.home() / ".cache" / "headgate" / "java"
     except RuntimeError as error:
         raise EnvironmentFault(
-            f"no place for the Java wrapper: {error} Set HOME or XDG_CACHE_HOME, or JAVA_HOME to a Java 17 or newer."
+            f"there is no folder for the Java wrapper: {error} Set HOME or XDG_CACHE_HOME, or JAVA_HOME to a Java 17 "
+            "or newer."
         ) from error
 
 

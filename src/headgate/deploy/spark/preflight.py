@@ -71,8 +71,8 @@ def check_batch_session(facts: SessionFacts) -> None:
     """Raise EnvironmentFault for a session that no job can run on."""
     if facts.connect:
         raise EnvironmentFault(
-            "this is a Spark Connect session, and a Connect client can host no job: pass a classic SparkSession, made "
-            'with SparkSession.builder.master("spark://...") or by spark-submit'
+            "this is a Spark Connect session, and a Connect client cannot host a job: pass a classic SparkSession, "
+            'made with SparkSession.builder.master("spark://...") or by spark-submit'
         )
     check_version(facts.spark_version)
     if facts.speculation:
@@ -153,7 +153,7 @@ def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
         return
     if facts.slots_total == 0:
         raise EnvironmentFault(
-            f"no executor of the application has registered: the UI or log of the cluster tells whether {facts.master} "
+            f"no executor of the application has registered: the UI or log of the cluster shows whether {facts.master} "
             "has room for one (spark.executor.memory, spark.executor.cores) and can start it; if it only takes longer, "
             "raise slot.request.timeout"
         )

@@ -136,8 +136,9 @@ class _Session:
             return str(self._root / folders[first] / rest) if local else f"./{folders[first]}/{rest}"
         if rest and not os.path.isabs(executable):
             raise ConfigError(
-                f"{PYTHON_EXECUTABLE.key} is {executable}, which is no absolute path and in none of the job's archives "
-                f"({', '.join(folders) or 'there are none'}): add the archive, or give a path that all workers have"
+                f"{PYTHON_EXECUTABLE.key} is {executable}, which is neither an absolute path nor in one of the job's "
+                f"archives ({', '.join(folders) or 'there are none'}): add the archive, or give a path that all "
+                "workers have"
             )
         if local and shutil.which(executable) is None:
             raise ConfigError(f"{PYTHON_EXECUTABLE.key}: there is no program {executable} on this machine")

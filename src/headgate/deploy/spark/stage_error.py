@@ -37,12 +37,12 @@ def explain(report: str) -> str:
     python = _NO_PYTHON.search(report)
     if python is not None:
         return (
-            f"a worker cannot start the Python {python[1]}: {python[2]}. Name one that is there: {_BY_NAME}; one of an "
-            "environment that headgate pack has made starts only where the Python is that it was made with"
+            f"a worker cannot start the Python {python[1]}: {python[2]}. Name one that is there: {_BY_NAME}; the "
+            "Python of an environment from headgate pack starts only where the Python that made it is installed"
         )
     not_started = _NOT_STARTED.search(report)
     if not_started is not None:
-        told = (not_started[1] or "it says nothing").splitlines()[-1].strip()
+        told = (not_started[1] or "it printed nothing").splitlines()[-1].strip()
         return f"the Python of a worker ends as soon as it is started: {_cut(told)}. Name another one: {_BY_NAME}"
     cancelled = _CANCELLED.search(report)
     if cancelled is not None:
@@ -64,7 +64,7 @@ def _missing(module: str) -> str:
     if name in _OWN_NEEDS:
         return (
             f"the Python of a worker has no module {module!r}, which slots need: ship an environment that has it "
-            "(headgate pack tells how), or pip install 'headgate[spark]' on every worker, for the Python that "
+            "(headgate pack shows how), or pip install 'headgate[spark]' on every worker, for the Python that "
             "PYSPARK_PYTHON (or spark.pyspark.python) names"
         )
     return f"the job needs module {module!r}, which a worker does not have: {how_to_ship(module)}"

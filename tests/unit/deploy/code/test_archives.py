@@ -48,11 +48,11 @@ def renamed(archive: Path, name: str) -> Path:
 def test_one_that_is_damaged_or_misnamed_is_told(content: Path) -> None:
     bad = [cut(make(content, kind)) for kind in ("zip", "tar", "gztar")]
     for archive in bad:
-        with pytest.raises(EnvironmentFault, match=rf"{archive.name} cannot be unpacked, make it again"):
+        with pytest.raises(EnvironmentFault, match=rf"{archive.name} cannot be unpacked: "):
             check_whole(archive)
     for archive in (changed(make(content, "zip")), changed(make(content, "gztar"))):
-        with pytest.raises(EnvironmentFault, match=rf"{archive.name} cannot be unpacked, make it again"):
+        with pytest.raises(EnvironmentFault, match=rf"{archive.name} cannot be unpacked: "):
             check_whole(archive)
     for kind, name in [("tar", "plain.tar.gz"), ("gztar", "compressed.tar"), ("zip", "zipped.tgz"), ("tar", "t.zip")]:
-        with pytest.raises(EnvironmentFault, match=rf"{name} cannot be unpacked, make it again"):
+        with pytest.raises(EnvironmentFault, match=rf"{name} cannot be unpacked: "):
             check_whole(renamed(make(content, kind), name))

@@ -148,5 +148,5 @@ def test_a_module_that_is_another_one_on_the_worker_is_told(monkeypatch: pytest.
     exec("def function(value): return value", vars(module))
     package = pack(line_plan([1], MapFactory(module.function), CollectFactory()))
     del vars(module)["function"]
-    with pytest.raises(EnvironmentFault, match=r"not what the driver has: .*'function'.*newer_in_the_driver"):
+    with pytest.raises(EnvironmentFault, match=r"differs from the driver's: .*'function'.*newer_in_the_driver"):
         functions_of(unpack(package))

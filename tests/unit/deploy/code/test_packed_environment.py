@@ -156,7 +156,7 @@ def test_a_path_out_of_the_environment_is_named(venv: Path, tmp_path: Path) -> N
 
 
 def test_a_python_without_an_environment_is_refused(tmp_path: Path) -> None:
-    assert "is no virtual environment: make one" in refused(pack(BASE, cwd=tmp_path), tmp_path)
+    assert "is not a virtual environment: make one" in refused(pack(BASE, cwd=tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_a_python_without_an_environment_is_refused(tmp_path: Path) -> None:
     [
         (["--add", "no_such.py"], "there is no no_such.py to pack"),
         (["--add", "data.csv"], "data.csv cannot be imported"),
-        (["--add", "shipped"], "shipped have one name in the archive: leave one of them out"),
-        (["-o", "gone/environment.tgz"], "there is no folder for gone/environment.tgz"),
-        (["-o", "environment.zip"], "environment.zip is to be a .tar.gz"),
+        (["--add", "shipped"], "shipped have the same name in the archive: leave one of them out"),
+        (["-o", "gone/environment.tgz"], "the folder of gone/environment.tgz does not exist"),
+        (["-o", "environment.zip"], "environment.zip must be a .tar.gz"),
         (["-o", "folder.tar.gz"], "folder.tar.gz cannot be written"),
         (["--exclude", "shiped"], "there is no package shiped to leave out; there are: shipped"),
-        (["--python", "python3"], "--python python3 is to be an absolute path"),
+        (["--python", "python3"], "--python python3 must be an absolute path"),
     ],
 )
 def test_wrong_words_are_told(venv: Path, tmp_path: Path, words: list[str], told: str) -> None:

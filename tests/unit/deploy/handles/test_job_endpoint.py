@@ -27,7 +27,7 @@ def test_a_folder_for_addresses_that_cannot_be_used_is_warned_of_and_the_job_run
     ):
         assert sorted(found) == [1, 2]
     until(lambda: "finds job" in caplog.text)
-    assert "by its storage only" in caplog.text
+    assert "only by its storage" in caplog.text
 
 
 def test_a_jobs_folder_has_an_absolute_location_if_it_is_not_in_memory(

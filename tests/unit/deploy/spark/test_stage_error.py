@@ -44,7 +44,7 @@ WORKER = ABORTED + "org.apache.spark.api.python.PythonException: Traceback (most
         (
             ABORTED + "org.apache.spark.SparkException: EOFException occurred while reading the port number from "
             "pyspark.daemon's stdout.\n\tat org",
-            "ends as soon as it is started: it says nothing. Name another one",
+            "ends as soon as it is started: it printed nothing. Name another one",
         ),
         (PREFIX + ": org.apache.spark.SparkException: Job 5 cancelled as part of cancellation of all jobs\n", "Job 5"),
         (

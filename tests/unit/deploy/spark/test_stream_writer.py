@@ -202,7 +202,7 @@ class Returning(DataSourceStreamWriter):
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("nothing", "has to return a WriterCommitMessage, but returned None"),
+        ("nothing", "must return a WriterCommitMessage, but returned None"),
         ("a lock", "the commit message of Returning.write, a Seen, cannot be pickled"),
     ],
 )
@@ -216,9 +216,9 @@ def test_a_message_that_is_none_or_cannot_be_kept_is_an_error(what: str, said: s
     [
         (Row(number="seven"), "column 'number'"),
         (Row(count=7), "the fields"),
-        (Row(number=None), "column 'number' is never null"),
+        (Row(number=None), "column 'number' must not be null"),
         (pa.record_batch({"number": ["seven"]}), "column 'number' is int64 in the writer's schema, but string"),
-        (pa.record_batch({"count": [7]}), "column 'count' is in one of them only"),
+        (pa.record_batch({"count": [7]}), "column 'count' is in only one of them"),
     ],
     ids=str,
 )
@@ -288,7 +288,10 @@ class ReadOnly(DataSource):
             lambda: SparkSink.for_writer(Returning(cast(Any, threading)), NUMBERS),
             "the writer Returning cannot be copied: .*'module' object; .*open files and connections where it uses them",
         ),
-        (lambda: SparkSink.for_writer(StagedFiles("x"), "a int"), "the schema of a Spark writer is .*, not 'a int'"),
+        (
+            lambda: SparkSink.for_writer(StagedFiles("x"), "a int"),
+            "the schema of a Spark writer must be .*, not 'a int'",
+        ),
         (lambda: SparkSink.for_writer(StagedFiles("x"), pa.schema([("n", pa.uint8())])), "Spark has no such columns"),
     ],
 )

@@ -175,5 +175,5 @@ def test_the_first_cause_of_an_error_is_told_where_it_says_more() -> None:
 
 
 def test_no_query_runs_without_a_core() -> None:
-    with pytest.raises(ProgramError, match="free_cores=0: Spark needs one core at least"):
+    with pytest.raises(ProgramError, match="free_cores is 0, but Spark needs at least one core"):
         StreamOptions(free_cores=0)

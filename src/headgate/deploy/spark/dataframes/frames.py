@@ -55,7 +55,7 @@ class DataFrameSource(Source[RowGroupSplit]):
             raise ProgramError(f"from_spark() takes a Spark DataFrame, not {frame!r}")
         if type(frame).__module__.startswith("pyspark.sql.connect"):
             raise ProgramError(
-                "from_spark() takes a DataFrame of a classic SparkSession, and this one is of Spark Connect"
+                "from_spark() takes a DataFrame of a classic SparkSession, but this one is of Spark Connect"
             )
         if frame.isStreaming:
             raise ProgramError(
@@ -75,12 +75,12 @@ class DataFrameSource(Source[RowGroupSplit]):
     def frame(self) -> DataFrame:
         """The DataFrame, in the driver. Raises EnvironmentFault elsewhere."""
         if self._frame is None:
-            raise EnvironmentFault("a DataFrame can only be read by the driver that made it")
+            raise EnvironmentFault("only the driver that made a DataFrame can read it")
         return self._frame
 
     def prepare(self, job_id: JobId) -> None:
         if self._frame is None:
-            raise EnvironmentFault("a DataFrame can only be written by the driver that made it")
+            raise EnvironmentFault("only the driver that made a DataFrame can write it")
         if self._location is None:
             self._temporary = tempfile.mkdtemp(prefix="headgate-frames-")
         self._folder = below(below(absolute(self._temporary or self._location or ""), job_id), FRAMES)

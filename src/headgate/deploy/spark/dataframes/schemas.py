@@ -86,8 +86,8 @@ def _type_of(data_type: spark.DataType, path: str) -> TypeInformation:
         case spark.MapType():
             if not _may_be_key(data_type.keyType):
                 raise ProgramError(
-                    f"the keys of column {path!r} hold arrays, as those of no dict can: turn it into an array of "
-                    "structs with map_entries(), or leave it out"
+                    f"the keys of column {path!r} hold arrays, which the keys of a dict cannot be: turn it into an "
+                    "array of structs with map_entries(), or leave it out"
                 )
             key = _type_of(data_type.keyType, f"{path}[key]")
             return Types.MAP(key, _type_of(data_type.valueType, f"{path}[value]"))

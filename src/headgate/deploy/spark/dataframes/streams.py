@@ -54,11 +54,13 @@ class StreamOptions:
 
     def __post_init__(self) -> None:
         if self.output_mode not in _OUTPUT_MODES:
-            raise ProgramError(f"output_mode={self.output_mode!r}: it is one of {', '.join(_OUTPUT_MODES)}")
+            raise ProgramError(f"output_mode is {self.output_mode!r}, but must be one of {', '.join(_OUTPUT_MODES)}")
         if self.processing_time is not None and self.available_now:
-            raise ProgramError("processing_time and available_now are two triggers, and a query has one")
+            raise ProgramError("processing_time and available_now are two triggers, but a query can have only one")
         if self.free_cores < 1:
-            raise ProgramError(f"free_cores={self.free_cores}: Spark needs one core at least to make micro-batches")
+            raise ProgramError(
+                f"free_cores is {self.free_cores}, but Spark needs at least one core to make micro-batches"
+            )
 
 
 def source_of(
@@ -73,7 +75,7 @@ def source_of(
     if not frame.isStreaming:
         raise ProgramError("from_spark_stream() takes a streaming DataFrame, but this one is bounded: use from_spark()")
     if not isinstance(location, str | os.PathLike) or not str(location):
-        raise ProgramError(f"the checkpoint location of a streaming query is a folder or URI, not {location!r}")
+        raise ProgramError(f"the checkpoint location of a streaming query must be a folder or URI, not {location!r}")
     row_type, ends = row_type_of(frame.schema), options.available_now
     folder = absolute(os.fspath(location))
     feed = BatchFeed(SparkQuery(frame, folder, options), below(folder, "batches"), ends=ends)

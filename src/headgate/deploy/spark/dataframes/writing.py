@@ -69,7 +69,7 @@ class FrameWriting:
 
     def _write(self, folder: str) -> None:
         if self._cancelled:
-            raise SourceError(f"Spark was not to write {self._what} any more: the job was cancelled")
+            raise SourceError(f"Spark no longer writes {self._what}: the job was cancelled")
         numbered = self._frame.toDF(*(f"c{place}" for place in range(len(self._frame.columns))))
         writer = numbered.write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
         with self._as_group():

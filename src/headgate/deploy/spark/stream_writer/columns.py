@@ -50,7 +50,7 @@ class WriterColumns:
             batches = [batch_from_rows(records, self.arrow)]
         for place, column in enumerate(self.arrow):
             if not column.nullable and any(batch.column(place).null_count for batch in batches):
-                raise SerializationError(f"column {column.name!r} is never null, but a record holds None there")
+                raise SerializationError(f"column {column.name!r} must not be null, but a record holds None there")
         return batches
 
     def rows(self, batch: pa.RecordBatch) -> list[Row]:
@@ -64,7 +64,7 @@ class WriterColumns:
         if missing:
             raise SerializationError(
                 f"a batch has the columns {batch.schema.names}, but the writer's schema has {self.arrow.names}: "
-                f"column {missing[0]!r} is in one of them only"
+                f"column {missing[0]!r} is in only one of them"
             )
         columns = [self._cast(batch.column(field.name), field) for field in self.arrow]
         return pa.RecordBatch.from_arrays(columns, schema=self.arrow)
@@ -85,8 +85,8 @@ def _struct(schema: AnySchema) -> StructType:
         return struct_type_of(schema)
     if not isinstance(schema, pa.Schema):
         raise ProgramError(
-            "the schema of a Spark writer is a row type such as Types.ROW_NAMED([...], [...]), an Arrow schema, or a "
-            f"StructType, not {schema!r}"
+            "the schema of a Spark writer must be a row type such as Types.ROW_NAMED([...], [...]), an Arrow schema, "
+            f"or a StructType, not {schema!r}"
         )
     try:
         return from_arrow_schema(schema, True)

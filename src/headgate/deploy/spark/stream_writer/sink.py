@@ -62,7 +62,7 @@ class SparkSink(Sink[WriterCommitMessage]):
         if not (isinstance(source, type) and issubclass(source, DataSource)):
             raise ProgramError(
                 f"for_data_source() takes a subclass of pyspark's DataSource, not {source!r}; for a data source that "
-                "is known by its name give the class that was registered"
+                "Spark knows by name, pass the class that was registered"
             )
         given = CaseInsensitiveDict({key: _text(value) for key, value in (options or {}).items()})
         try:
@@ -159,7 +159,7 @@ class SparkSinkWriter(SinkWriter[WriterCommitMessage]):
 
     def _check(self, message: object) -> None:
         if not isinstance(message, WriterCommitMessage):
-            raise SinkError(f"{self._name} has to return a WriterCommitMessage, but returned {message!r:.200}")
+            raise SinkError(f"{self._name} must return a WriterCommitMessage, but returned {message!r:.200}")
         try:
             pickle.dumps(message)
         except Exception as error:
