@@ -24,7 +24,7 @@ def is_batch(graph: LogicalGraph, settings: Settings) -> bool:
     if endless:
         raise ProgramError(
             f"the runtime mode is BATCH, but source {endless[0]!r} never ends, or looks for more to read while "
-            "the job runs: read a bounded one, or set the runtime mode to STREAMING (or AUTOMATIC)"
+            "the job runs: use a bounded source, or set the runtime mode to STREAMING (or AUTOMATIC)"
         )
     if restores:
         raise ProgramError(

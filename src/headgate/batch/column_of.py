@@ -93,8 +93,8 @@ def taken(take: Callable[[Any], Any], what: str, batch: Batch, column: str) -> A
         made = take(record)
         if made != record[column]:
             raise ProgramError(
-                f"the {what} took column {column!r} as it is when it was tried, but gives {made!r} for {record!r}: "
-                "write it so that what it does does not depend on the type of a value, or have a map() before it that "
-                "makes the column"
+                f"in a trial the {what} returned column {column!r} as it is, but for {record!r} it returns {made!r}: "
+                "write it so that its result does not depend on the type of a value, or make the column with a map() "
+                "before it"
             )
     return made

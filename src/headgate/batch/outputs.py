@@ -73,6 +73,5 @@ class RowsChannel:
 
 def _cannot_travel(batch: Batch, error: Exception) -> SerializationError:
     return SerializationError(
-        f"a record cannot be pickled, as it has to be on its way to another task: {error}; it is "
-        f"{short_repr(batch.culprit())}"
+        f"a record cannot be pickled for its way to another task: {error}; the record is {short_repr(batch.culprit())}"
     )

@@ -30,8 +30,8 @@ def _column(batch: pa.RecordBatch, field: pa.Field, where: str) -> pa.Array:
     if _plain(column.type) != _plain(field.type):
         raise RestoreError(
             f"column {field.name!r} is {column.type} in {where}, but {field.type} in the table: it is of several "
-            "types, or the schema that was given is wrong. Give one with this type, or without this column, or read "
-            "the state with SavepointReader"
+            "types, or the schema that was given is wrong. Give a schema with this type, or without this column, or "
+            "read the state with SavepointReader"
         )
     return column.cast(field.type)
 

@@ -110,8 +110,8 @@ def given(data: Any, reading: IncomingReading) -> Iterator[Given]:
     if isinstance(data, Iterable):
         return map(_pair, data)
     raise ProgramError(
-        f"a {type(data).__name__} is no data for a state: give an Arrow table, a data frame of Spark or pandas, a "
-        "dict, or pairs of key and value"
+        f"a {type(data).__name__} cannot be the data of a state: give an Arrow table, a data frame of Spark or pandas, "
+        "a dict, or pairs of key and value"
     )
 
 
@@ -124,12 +124,12 @@ def given_values(data: Any, value_type: TypeInformation) -> Iterator[Any]:
         return (value for _, value, _ in given(keyed, reading))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
         return iter(data)
-    raise ProgramError(f"a {type(data).__name__} is no list of elements")
+    raise ProgramError(f"a {type(data).__name__} is not a list of elements")
 
 
 def _pair(item: Any) -> Given:
     if not isinstance(item, (tuple, list)) or len(item) != 2:
-        raise ProgramError(f"the data of a state are pairs of key and value, not {item!r}")
+        raise ProgramError(f"the data of a state must be pairs of key and value, not {item!r}")
     return item[0], item[1], None
 
 

@@ -77,13 +77,15 @@ class StateTable:
             raise ProgramError("give the option path: a savepoint, a checkpoint, or the folder of a job")
         if kind not in _KINDS:
             raise ProgramError(
-                f"there are no tables of the kind {kind!r}: the option table is one of {', '.join(_KINDS)}"
+                f"there are no tables of the kind {kind!r}: the option table must be one of {', '.join(_KINDS)}"
             )
         uid, state = options.get("uid"), options.get("state")
         if state is not None and uid is None:
             raise ProgramError(f"give the option uid as well: the operator that has the state {state!r}")
         if kind == TIMERS and state not in (None, *TIMER_STATES):
-            raise ProgramError(f"there are no timers of the clock {state!r}: the option state is event or processing")
+            raise ProgramError(
+                f"there are no timers of the clock {state!r}: the option state must be event or processing"
+            )
         return StateTable(path=paths.absolute(path), kind=kind, uid=uid, state=state)
 
     def pinned(self) -> StateTable:

@@ -104,9 +104,9 @@ class SavepointWriter:
         map state dicts (maps). Of a table, the columns named `key` and `value` count, and `last_access_ms` for state
         with a time to live: without it, values count as accessed now. Keys become what the column holds, structs with
         the fields f0, f1 and so on tuples, other structs rows, unless `key_type` says otherwise: it must be what the
-        program's key selector returns. Of a key that comes twice, the value that comes last counts. None is no value.
+        program's key selector returns. If a key comes twice, its last value counts. None is not a value.
 
-        Data that can be read only once are read by `write`. Raises `ProgramError` for what is no descriptor.
+        Data that can be read only once are read by `write`. Raises `ProgramError` for anything but a descriptor.
         """
         if not isinstance(descriptor, StateDescriptor) or not descriptor.kind.name:
             raise ProgramError(f"a keyed state is written by its descriptor, not {descriptor!r}")
@@ -117,7 +117,7 @@ class SavepointWriter:
     def with_list_state(self, uid: str, descriptor: ListStateDescriptor, values: Any) -> SavepointWriter:
         """Write an operator list state, dealt out evenly to the subtasks, in the place of what it had.
 
-        `values` are elements, or a table with the column `value`. Raises `ProgramError` for what is no list state.
+        `values` are elements, or a table with the column `value`. Raises `ProgramError` for anything but a list state.
         """
         return self._with_elements(uid, descriptor, values, ListMode.SPLIT)
 
@@ -139,8 +139,8 @@ class SavepointWriter:
     def with_broadcast_state(self, uid: str, descriptor: MapStateDescriptor, data: Any) -> SavepointWriter:
         """Write a broadcast state, in the place of what it had.
 
-        `data` are a dict, pairs, or a table with the columns `key` and `value`. Raises `ProgramError` for what is no
-        map state.
+        `data` are a dict, pairs, or a table with the columns `key` and `value`. Raises `ProgramError` for anything but
+        a map state.
         """
         if not isinstance(descriptor, MapStateDescriptor) or not isinstance(descriptor.type_info, MapTypeInfo):
             raise ProgramError(f"a broadcast state is written by a MapStateDescriptor, not {descriptor!r}")

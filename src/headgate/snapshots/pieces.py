@@ -135,7 +135,7 @@ class KeyedPieces:
         if size_bytes > SUBTASK_BYTES_MAX:
             raise StateTooLargeError(
                 f"subtask {subtask} of {self._restored.where(self._operator)} has {size_bytes / 1e6:,.0f} MB of state, "
-                f"and no more than {SUBTASK_BYTES_MAX / 1e6:,.0f} MB are read here: ask Spark SQL instead "
+                f"but no more than {SUBTASK_BYTES_MAX / 1e6:,.0f} MB are read here: ask Spark SQL instead "
                 "(headgate.savepoints.register), or `headgate state` on a machine with room for it"
             )
         return self._restored.fetched(self._restored.opened.store, keyed)

@@ -75,7 +75,7 @@ def factory_of(function: Any, broadcast: Sequence[MapStateDescriptor], *, is_key
         if isinstance(function, kind):
             return cast("OperatorFactory", factory(function))
     stream = "a keyed stream" if is_keyed else "a stream without keys"
-    raise TypeError(f"a {type(function).__name__} is no function for {stream}; pass a factory to OperatorHarness")
+    raise TypeError(f"a {type(function).__name__} is not a function for {stream}; pass a factory to OperatorHarness")
 
 
 def factory_of_stream(build: Callable[..., DataStream]) -> tuple[OperatorFactory, dict[int, KeySelection]]:

@@ -82,7 +82,7 @@ class OperatorHarness:
     ) -> None:
         """`key_by` is of the first, or only, input. `restored` are snapshots of all subtasks of the operator.
 
-        The harness takes of them what is its own.
+        The harness takes its own part of them.
         """
         self.services = RecordingServices()
         self.metrics = MetricGroup()
@@ -107,8 +107,8 @@ class OperatorHarness:
         """Return a harness around a user function, on a keyed stream if `key_by` is given.
 
         `broadcast` are the broadcast states, where it has some. A keyed second input goes by `key_by`, too, unless
-        `key_by_second` is given; further `options` are those of the constructor. Raises TypeError for what is no
-        function of the API.
+        `key_by_second` is given; further `options` are those of the constructor. Raises TypeError for what is not
+        a function of the API.
         """
         factory = factory_of(function, broadcast, is_keyed=key_by is not None)
         return cls(factory, key_by=key_by, **{"key_by_second": None if broadcast else key_by, **options})

@@ -95,7 +95,7 @@ def test_data_may_be_pairs_or_a_dict_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (7, "a int is no data for a state"),
+        (7, "a int cannot be the data of a state"),
         ([1], "pairs of key and value, not 1"),
         (pa.table({"who": ["a"]}), "no column 'n'; they have: who"),
     ],
@@ -107,5 +107,5 @@ def test_data_of_another_form_are_refused(data: Any, message: str) -> None:
 
 def test_elements_come_from_a_column_or_as_they_are() -> None:
     assert list(given_values(pa.table({"value": [1, 2]}), Types.LONG())) == list(given_values([1, 2], Types.LONG()))
-    with pytest.raises(ProgramError, match="no list of elements"):
+    with pytest.raises(ProgramError, match="not a list of elements"):
         given_values("ab", Types.STRING())

@@ -89,9 +89,9 @@ def test_without_a_state_all_states_are_listed(savepoint: str) -> None:
     ("options", "said"),
     [
         ({}, "give the option path"),
-        ({"path": "x", "table": "queue"}, "'queue': the option table is one of keyed, timers, list, broadcast"),
+        ({"path": "x", "table": "queue"}, "'queue': the option table must be one of keyed, timers, list, broadcast"),
         ({"path": "x", "state": "visits"}, "give the option uid as well"),
-        ({"path": "x", "uid": "u", "table": "timers", "state": "wall"}, "the option state is event or processing"),
+        ({"path": "x", "uid": "u", "table": "timers", "state": "wall"}, "the option state must be event or processing"),
         ({"path": "p", "uidd": "count"}, "there is no option 'uidd': a table has path, uid, state, table"),
     ],
 )

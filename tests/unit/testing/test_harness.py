@@ -45,7 +45,7 @@ def saved() -> SavedOperator:
 
 @pytest.mark.parametrize(("key_by", "stream"), [(None, "a stream without keys"), (str, "a keyed stream")])
 def test_what_is_no_function_is_refused_by_its_name(key_by: Any, stream: str) -> None:
-    with pytest.raises(TypeError, match=f"a dict is no function for {stream}"):
+    with pytest.raises(TypeError, match=f"a dict is not a function for {stream}"):
         OperatorHarness.of({}, key_by=key_by)
 
 

@@ -176,7 +176,7 @@ def check_a_target_that_is_away_is_asked_again(case: SinkCase) -> None:
     """A commit that cannot be made now says that it may be later, whichever part of it was made; then it is made."""
     run = SinkRun(case.fresh(), case.records)
     if run.target.be_away is None:
-        raise SkipTest("the test cannot have the target be away")
+        raise SkipTest("the test cannot make the target unavailable")
     run.write(3)
     run.prepare()
     run.complete()
@@ -186,7 +186,7 @@ def check_a_target_that_is_away_is_asked_again(case: SinkCase) -> None:
             run.commit()
         except RetriableCommitError:
             continue
-        raise AssertionError("a commit to a target that is away has to raise RetriableCommitError")
+        raise AssertionError("a commit to a target that is unavailable must raise RetriableCommitError")
     run.target.be_away(False)
     run.commit()
     run.finish()
@@ -208,8 +208,8 @@ def check_lost_output_is_told(case: SinkCase) -> None:
             run.commit()
         except CommitLostError as error:
             told.append(str(error))
-    assert len(told) == 2, "a commit of what is lost has to raise CommitLostError"
-    assert all(told), "the error has to say what is lost, and where to look for it"
+    assert len(told) == 2, "a commit of lost output must raise CommitLostError"
+    assert all(told), "the error must say what is lost, and where to look for it"
     run.close()
 
 

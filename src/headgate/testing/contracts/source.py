@@ -163,7 +163,9 @@ def _wait(wake_ms: float, context: ReaderContext, *, endless: bool) -> None:
 def _rows(polled: Records, wanted: int) -> list[Any]:
     some = polled.records
     assert len(some) <= wanted, f"asked for {wanted} records, got {len(some)}"
-    assert polled.timestamps is None or len(polled.timestamps) == len(some), "there is one timestamp for each record"
+    assert polled.timestamps is None or len(polled.timestamps) == len(some), (
+        "there must be one timestamp for each record"
+    )
     return some.to_pylist() if isinstance(some, pa.RecordBatch) else some
 
 
@@ -329,7 +331,7 @@ def check_records_tell_of_which_split_they_are(case: SourceCase) -> None:
     while left:
         polled = reader.poll(_ASKED_MAX)
         if isinstance(polled, Records):
-            assert polled.split in open_ids, f"records are said to be of split {polled.split!r}, not of {open_ids}"
+            assert polled.split in open_ids, f"the records are of split {polled.split!r}, which is not among {open_ids}"
             open_ids -= {polled.split} if polled.ended else set()
             left -= len(_rows(polled, _ASKED_MAX))
         else:
@@ -407,9 +409,9 @@ def _ids(source: Source[Any], splits: list[Any]) -> list[str] | None:
     try:
         return [source.split_id(split) for split in splits]
     except NotImplementedError:
-        assert source.discovery_interval_ms is None, "a source that discovers has to name its splits"
-        assert not source.watermarks_per_split, "a source with watermarks per split has to name its splits"
-        assert not source.one_split_at_a_time, "a source that reads one split at a time has to name its splits"
+        assert source.discovery_interval_ms is None, "a source that discovers must name its splits"
+        assert not source.watermarks_per_split, "a source with watermarks per split must name its splits"
+        assert not source.one_split_at_a_time, "a source that reads one split at a time must name its splits"
         return None
 
 

@@ -127,7 +127,7 @@ def _error(call: Callable[[], object]) -> StorageError:
         call()
     except StorageError as error:
         return error
-    raise AssertionError("a StorageError was due")
+    raise AssertionError("a StorageError was expected")
 
 
 STORE_CHECKS: Final[list[Callable[[CheckpointStore], None]]] = [

@@ -108,7 +108,7 @@ class KafkaBroker:
         _wait(
             lambda: len(client.list_topics(topic, 5).topics[topic].partitions) == partitions,
             _READ_DEADLINE_S,
-            f"topic {topic} has not its {partitions} partitions",
+            f"topic {topic} does not have its {partitions} partitions",
         )
 
     def add_partitions(self, topic: str, partitions: int) -> None:
@@ -138,7 +138,7 @@ class KafkaBroker:
 
         Waits for commits that are under way: the broker confirms one before consumers see it.
         """
-        _wait(self._no_transaction_is_ending, _READ_DEADLINE_S, "transactions do not come to their end")
+        _wait(self._no_transaction_is_ending, _READ_DEADLINE_S, "transactions do not end")
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
