@@ -71,7 +71,7 @@ def test_of_two_subtasks_one_is_told_that_gets_four_fifths_of_the_records() -> N
     job.reports(own(records=100), own(busy=0.8, records=79), own(busy=0.8, records=21))
     assert kinds(job) == []
     job.reports(own(records=100), own(busy=0.8, records=80), own(busy=0.8, records=20))
-    assert "gets 80% of the records, 50% would be even" in text(job)
+    assert "gets 80% of the records; 50% would be even" in text(job)
 
 
 def test_subtasks_of_an_attempt_with_more_of_them_are_let_be() -> None:
