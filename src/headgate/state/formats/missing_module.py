@@ -38,7 +38,7 @@ def how_to_ship(module: str) -> str:
     """Return where the driver has a module, and each way to have it in the slots; for the end of a message.
 
     >>> how_to_ship("numpy.linalg")  # doctest: +ELLIPSIS
-    'the package numpy must be ...: install it on the workers, name it in a file for env.set_python_requirements(), or ...
+    'the package numpy must be ...: install it on the workers, name it in a file for env.set_python_requirements(), ...
     """
     name = module.partition(".")[0]
     file = _of_driver.get(name) or files_of_modules().get(name)
