@@ -42,7 +42,7 @@ async def body_of(request: Request) -> Json:
     except TimeoutError:
         raise HTTPException(408, f"the request did not arrive within {BODY_S_MAX:g} s") from None
     except ClientDisconnect:
-        raise HTTPException(400, "the request has ended before its body has") from None
+        raise HTTPException(400, "the request ended before its body was complete") from None
     try:
         found = json.loads(data or b"{}")
     except (ValueError, RecursionError):  # brackets in brackets
