@@ -135,7 +135,7 @@ class CheckpointConfig(OlderCheckpointConfig):
         return self._configuration.read(UNALIGNED_FORCED)
 
     def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
-        """Allow unaligned checkpoints with iterations and custom partitioners. There are none: it changes nothing."""
+        """Change nothing: unaligned checkpoints need no force here, also behind `partition_custom`."""
         self._configuration.write(UNALIGNED_FORCED, force_unaligned_checkpoints)
         return self
 
