@@ -97,7 +97,7 @@ def test_a_partition_that_is_not_there(broker: KafkaBroker) -> None:
 @pytest.mark.slow
 def test_a_record_that_is_no_message_is_named(broker: KafkaBroker) -> None:
     writer = exactly_once(broker, new_topic(broker)).build().writer(at())
-    with pytest.raises(SinkError, match="the record 7 cannot be made a Kafka message"):
+    with pytest.raises(SinkError, match="the record 7 cannot be made into a Kafka message"):
         writer.write(["six", 7])
     writer.close()
 
