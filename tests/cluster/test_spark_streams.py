@@ -179,7 +179,7 @@ def test_what_is_no_streaming_dataframe_is_refused_where_it_is_given(spark: Spar
         env.from_spark_stream(spark.range(3), "there")
     with pytest.raises(ProgramError, match="takes a streaming DataFrame"):
         env.from_spark_stream([1], "there")  # type: ignore[arg-type]
-    with pytest.raises(ProgramError, match="output_mode='upsert'"):
+    with pytest.raises(ProgramError, match="output_mode is 'upsert'"):
         env.from_spark_stream(stream_of(spark, tmp_path), "there", output_mode="upsert")
     with pytest.raises(ProgramError, match="a query can have only one"):
         env.from_spark_stream(stream_of(spark, tmp_path), "there", available_now=True, processing_time="1 second")
