@@ -127,6 +127,7 @@ def spark_session(**settings: str) -> Iterator[SparkSession]:
 def redirect_errors() -> int:
     """Have file descriptor 2, which Spark's JVM and workers inherit, write to the log; return what it was."""
     console = os.dup(2)
+    WORK.mkdir(parents=True, exist_ok=True)
     with LOG.open("w") as log:
         os.dup2(log.fileno(), 2)
     logging.getLogger("py4j").setLevel(logging.WARNING)
