@@ -72,7 +72,6 @@ class JobMaster:
         self._events: deque[Callable[[], None]] = deque()
         self._preparing = False
         self._left: JobState | None = None
-        self._told_line: str | None = None
 
     @property
     def outcome(self) -> JobOutcome | None:
@@ -296,21 +295,15 @@ class JobMaster:
         verdict = self._supervisor.newest_verdict
         if verdict is not None and verdict is not known:
             self._note_failure(verdict.cause, origin, verdict.restart_delay_ms)
-        if self._supervisor.restarts > self.progress.restarts:
-            self.progress.restarts = self._supervisor.restarts
-            self._tell_restart(supervision.cause_of(event))
         for effect in effects:
             self._perform(effect)
 
-    def _tell_restart(self, cause: str) -> None:
-        """Tell a cause once with record and traceback, and in a line when it comes again."""
-        line = cause.partition("\n")[0]
-        told = line if line == self._told_line else cause
-        self._told_line = line
-        _log.warning("the job starts again (restart %d): %s", self.progress.restarts, told)
-
     def _note_failure(self, cause: str, origin: FailureOrigin, restart_delay_ms: float | None) -> None:
-        self.progress.failures.append(
+        """Note a failure. If the job restarts, tell the whole cause, or its first line when it comes again."""
+        line = cause.partition("\n")[0]
+        failures = self.progress.failures
+        is_known = bool(failures) and failures[-1].cause.partition("\n")[0] == line
+        failures.append(
             Failure(
                 wall_ms=self._services.clock.wall_ms(),
                 attempt=self._supervisor.attempt,
@@ -319,6 +312,10 @@ class JobMaster:
                 restart_delay_ms=restart_delay_ms,
             )
         )
+        if restart_delay_ms is not None:
+            self.progress.restarts = self._supervisor.restarts
+            told = line if is_known else cause
+            _log.warning("the job starts again (restart %d): %s", self.progress.restarts, told)
 
     def handle(self, event: Callable[[], None]) -> None:
         """Handle an event, and those that performing its effects brings about, one wholly after the other."""

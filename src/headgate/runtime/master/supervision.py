@@ -247,24 +247,6 @@ class Verdict:
     restart_delay_ms: float | None
 
 
-def cause_of(event: SupervisorEvent) -> str:
-    """Return what made the supervisor start the job again: a line, and of an error its record and traceback below.
-
-    >>> cause_of(SlotLost(launch=Launch(1), slot=SlotIndex(0), reason="closed by the peer", now_ms=0.0))
-    'slot 0 was lost: closed by the peer'
-    """
-    match event:
-        case SlotLost(slot=slot, reason=reason):
-            cause = f"slot {slot} was lost: {reason}"
-        case LaunchEnded(error=error):
-            cause = f"the stage that hosts the slots ended: {error or 'without an error'}"
-        case AttemptFailed(cause=reason) | RestoreFailed(reason=reason):
-            cause = reason
-        case _:
-            cause = "slots did not register in time"
-    return cause
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSlots:
