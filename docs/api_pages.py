@@ -208,6 +208,7 @@ def _list(modules: tuple[str, ...]) -> str:
     return ", ".join(f"`headgate.{module}`" for module in modules)
 
 
+@functools.cache
 def _shown() -> dict[str, list[tuple[str, list[str]]]]:
     seen: set[int] = set()
     shown: dict[str, list[tuple[str, list[str]]]] = {}

@@ -57,7 +57,8 @@ def setup(app: Sphinx) -> None:
 def name_bases(app: Sphinx, what: str, name: str, found: object, *others: Any) -> None:
     """Begin the text of a class with those of its base classes that have a page."""
     if isinstance(found, type):
-        bases = [f":class:`~{paths[base]}`" for base in found.__mro__[1:] if base in (paths := shown_paths())]
+        paths = shown_paths()
+        bases = [f":class:`~{paths[base]}`" for base in found.__mro__[1:] if base in paths]
         lines: list[str] = others[-1]
         lines[:0] = [f"Extends {', '.join(bases)}.", ""] if bases else []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
+from tests.docs.blocks import active_environment
 
 pytestmark = pytest.mark.spark
 
@@ -30,9 +30,8 @@ env.execute("endless")
 
 def environ(folder: Path) -> dict[str, str]:
     """That of a user in an active virtual environment. Jobs of other tests, some with killed drivers, are not found."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     own = {RUN_DIRECTORY: str(folder / "run"), "HEADGATE_STORAGE_DIR": str(folder / "storage")}
-    return {**os.environ, "PATH": path, **own}
+    return {**active_environment(), **own}
 
 
 def headgate(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -78,10 +78,14 @@ def run_here(program: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) ->
     runpy.run_path(str(program), run_name="__main__")
 
 
+def active_environment() -> dict[str, str]:
+    """Return the variables of a user in the active virtual environment of these tests."""
+    return {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+
+
 def run_apart(program: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a program as a user does, in an active virtual environment. Fails the test if the program fails."""
-    environ = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     command = [sys.executable, str(program), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ, cwd=cwd)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=active_environment(), cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done

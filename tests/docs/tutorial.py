@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Final
 import psutil
 
 from headgate.deploy.spark.java import ensure_java
+from tests.docs.blocks import active_environment
 from tests.unit.runtime.wire.loopback import free_port
 
 _STEP: Final = re.compile(r"(?:<!-- ([^>]+) -->\n)?```(python|sh|text)\n(.*?)```", re.DOTALL)
@@ -112,8 +112,7 @@ class Reader:
         return command.replace(":7077", f":{self.port}").replace("--port 7077", f"--port {self.port}")
 
     def _environ(self) -> dict[str, str]:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        return {**os.environ, "PATH": path, "JAVA_HOME": str(ensure_java())}
+        return {**active_environment(), "JAVA_HOME": str(ensure_java())}
 
     def close(self) -> None:
         """End what goes on, as Ctrl-C does."""
