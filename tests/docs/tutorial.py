@@ -84,8 +84,7 @@ class Reader:
 
     def _youngest_slot(self) -> int:
         mine = psutil.Process(self.terminals[-1].pid).children(recursive=True)
-        slots = [each for each in mine if "headgate.deploy.spark.daemon" in each.cmdline()]
-        return int(max(slots, key=_started).pid)
+        return int(max(filter(is_slot, mine), key=_started).pid)
 
     def _until(self, command: str, seen: Callable[[str], bool]) -> None:
         deadline = time.monotonic() + DEADLINE_S
@@ -126,6 +125,14 @@ def words(text: str) -> list[str]:
     """Return the words of a text that are the same in each run: no number but 0, no path, the name of no host."""
     named = text.replace(socket.gethostname(), "laptop")
     return [word for word in named.split() if not re.search(r"[1-9/]", word)]
+
+
+def is_slot(process: psutil.Process) -> bool:
+    """Return whether a process is a slot. One that has ended is none, even if its parent has not read its exit code."""
+    try:
+        return "headgate.deploy.spark.daemon" in process.cmdline()
+    except psutil.Error:
+        return False
 
 
 def _started(process: psutil.Process) -> float:
