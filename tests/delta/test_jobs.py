@@ -114,7 +114,7 @@ def test_a_table_that_no_longer_takes_the_output_ends_the_job_and_its_checkpoint
     table = tmp_path / "table"
     env = environment(tmp_path, **{"execution.checkpointing.interval": "20 ms"})
     job: Any = paced(env, table).submit()
-    wait_until(lambda: (table / "_delta_log").exists() and versions_of(table) > 1, job)
+    wait_until(lambda: DeltaTable.is_deltatable(str(table)) and versions_of(table) > 1, job)
     DeltaTable(table).alter.add_constraint({"small": "number < 1000"})
     outcome = job.wait(120.0)
     assert outcome.status.value == "failed"
@@ -164,11 +164,11 @@ def test_a_process_that_is_killed_again_and_again_has_each_record_in_the_table_o
 
 def run_until_more_is_seen(folder: Path, seen: int) -> int | None:
     """Run the program, kill it when its table has some more rows than it had; return its exit code if it came first."""
-    program, due_s = start(folder), time.monotonic() + 120.0
+    program, table, due_s = start(folder), folder / "table", time.monotonic() + 120.0
     try:
         while program.poll() is None:
             assert time.monotonic() < due_s, (folder / "output").read_text()
-            if (folder / "table/_delta_log").exists() and len(rows_of(folder / "table")) > seen + 40:
+            if DeltaTable.is_deltatable(str(table)) and len(rows_of(table)) > seen + 40:
                 os.kill(program.pid, signal.SIGKILL)
                 program.wait(120.0)
                 return None
