@@ -10,6 +10,7 @@ import click
 
 from headgate import __version__
 from headgate.cli.checkpoints import checkpoint, checkpoints
+from headgate.cli.describe import describe
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.jobs import cancel, list_jobs, savepoint, stop
 from headgate.cli.pack import pack
@@ -50,7 +51,9 @@ def cli() -> None:
     """
 
 
-for _command in (run, pack, list_jobs, savepoint, stop, cancel, rescale, checkpoints, checkpoint, state, ui, top):
+_JOBS: Final = (list_jobs, describe, savepoint, stop, cancel, rescale, checkpoints, checkpoint, ui, top)
+
+for _command in (run, pack, *_JOBS, state):
     cli.add_command(_command)
 
 

@@ -1,0 +1,61 @@
+"""The command that tells how a job is configured, and in which processes it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from headgate.cli.client import ask
+from headgate.cli.find import find_job
+from headgate.cli.options import json_option, storage_option
+from headgate.cli.output import print_json, print_table
+from headgate.runtime.monitoring.statistics_json import Json
+
+
+@click.command()
+@click.argument("job")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also settings that have their default.")
+@storage_option
+@json_option
+def describe(job: str, everything: bool, storage: str | None, as_json: bool) -> None:
+    """Show the settings of JOB and where each comes from, and the host and pid of its driver and slots.
+
+    Secrets are hidden.
+
+    \b
+    Examples:
+      headgate describe word-count
+      headgate describe --all --json 1f0c52
+    """
+    found = find_job(job, storage)
+    path = f"/jobs/{found.job_id}"
+    configuration, environment = ask(
+        found, lambda client: (client.get(f"{path}/configuration"), client.get(f"{path}/environment"))
+    )
+    configuration["options"] = [row for row in configuration["options"] if everything or row["set"]]
+    if as_json:
+        print_json({"jid": found.job_id, "configuration": configuration, "environment": environment})
+        return
+    print_table(["SETTING", "VALUE", "SOURCE"], list(_settings(configuration)))
+    click.echo()
+    print_table(["PROCESS", "HOST", "PID", "PYTHON", "HEADGATE"], list(_processes(environment)))
+
+
+def _settings(configuration: Json) -> Iterator[list[object]]:
+    for row in configuration["options"]:
+        yield [row["key"], row["value"], row["source"]]
+    for row in configuration["others"]:
+        yield [row["key"], row["value"], "not a setting of headgate"]
+    for row in configuration["parameters"]:
+        yield [row["key"], row["value"], "parameter of the program"]
+
+
+def _processes(environment: Json) -> Iterator[list[object]]:
+    facts = ("host", "pid", "python", "headgate")
+    yield ["driver", *(environment["driver"].get(fact) for fact in facts)]
+    for row in environment["slots"]:
+        yield [f"slot {row['slot']}", *(row.get(fact) for fact in facts)]
+    missing = environment["slotsTotal"] - len(environment["slots"])
+    if missing > 0:
+        yield [f"{missing} more", None, None, None, None]
