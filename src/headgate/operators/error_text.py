@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import reprlib
 import traceback
 from collections.abc import Iterator
@@ -10,8 +11,9 @@ from types import CodeType, TracebackType
 from typing import Final, final
 
 import headgate
+from headgate.errors import HeadgateError
 
-_OWN_FOLDER: Final = str(Path(headgate.__file__).parent)
+_OWN_FOLDER: Final = f"{Path(headgate.__file__).parent}{os.sep}"
 _REPR: Final = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 200
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = 10
@@ -33,16 +35,35 @@ def last_line(error: BaseException) -> str:
 
 
 def user_frames(error: BaseException) -> str:
-    """Return the traceback from the first frame outside headgate on, with the errors that led to it."""
+    """Return the traceback from the first frame outside headgate on, with the errors that led to it.
+
+    An error of headgate's own says by its text what is wrong: its traceback ends with the line that called headgate.
+    """
     frames = _first_of_user(error)
-    return "" if frames is None else "".join(traceback.format_exception(type(error), error, frames))
+    if frames is None:
+        return ""
+    told = traceback.TracebackException(type(error), error, frames)
+    del told.stack[_shown(error, frames) :]
+    return "".join(told.format())
 
 
 def _first_of_user(error: BaseException) -> TracebackType | None:
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER):
+    while frames is not None and _is_own(frames.tb_frame.f_code):
         frames = frames.tb_next
     return frames
+
+
+def _shown(error: BaseException, frames: TracebackType) -> int:
+    """Return how many of the frames a traceback shows."""
+    own = [_is_own(code) for code, _ in _places(frames)]
+    while isinstance(error, HeadgateError) and own[-1]:
+        own.pop()
+    return len(own)
+
+
+def _is_own(code: CodeType) -> bool:
+    return code.co_filename.startswith(_OWN_FOLDER)
 
 
 @final
@@ -62,13 +83,15 @@ class UserTracebacks:
             return last_line(error)
         if _has_others(error):
             return user_frames(error)
-        return f"Traceback (most recent call last):\n{self._formatted(frames)}{last_line(error)}\n"
+        return (
+            f"Traceback (most recent call last):\n{self._formatted(frames, _shown(error, frames))}{last_line(error)}\n"
+        )
 
-    def _formatted(self, frames: TracebackType) -> str:
-        place = tuple(_places(frames))
+    def _formatted(self, frames: TracebackType, count: int) -> str:
+        place = tuple(_places(frames))[:count]
         known = self._known.get(place)
         if known is None:
-            known = "".join(traceback.format_tb(frames))
+            known = "".join(traceback.format_tb(frames, count))
             if len(self._known) < _PLACES_MAX:
                 self._known[place] = known
         return known

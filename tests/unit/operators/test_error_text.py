@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from headgate.operators.error_text import UserTracebacks, causes, user_frames
+from headgate.config import SettingSource
+from headgate.errors import ConfigError
+from headgate.operators.error_text import UserTracebacks, causes, last_line, user_frames
+from headgate.options import REGISTRY
 
 
 def plain(value: Any) -> None:
@@ -74,6 +77,22 @@ def test_a_remembered_traceback_is_that_of_the_error_itself(function: Callable[[
     for value in (1, 2, 5, 1, 5):
         error = error_of(function, value)
         assert tracebacks.text(error) == user_frames(error) == "".join(traceback.format_exception(error))
+
+
+def refused(value: Any) -> None:
+    REGISTRY.resolve([(SettingSource.CODE, {"parallelism.default": f"no number {value}"})])
+
+
+def test_an_error_of_headgate_ends_with_the_line_that_called_it() -> None:
+    tracebacks = UserTracebacks()
+    for value in (1, 2, 1):
+        error = error_of(refused, value)
+        assert isinstance(error, ConfigError)
+        text = user_frames(error)
+        assert tracebacks.text(error) == text
+        first, *frames, last = text.splitlines()
+        assert [line for line in frames if line.startswith("  File")][-1].endswith("in refused")
+        assert (first, last) == ("Traceback (most recent call last):", last_line(error))
 
 
 def test_an_error_without_frames_of_the_user_is_its_last_line() -> None:
