@@ -218,13 +218,13 @@ class NetworkExchange:
         connection = self._outgoing.get(target)
         if connection is None:
             hello = struct.pack("<II", self._slot, self._attempt or 0)
-            handlers = Handlers(self._on_credit, self._closing(self._attempt))
+            handlers = Handlers(self._on_credit, self._closing(target, self._attempt))
             connection = self._wire.connect(self._poller, Address(*self._peers[target]), hello, handlers)
             self._outgoing[target] = connection
         return connection
 
     def _accept(self, connection: Connection, hello: bytes) -> Handlers | None:
-        _slot, attempt = struct.unpack("<II", hello)
+        slot, attempt = struct.unpack("<II", hello)
         if self._attempt is None or attempt != self._attempt:
             return None
         self._incoming.append(connection)
@@ -241,7 +241,7 @@ class NetworkExchange:
             # Control elements are from an authenticated peer.
             channel.push(body if kind == _BATCH else pickle.loads(body))  # noqa: S301
 
-        return Handlers(on_frame, self._closing(self._attempt))
+        return Handlers(on_frame, self._closing(slot, self._attempt))
 
     def _on_credit(self, connection: Connection, frame: Frame) -> None:
         channel_id, _kind = _HEAD.unpack_from(frame)
@@ -249,9 +249,9 @@ class NetworkExchange:
         if output is not None:
             output.credited(*_CREDIT.unpack_from(frame, _HEAD.size))
 
-    def _closing(self, attempt: Attempt | None) -> Callable[[Connection, Closed], None]:
+    def _closing(self, slot: SlotIndex, attempt: Attempt | None) -> Callable[[Connection, Closed], None]:
         def on_closed(connection: Connection, closed: Closed) -> None:
             if attempt is not None and attempt == self._attempt:
-                self._on_broken(f"the connection to another slot has ended: {closed}")
+                self._on_broken(f"the connection to slot {slot} has ended: {closed}")
 
         return on_closed

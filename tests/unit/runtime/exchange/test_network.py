@@ -217,7 +217,7 @@ def test_the_end_of_an_attempt_is_no_loss_here_but_is_one_for_the_peer(pair: Pai
     pair.drive(lambda: arrived(pair))
     pair.sender.exchange.end()
     pair.drive(lambda: pair.receiver.broken)
-    assert "the connection to another slot has ended" in pair.receiver.broken[0]
+    assert "the connection to slot 0 has ended" in pair.receiver.broken[0]
     assert pair.sender.broken == []
 
 
