@@ -27,7 +27,7 @@ def sync_file(path: str) -> None:
 
 
 def sync_files(paths: Iterable[str]) -> None:
-    """Bring the contents of files to the disk, but for those that are not there."""
+    """Bring the contents of files to the disk, except those that are not there."""
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             sync_file(path)

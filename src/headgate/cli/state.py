@@ -141,7 +141,7 @@ def _print_rows(rows: list[Json], as_json: bool) -> None:
 
 
 def _readable(row: Json) -> Json:
-    """Return the columns but for pickles, which only say how long they are where no column shows what is in them."""
+    """Return the columns except pickles, which only say how long they are where no column shows what is in them."""
     found = {column: value for column, value in row.items() if not column.endswith(_PICKLE)}
     for column, value in row.items():
         plain = column.removesuffix(_PICKLE)

@@ -3,7 +3,7 @@
 A split holds the subtask back from the moment in which it is given to it until it is read to its end, unless it is
 idle; the subtask's watermark is the least of those that hold it back. A split that comes later, or was idle, may be
 behind: then event time stands until it has come up. When no split holds it back, for one because there is none, the
-subtask is idle. (Flink's rule for sources whose watermarks are per split, but for the last one: there a subtask without
+subtask is idle. (Flink's rule for watermarks of each split, except for the last one: there a subtask without
 splits holds its job back, unless an idle timeout is set.)
 """
 

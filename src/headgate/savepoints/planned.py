@@ -118,7 +118,7 @@ def _write_state(state: PlannedState, terms: StateTarget, target: PlannedTarget)
 def _kept(
     operator: PlannedOperator, subtask: int, tables: KeyedTables | None, target: PlannedTarget
 ) -> Iterable[StateFile]:
-    """Copy the keyed state that another snapshot has of the subtask, but for what is replaced."""
+    """Copy the keyed state that another snapshot has of the subtask, except what is replaced."""
     if operator.source is None or tables is None:
         return
     for file, table in tables.files_of(operator.source, subtask):

@@ -27,7 +27,7 @@ class StateWriter(Protocol):
     """Takes the files of one subtask's keyed state, for one checkpoint, into storage. Called on an I/O thread; blocks.
 
     A name is used once in a checkpoint. A file that is `shared` may be named by later checkpoints, too, and lives for
-    as long as one of them is kept. Small state becomes part of the handle, but for local files that are
+    as long as one of them is kept. Small state becomes part of the handle, except for local files that are
     shared. All raise `StorageError`.
     """
 
@@ -199,8 +199,8 @@ class KeyedBackend(Protocol):
     def savepoint(self, checkpoint_id: CheckpointId, form: SavepointFormat) -> KeyedSnapshot:
         """Begin a snapshot of all state as it is now, that builds on nothing, and on which nothing is built.
 
-        It is of kind "entries", but for the `NATIVE` files of a backend that has some of its own. The next checkpoint
-        builds on what it would have built on without.
+        It is of kind "entries", except for the `NATIVE` files of a backend that has some of its own. The next
+        checkpoint builds on what it would have built on without.
         """
         ...
 

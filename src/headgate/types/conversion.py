@@ -4,7 +4,7 @@ A whole column is converted at a time, and comes back as it is where every value
 declared type costs is a look at the classes of the values.
 
 ========================  ==============================================================================================
-BYTE ... LONG, BIG_INT    an int; other numbers lose their fraction; out of range is refused, but for BIG_INT
+BYTE ... LONG, BIG_INT    an int; other numbers lose their fraction; out of range is refused, except for BIG_INT
 FLOAT, DOUBLE             a float; of FLOAT the nearest number of 32 bits
 BOOLEAN                   a bool; other numbers by whether they are 0 without their fraction: 0.5 is False
 BIG_DEC                   a Decimal; other numbers and texts by their digits

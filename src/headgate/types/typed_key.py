@@ -81,7 +81,7 @@ class TypedKey(tuple[_Mark, bytes]):
 
 
 _known_floats: Final[dict[float, TypedKey]] = {}
-"""Those used lately, but for 0.0 and -0.0, which Python calls equal, and NaN, which it calls unequal."""
+"""Those used lately, except 0.0 and -0.0, which Python calls equal, and NaN, which it calls unequal."""
 
 
 def _typed_float(key: float) -> TypedKey:

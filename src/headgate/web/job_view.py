@@ -63,7 +63,7 @@ class JobView(Protocol):
         ...
 
     def untap(self, uid: str, see: Callable[[list[Sample]], None]) -> None:
-        """Have it called no more, but for samples that are under way."""
+        """Have it called no more, except for samples that are under way."""
         ...
 
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:

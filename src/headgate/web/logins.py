@@ -1,4 +1,4 @@
-"""Login links and the sessions of browsers that they begin. Pure but for the secrets it draws.
+"""Login links and the sessions of browsers that they begin. Pure except for the secrets it draws.
 
 A link is good for one browser, once: what it leaves in a terminal's history or in a notebook's file is worth nothing
 afterwards. The session that follows is proven by a cookie, and orders in it also by a second secret (against CSRF) that

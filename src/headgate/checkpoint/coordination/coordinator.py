@@ -47,7 +47,7 @@ if periodic checkpoints are off. If it fails it is tried again a little later.
 
 Clean-up, and the restores and the end that wait for it: see `aftermath`.
 
-Ids grow and are never reused, also across attempts and masters. Messages of another attempt are dropped, but for
+Ids grow and are never reused, also across attempts and masters. Messages of another attempt are dropped, except
 commits, which subtasks may report before they are all started. A late acknowledgement of an aborted checkpoint has its
 files discarded once more.
 """

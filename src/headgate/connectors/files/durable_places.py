@@ -17,7 +17,7 @@ def make_folder(folder: Place) -> None:
 
 
 def sync_files(files: Iterable[Place]) -> None:
-    """Make durable what the files hold, but for those that are not there; blocks."""
+    """Make durable what the files hold, except those that are not there; blocks."""
     durable.sync_files(file.path for file in files if not file.root)
 
 

@@ -67,7 +67,7 @@ class PartFolder:
         return self.place.child(bucket)
 
     def pending(self, stem: str) -> list[Place]:
-        """Return the pending files whose names begin so, but for those that are kept for a savepoint; blocks.
+        """Return the pending files whose names begin so, except those that are kept for a savepoint; blocks.
 
         Raises `SinkError` when the folder cannot be read.
         """
@@ -128,7 +128,7 @@ class PartCommitter(Committer[PartFile]):
                 delete(leftover)
 
     def _is_left_to_us(self, ending: str) -> bool:
-        """Return whether the file is one that no subtask will commit, of this subtask, or of one that there is no more.
+        """Return whether the file is one that no subtask will commit, of this subtask, or of one that no longer exists.
 
         What comes behind an earlier checkpoint than the restored one is for whichever subtask that was dealt to. A
         later attempt is another driver's, which has taken over the job: what it has written stays.

@@ -7,7 +7,7 @@ The schema `headgate` of the target's database, made by the first job, holds it 
     headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
 
 A batch is named by job, operator, subtask, attempt and checkpoint, so no two ever have the same name, and what dead
-attempts left over is known by it. Marks are removed after 30 days, but for those of savepoints.
+attempts left over is known by it. Marks are removed after 30 days, except those of savepoints.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Leftovers:
         return f"{self._own.job}_{self._own.operator}_"
 
     def among(self, batches: Iterable[RowBatch]) -> list[RowBatch]:
-        """Return what this subtask is to remove, of itself or of subtasks that there are no more after rescaling.
+        """Return what this subtask is to remove, of itself or of subtasks that no longer exist after rescaling.
 
         A batch that was prepared for the restored checkpoint or an earlier one may have been handed to another subtask.
         """

@@ -67,13 +67,13 @@ class PendingRows(ABC):
 
 
 def remove_unless_kept(room: PendingRows, connection: Connection, batches: list[RowBatch]) -> None:
-    """Remove batches, but for those that a savepoint holds. Raises psycopg.Error."""
+    """Remove batches, except those that a savepoint holds. Raises psycopg.Error."""
     for batch in Marks(connection).without_kept(batches):
         room.remove(connection, batch)
 
 
 class TwoPhaseSink(Sink[WaitingRows]):
-    """A sink whose batches wait in a room. A second job may write to the same table."""
+    """A sink whose batches wait in a `PendingRows`. A second job may write to the same table."""
 
     def __init__(self, room: PendingRows) -> None:
         self._room = room

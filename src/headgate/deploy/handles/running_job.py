@@ -220,7 +220,7 @@ class RunningJob:
         self.order(lambda master: master.tap(uid, see))
 
     def untap(self, uid: str, see: See) -> None:
-        """Have it called no more, but for samples that are under way."""
+        """Have it called no more, except for samples that are under way."""
         self.order(lambda master: master.untap(uid, see))
 
     def _ask(self, order: Callable[[JobMaster, Future[str]], None], ended: HeadgateError | None = None) -> Future[str]:

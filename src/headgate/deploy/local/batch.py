@@ -78,7 +78,7 @@ class LocalBatch:
         return stage.vertex.parallelism
 
     def _inputs(self, stage: Stage) -> list[pa.Table]:
-        """Return the rows of each task, but for those that all read."""
+        """Return the rows of each task, except those that all read."""
         own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
         if any(each.shuffle is Shuffle.NONE for each in own):
             return [_of_edge(table, own[0]) for table in self._emitted[own[0].stage]]

@@ -70,7 +70,7 @@ class _Services:
 
 @final
 class SparkHost:
-    """A `Host` of `RunningJob`, and the `Launcher` of its master. Owned by the job's thread, but for `wake`."""
+    """A `Host` of `RunningJob`, and the `Launcher` of its master. Owned by the job's thread, except for `wake`."""
 
     def __init__(self, plan: JobGraph, spark: SparkSession, code: ShippedCode) -> None:
         self._plan = plan

@@ -1,4 +1,4 @@
-"""What is different from one release of Spark to another: the only place that knows, but for Java. The oldest is 3.5.
+"""What differs from one release of Spark to another: the only place that knows, except for Java. The oldest is 3.5.
 
 What a release lacks is looked for, not its number: platforms give Spark numbers of their own, and add to it.
 """

@@ -136,7 +136,7 @@ class Subtask:
         self._chain.waiting = waiting
 
     def stop(self) -> None:
-        """Put out nothing by itself from now on: no record of a source, and nothing that is due at a time."""
+        """Emit nothing by itself from now on: no record of a source, and nothing that is due at a time."""
         self._barriers.stopped = True
 
     # --- what is seen and measured

@@ -34,7 +34,7 @@ _ENTRIES: Final = "entries"
 class SavepointTerms:
     """How savepoints are written: `open_store` opens the folder of one, `scratch` gives a local folder for a while.
 
-    State of less than `inline_bytes` has no file, but for tables. `moved_classes` are new names of classes that have
+    State of less than `inline_bytes` has no file, except for tables. `moved_classes` are new names of classes that have
     moved.
     """
 

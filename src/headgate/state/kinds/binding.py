@@ -34,9 +34,9 @@ def bind(
 def merged(descriptor: StateDescriptor, target: Any | None, sources: Sequence[Any | None], now_ms: int) -> Any | None:
     """Return the stored form of several namespaces' content, made one: the sources in order, then they to the target.
 
-    None is no content. Changes nothing, but for accumulators that an aggregate function changes in its `merge`. Where
-    two accumulators are merged, one that has expired by `now_ms` is left out. Raises `ProgramError` for kinds that
-    cannot be merged, and what the program's functions raise.
+    None is no content. Changes nothing, except for accumulators that an aggregate function changes in its `merge`.
+    Where two accumulators are merged, one that has expired by `now_ms` is left out. Raises `ProgramError` for kinds
+    that cannot be merged, and what the program's functions raise.
     """
     kind = descriptor.kind
     if kind.merge is None:

@@ -4,7 +4,7 @@ A handle is bound to a column of its backend's cells; the backend sets the curre
 is one attribute and one index, whatever the number of keys. One set of classes serves all backends; state with a time
 to live has subclasses of its own. The rules for None, for empty state and for errors are in docs/guides/state.md.
 
-All methods raise `StateAccessError` where there is no current key (in `open`, in `close`). None blocks, but for state
+All methods raise `StateAccessError` where there is no current key (in `open`, in `close`). None blocks, except state
 that a backend keeps on disk.
 """
 

@@ -1,7 +1,7 @@
 """Database: RocksDB as sorted rows of bytes. The only importer of `rocksdict`.
 
 Writes are gathered and take effect before the next read. There is no write-ahead log: what a crash loses, a checkpoint
-restores. Belongs to the loop, but for `checkpoint` and the views, which I/O threads may use.
+restores. Belongs to the loop, except for `checkpoint` and the views, which I/O threads may use.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ after the barrier must stay in memory for as long as the database may still beco
 is done and a view of the database was taken, or until its files were linked (`BarrierWalk.is_over`).
 
 What comes of it are all rows as entries, which either backend reads; or the files of the database, linked and uploaded
-but for those that the increment base has (files never change); or, with a changelog, the entries that were changed.
+except those that the increment base has (files never change); or, with a changelog, the entries that were changed.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ class _SimOutput:
             flow.send(self._channel, element, self._credited)
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
-        """Overtake what is under way, but for what has been begun."""
+        """Overtake what is under way, except what has been begun."""
         flow = self._exchange.flow_to(self._target)
         return [] if flow is None else flow.overtake(self._channel, barrier, self._credited)
 

@@ -67,7 +67,7 @@ class External:
         del _systems[self.number]
 
     def forked(self, savepoint: Manifest, pending: set[str]) -> External:
-        """Return the system as it was when all up to a savepoint was final, but for what that holds for committing.
+        """Return the system as it was when all up to a savepoint was final, except what that holds for committing.
 
         A driver that was started again may not know of the savepoint: what its attempts made final came after it,
         though under lower checkpoint ids.
@@ -99,7 +99,7 @@ class External:
                 del self.pending[name]
 
     def is_down(self, share: float = 1.0) -> bool:
-        """Return whether it does not answer now; `share` is how often that is by chance, against commits."""
+        """Return whether it does not answer now; `share` is how often chance says so to a commit."""
         return self.world.now_ms < self.outage_until_ms or self.world.chance(self.mishap_rate * share)
 
     def commit(self, names: list[str]) -> None:
@@ -137,7 +137,7 @@ class External:
                 self.world.note("outside", f"{name} is aborted by the driver")
 
     def recover(self, context: SinkContext, restored: list[str]) -> None:
-        """Abort what older attempts left behind, of the subtask or of one that there is no more, except `restored`.
+        """Abort what older attempts left behind, of the subtask or of one that no longer exists, except `restored`.
 
         What attempts of another parallelism had prepared by the restored checkpoint is dealt to whichever subtask.
         """

@@ -50,7 +50,7 @@ class Process:
         """
         self._guarded(when_ms, action, lambda: self._busy_until_ms)
 
-    def beside_loop(self, when_ms: float, action: Action) -> None:
+    def on_io_thread(self, when_ms: float, action: Action) -> None:
         """Plan what another thread does; it waits while the process is stopped."""
         self._guarded(when_ms, action, lambda: self._stopped_until_ms)
 

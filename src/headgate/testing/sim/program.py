@@ -133,7 +133,7 @@ class UserJob:
         return False
 
     def with_settings(self, leg: int, settings: Mapping[str, object]) -> UserJob:
-        """Return the job with these settings but for those that are the program's own."""
+        """Return the job with these settings except those that are the program's own."""
         return replace(self, leg=leg, settings={key: settings[key] for key in settings if key not in _PROGRAMS_OWN})
 
     def rescaled(self, rng: random.Random) -> UserJob:

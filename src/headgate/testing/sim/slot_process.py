@@ -127,7 +127,7 @@ class SimSlotProcess(Process):
     def _lose_master(self) -> None:
         """End, once the slot's heartbeat thread has found out that there is no master."""
         when_ms = self.world.now_ms + self.world.rng.uniform(0.5, ZOMBIE_MS_MAX)
-        self.beside_loop(when_ms, lambda: self.die("it has lost its master"))
+        self.on_io_thread(when_ms, lambda: self.die("it has lost its master"))
 
     def _receive(self, message: ToSlot) -> None:
         self.slot.receive(message)

@@ -42,7 +42,7 @@ class SimOwner(Protocol):
         """Plan what the loop's thread does."""
         ...
 
-    def beside_loop(self, when_ms: float, action: Action) -> None:
+    def on_io_thread(self, when_ms: float, action: Action) -> None:
         """Plan what another thread does."""
         ...
 
@@ -87,7 +87,7 @@ class Work:
         if self.is_over:
             raise greenlet.GreenletExit
         self._io.operation_begins()
-        self._io.owner.beside_loop(self._io.world.now_ms + self._io.world.rng.uniform(*self._pace_ms), self._go_on)
+        self._io.owner.on_io_thread(self._io.world.now_ms + self._io.world.rng.uniform(*self._pace_ms), self._go_on)
         fate = self._greenlet.parent.switch()
         assert isinstance(fate, OperationFate)
         return fate
@@ -152,7 +152,7 @@ class SimIo:
 
         under_way = Work(self, body)
         self._under_way.append(under_way)
-        owner.beside_loop(world.now_ms + world.rng.uniform(*_START_MS), under_way.begin)
+        owner.on_io_thread(world.now_ms + world.rng.uniform(*_START_MS), under_way.begin)
 
     def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         self.submit(work, done)
