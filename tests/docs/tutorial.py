@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -12,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-
-import psutil
 
 from headgate.deploy.spark.java import ensure_java
 from tests.docs.blocks import active_environment
@@ -57,7 +56,7 @@ class Reader:
         if mark == "goes on":
             self._begin(command)
         elif mark == "kills a slot":
-            os.kill(self._youngest_slot(), signal.SIGKILL)
+            os.kill(self._slot(), signal.SIGKILL)
             self._until("headgate checkpoints fleet", lambda printed: "restored 1" in printed)
         elif command.startswith(_LOOKS):
             assert said is not None
@@ -82,9 +81,9 @@ class Reader:
                 )
             )
 
-    def _youngest_slot(self) -> int:
-        mine = psutil.Process(self.terminals[-1].pid).children(recursive=True)
-        return int(max(filter(is_slot, mine), key=_started).pid)
+    def _slot(self) -> int:
+        told = json.loads(self._run("headgate describe fleet --json"))
+        return int(told["environment"]["slots"][0]["pid"])
 
     def _until(self, command: str, seen: Callable[[str], bool]) -> None:
         deadline = time.monotonic() + DEADLINE_S
@@ -125,15 +124,3 @@ def words(text: str) -> list[str]:
     """Return the words of a text that are the same in each run: no number but 0, no path, the name of no host."""
     named = text.replace(socket.gethostname(), "laptop")
     return [word for word in named.split() if not re.search(r"[1-9/]", word)]
-
-
-def is_slot(process: psutil.Process) -> bool:
-    """Return whether a process is a slot. One that has ended is none, even if its parent has not read its exit code."""
-    try:
-        return "headgate.deploy.spark.daemon" in process.cmdline()
-    except psutil.Error:
-        return False
-
-
-def _started(process: psutil.Process) -> float:
-    return float(process.create_time())
