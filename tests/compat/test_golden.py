@@ -24,6 +24,7 @@ def _has_files_of_rocksdb(name: str) -> bool:
     return name in ("rocksdb-incremental", "rocksdb-changelog", "rocksdb-native")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallelism", [PARALLELISM, 3])
 @pytest.mark.parametrize(("kept", "backend"), snapshots())
 def test_a_snapshot_of_an_earlier_release_is_restored(

@@ -51,6 +51,7 @@ def blocks_with_tests(page: Path) -> list[Block]:
     return [block for block in blocks(page) if TEST.search(block.code)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_with_tests(page)], ids=lambda page: page.name)
 def test_tests_in_a_page_pass(page: Path, tmp_path: Path) -> None:
     for block in blocks_with_tests(page):

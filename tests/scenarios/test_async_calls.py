@@ -120,6 +120,7 @@ def squares(folder: Path, url: str, method: str, settings: dict[str, str], *, ke
     return list(called.execute_and_collect())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "keyed"), [("ordered_wait_with_retry", False), ("unordered_wait_with_retry", True)])
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_every_record_has_its_answer_though_the_service_fails(
@@ -129,6 +130,7 @@ def test_every_record_has_its_answer_though_the_service_fails(
     assert sorted(found) == EXPECTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "unaligned"), [("ordered_wait_with_retry", "true"), ("unordered_wait_with_retry", "false")]
 )

@@ -19,6 +19,8 @@ from tests.scenarios import ledger
 from tests.scenarios.paced import HURRY
 from tests.scenarios.runs import JOB, wait_until
 
+pytestmark = pytest.mark.slow  # whole jobs
+
 COUNT: Final = 4000
 BURST: Final = 300
 FAULTS: list[str] = []

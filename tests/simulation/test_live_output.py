@@ -12,6 +12,7 @@ BLOCK = 5
 BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 41, BLOCK)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_while_output_is_looked_at(first: int) -> None:
     reports = [run(seed, often=LOOKS) for seed in range(first, first + BLOCK)]

@@ -68,6 +68,7 @@ def rescaled(report: RunReport, widths: Widths) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_when_each_attempt_has_another_parallelism(first: int) -> None:
     reports = (run(seed, change=partial(placed, Widths(seed))) for seed in range(first, first + BLOCK))
@@ -75,6 +76,7 @@ def test_every_promise_is_kept_when_each_attempt_has_another_parallelism(first: 
     assert not failed, "\n\n".join(failed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_when_the_job_is_rescaled_while_it_runs(first: int) -> None:
     reports = [run_rescaled(seed) for seed in range(first, first + BLOCK)]

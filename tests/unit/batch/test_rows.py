@@ -82,6 +82,7 @@ def test_runs_are_the_longest_pieces_without_a_change(cells: list[tuple[int, int
     assert [[tuple(row.values()) for row in run.to_pylist()] for run in runs(rows, RUN_COLUMNS)] == expected
 
 
+@pytest.mark.slow
 @given(st.integers() | st.text() | st.tuples(st.integers(), st.text()), st.integers(1, 8))
 def test_a_key_goes_to_the_task_that_owns_its_key_group(key: Any, parallelism: int) -> None:
     task, place = KeyRoutes(parallelism, 128)[key]

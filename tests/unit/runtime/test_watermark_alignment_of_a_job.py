@@ -26,6 +26,8 @@ from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.datastream.environments import environment
 from tests.unit.runtime.masters import MasterRig
 
+pytestmark = pytest.mark.slow  # whole jobs
+
 DRIFT: Final = 30
 GATES: Final[dict[str, int]] = {}
 """How many records each source may give, all if it is not in here."""

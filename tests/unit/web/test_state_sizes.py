@@ -62,6 +62,7 @@ def keeping(env: StreamExecutionEnvironment) -> None:
     keyed.process(KeepOne()).uid("one").print()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend",
     [{}, INCREMENTAL, CHANGELOG, ROCKSDB, ROCKSDB | INCREMENTAL, ROCKSDB | CHANGELOG],

@@ -101,6 +101,7 @@ def rows_of(harness: OperatorHarness) -> int:
     return sum(1 for _ in backend._store.database.rows(b"", LAYOUTS_ROW))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache_bytes", [1, 2**20])
 @pytest.mark.parametrize("kind", ["tumbling", "sliding"])
 def test_windows_that_are_over_leave_no_row(kind: str, cache_bytes: int) -> None:

@@ -118,6 +118,7 @@ def test_records_without_timestamps_are_refused(function: AggregateFunction) -> 
     assert "call assign_timestamps_and_watermarks(" in str(raised.value.__cause__)
 
 
+@pytest.mark.slow
 def test_nothing_grows_over_ten_thousand_windows() -> None:
     with harness(assigner=SlidingEventTimeWindows(20, 2, 0)) as windows:
         sizes = []

@@ -183,6 +183,7 @@ class Job:
         assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cache",
     [TINY, pytest.param(SMALL, marks=pytest.mark.slow), pytest.param({}, marks=pytest.mark.slow)],
