@@ -102,7 +102,7 @@ class CountEvictor(_BeforeOrAfter[T, W]):
 
 @final
 class TimeEvictor(_BeforeOrAfter[T, W]):
-    """Keeps the records that are no more than a length of time older than the newest.
+    """Keeps the records that are less than a length of time older than the newest: with 0 none, as in Flink.
 
     Records without timestamps are all kept.
     """
