@@ -55,5 +55,5 @@ def _plain(host: str) -> str:
 
 def _name(host: str) -> str:
     """Return a host without its port."""
-    name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    return name.rstrip(".")
+    name, _, port = host.rpartition(":")
+    return (name if port.isdecimal() else host).rstrip(".")

@@ -18,7 +18,10 @@ _NAME: Final = "|".join(re.escape(name).replace(r"\-", "[-_.]?") for name in (*_
 _KEY: Final = re.compile(_NAME, re.IGNORECASE)
 _URL: Final = re.compile(r"://\S*")
 _VALUE: Final = r"""(?:(?:basic|bearer)\s+)?(?:"(?:[^"\\]|\\.)*["\\]?|'(?:[^'\\]|\\.)*['\\]?|\[[^\]]*\]?|[^\s&;,]+)"""
-_GIVEN: Final = re.compile(rf"""((?:(?:{_NAME})[\w.-]{{0,100}}["']?\s*[=:]\s*)+){_VALUE}""", re.IGNORECASE | re.DOTALL)
+_SIGNED: Final = "(?<=[?&])sig(?==)"  # the signature of a link to Azure's storage
+_GIVEN: Final = re.compile(
+    rf"""((?:(?:{_NAME}|{_SIGNED})[\w.-]{{0,100}}["']?\s*[=:]\s*)+){_VALUE}""", re.IGNORECASE | re.DOTALL
+)
 """A secret that is named inside a value: in the query of a URL, in JSON, among properties."""
 
 

@@ -122,7 +122,10 @@ def test_under_tls_who_never_begins_it_keeps_nobody_out(tmp_path: Path) -> None:
 # --- pages of other sites
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8081", "localhost.evil.example", "", "127.0.0.1.evil"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8081", "localhost.evil.example", "localhost:80@evil", "", "127.0.0.1.evil"],
+)
 def test_a_page_that_has_its_own_name_point_here_is_refused(job: Served, host: str) -> None:
     answer = job.http.get("/jobs", headers={"Host": host})
     assert answer.status_code == 421

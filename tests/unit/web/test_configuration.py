@@ -102,6 +102,8 @@ def test_the_value_of_a_key_that_names_a_secret_is_hidden(key: str) -> None:
         ("Authorization: Basic abc", "Authorization: ******"),
         ("http-headers=Authorization: Bearer abc", "http-headers=Authorization: ******"),
         ("https://x/y?X-Amz-Signature=abc&x=1", "https://x/y?X-Amz-Signature=******&x=1"),
+        ("https://x/y?sv=1&sig=a%2Bb&x=1", "https://x/y?sv=1&sig=******&x=1"),
+        ("https://x/y?signal=on", "https://x/y?signal=on"),
         ("user=ann;api_key=abc;x=1", "user=ann;api_key=******;x=1"),
         ("a@b and /data/x@y", "a@b and /data/x@y"),
         ("s3://bucket/data", "s3://bucket/data"),
