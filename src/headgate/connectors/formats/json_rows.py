@@ -111,7 +111,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             return self
 
         def json_schema(self, json_schema: str) -> Self:
-            """Derive the type of the rows from a JSON schema."""
+            """Derive the type of the rows from a JSON schema, whose numbers become decimals."""
             if json_schema is None:
                 raise TypeError("json_schema() takes the text of a JSON schema, not None")
             self._type_info = type_of_json_schema(json_schema)
