@@ -197,7 +197,10 @@ class OlderCheckpointConfig:
         return self._configuration.read(CHECKPOINT_FORCED)
 
     def set_force_checkpointing(self, force_checkpointing: bool) -> Self:
-        """Set whether checkpoints start when they are due, however many are under way and whatever the pause."""
+        """Set whether checkpoints start when they are due, however many are under way and whatever the pause.
+
+        Unaligned ones never do.
+        """
         self._configuration.write(CHECKPOINT_FORCED, force_checkpointing)
         return self
 
