@@ -28,6 +28,8 @@ from headgate.datastream.async_retry_predicates import exception_type_predicate
 from headgate.elements import SavepointFormat
 from tests.scenarios.ledger import numbers
 
+pytestmark = pytest.mark.slow
+
 COUNT: Final = 100
 FAULTS: list[int] = []
 """Records at which the job is still to fail, once each."""
@@ -120,7 +122,6 @@ def squares(folder: Path, url: str, method: str, settings: dict[str, str], *, ke
     return list(called.execute_and_collect())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("method", "keyed"), [("ordered_wait_with_retry", False), ("unordered_wait_with_retry", True)])
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_every_record_has_its_answer_though_the_service_fails(
@@ -130,7 +131,6 @@ def test_every_record_has_its_answer_though_the_service_fails(
     assert sorted(found) == EXPECTED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "unaligned"), [("ordered_wait_with_retry", "true"), ("unordered_wait_with_retry", "false")]
 )
