@@ -19,7 +19,7 @@ from headgate.runtime.monitoring.statistics_json import Json
 @storage_option
 @json_option
 def describe(job: str, everything: bool, storage: str | None, as_json: bool) -> None:
-    """Show the settings of JOB and where each comes from, and the host and pid of its driver and slots.
+    """Show the settings of JOB and where each comes from, its parallelism, and the host and pid of driver and slots.
 
     Secrets are hidden.
 
@@ -30,14 +30,18 @@ def describe(job: str, everything: bool, storage: str | None, as_json: bool) -> 
     """
     found = find_job(job, storage)
     path = f"/jobs/{found.job_id}"
-    configuration, environment = ask(
-        found, lambda client: (client.get(f"{path}/configuration"), client.get(f"{path}/environment"))
+    configuration, environment, details = ask(
+        found, lambda client: [client.get(path + part) for part in ("/configuration", "/environment", "")]
     )
+    parallelism = {vertex["name"]: vertex["parallelism"] for vertex in details["vertices"]}
     configuration["options"] = [row for row in configuration["options"] if everything or row["set"]]
     if as_json:
-        print_json({"jid": found.job_id, "configuration": configuration, "environment": environment})
+        told = {"configuration": configuration, "parallelism": parallelism, "environment": environment}
+        print_json({"jid": found.job_id, **told})
         return
     print_table(["SETTING", "VALUE", "SOURCE"], list(_settings(configuration)))
+    click.echo()
+    print_table(["VERTEX", "PARALLELISM"], list(parallelism.items()))
     click.echo()
     print_table(["PROCESS", "HOST", "PID", "PYTHON", "HEADGATE"], list(_processes(environment)))
 

@@ -165,18 +165,22 @@ def _run_detached(program: ProgramFile, log: str | None, as_json: bool) -> None:
         handle, log = tempfile.mkstemp(prefix="headgate-run-", suffix=".log")
         os.close(handle)
     with open(log, "ab") as out:
+        begin = out.tell()
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
         )
-    job_id = _await_job(child, log)
+    job_id = _await_job(child, log, begin)
     if as_json:
         print_json({"jid": job_id, "pid": child.pid, "log": log})
     else:
         click.echo(f"Job has been submitted with JobID {job_id}\nProcess {child.pid}, its output is in {log}")
 
 
-def _await_job(child: subprocess.Popen[bytes], log: str) -> str:
-    """Block until the program runs a job; return its id. Raises CommandFailedError when it ends before."""
+def _await_job(child: subprocess.Popen[bytes], log: str, begin: int) -> str:
+    """Block until the program runs a job; return its id. Raises CommandFailedError when it ends before.
+
+    The output of the program begins at byte `begin` of the log.
+    """
     directory = RunDirectory.of_user()
     while True:
         ended = child.poll()
@@ -186,14 +190,14 @@ def _await_job(child: subprocess.Popen[bytes], log: str) -> str:
         if ended is not None:
             code = ExitCode(ended) if ended in ExitCode.__members__.values() and ended else ExitCode.FAILED
             raise CommandFailedError(
-                code, f"the program ended before it was seen to run a job. {log} ends with\n{_end(log)}"
+                code, f"the program ended before it was seen to run a job. {log} ends with\n{_end(log, begin)}"
             )
         time.sleep(_POLL_S)
 
 
-def _end(log: str) -> str:
+def _end(log: str, begin: int) -> str:
     with open(log, "rb") as file:
-        file.seek(max(0, os.path.getsize(log) - _LOG_BYTES))
+        file.seek(max(begin, os.path.getsize(log) - _LOG_BYTES))
         return "\n".join(file.read().decode(errors="replace").splitlines()[-_LOG_LINES:])
 
 

@@ -256,7 +256,8 @@ class OperatorHarness:
         """Return what a keyed state holds, by key; in windows, by key and window: as `("a", (0, 60000))`.
 
         A window of time is its start and end, one of a number of records its number. Lists and maps are those of
-        Python; with a time to live, values come with the time of their last access.
+        Python; with a time to live, values come with the time of their last access. A state without values is empty,
+        and so is one of a name that nothing has asked for.
         """
         return held(self.finish(self._savepoint_barrier()), name, self.setup.key_groups)
 

@@ -30,11 +30,12 @@ def cells(out: str) -> list[list[str]]:
 
 
 def test_the_settings_that_are_set_and_the_processes_are_shown(job: Served) -> None:
-    settings, processes = headgate("describe", "word-count").out.split("\n\n")
+    settings, vertices, processes = headgate("describe", "word-count").out.split("\n\n")
     assert INTERVAL in cells(settings)
     assert ["my.own.key", "7", "not a setting of headgate"] in cells(settings)
     assert "the default" not in settings
     assert "hush" not in settings
+    assert [row[1:] for row in cells(vertices)] == [["PARALLELISM"], ["1"], ["1"]]
     assert [row[:3] for row in cells(processes)[1:]] == [
         [name, socket.gethostname(), str(os.getpid())] for name in ("driver", "slot 0")
     ]
@@ -49,6 +50,7 @@ def test_all_settings_are_shown_when_asked_for(job: Served) -> None:
 def test_programs_get_the_same_as_json(job: Served) -> None:
     told = headgate("describe", "word-count", "--json").json()
     assert told["jid"] == job.job.job_id
+    assert list(told["parallelism"].values()) == [1, 1]
     assert all(row["set"] for row in told["configuration"]["options"])
     assert [slot["pid"] for slot in told["environment"]["slots"]] == [str(os.getpid())]
     every = headgate("describe", "word-count", "--json", "--all").json()

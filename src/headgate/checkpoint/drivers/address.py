@@ -150,8 +150,8 @@ class RunDirectory:
         found = self._folder.stat()
         if found.st_uid != os.getuid() or found.st_mode & 0o077:
             raise EnvironmentFault(
-                f"{self._folder} is open to other users, so the addresses of drivers in it cannot be trusted: remove "
-                f"it, or name another folder with the environment variable {RUN_DIRECTORY}"
+                f"{self._folder} is open to other users, so the addresses of drivers in it cannot be trusted: "
+                f"chmod 700 it, or name another folder with the environment variable {RUN_DIRECTORY}"
             )
 
     def _path(self, address: DriverAddress) -> Path:
