@@ -6,10 +6,11 @@ import gc
 import pickle
 import sys
 import sysconfig
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
+from cloudpickle import cloudpickle as by_value
 
 from headgate.deploy.code.package import pack, unpack
 from headgate.errors import EnvironmentFault
@@ -73,6 +74,21 @@ def test_a_class_that_is_gone_meanwhile_is_made_anew() -> None:
     gc.collect()
     (function,) = functions_of(unpack(package))
     assert function(1) == 2
+
+
+def test_code_keeps_the_name_of_its_file_though_cloudpickle_leaves_it_out(
+    main: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nameless(code: CodeType) -> Any:
+        return reduce(code.replace(co_filename="<dynamic-code>"))
+
+    reduce = by_value._code_reduce
+    monkeypatch.setattr(by_value, "_code_reduce", nameless)
+    monkeypatch.setitem(by_value.Pickler._dispatch_table, CodeType, nameless)
+    exec(compile("outer = lambda number: lambda: number", "job.py", "exec"), vars(main))
+    (outer,) = functions_of(unpack(pack(line_plan([1], MapFactory(main.outer), CollectFactory()))))
+    assert outer is not main.outer
+    assert {outer.__code__.co_filename, outer(1).__code__.co_filename} == {"job.py"}
 
 
 def test_a_function_used_twice_is_two_functions() -> None:
