@@ -32,8 +32,9 @@ class DeltaSink(Sink[DataFile]):
 
     Records are rows, tuples, dicts or plain values that fit `schema`, an Arrow schema or type information, or Arrow
     record batches. Many jobs may write to one table. A table that is not there is created, partitioned by these
-    columns, unless `create` is false. `storage_options` are those of deltalake, for object stores. A file is closed at
-    each checkpoint, and when it reaches `file_bytes_max`.
+    columns, unless `create` is false. Columns of `partition_by` hold text, whole numbers, dates or booleans; empty text
+    is null there, and an error if the column is never null. `storage_options` are those of deltalake, for object
+    stores. A file is closed at each checkpoint, and when it reaches `file_bytes_max`.
 
     >>> orders = pa.schema([("city", pa.string()), ("amount", pa.int64())])
     >>> sink = DeltaSink("/data/orders", orders, partition_by=["city"])
