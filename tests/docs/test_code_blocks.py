@@ -18,6 +18,14 @@ def program(block: Block, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    "block", [*all_blocks(on_spark=False), *all_blocks(on_spark=True), *blocks_with_server()], ids=str
+)
+def test_program_can_be_read_and_says_that_it_needs_spark(block: Block) -> None:
+    compile(block.code, str(block), "exec")
+    assert block.spark or "SparkSession.builder" not in block.code
+
+
 @pytest.mark.parametrize("block", all_blocks(on_spark=False), ids=str)
 def test_program_prints_what_the_page_says(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
