@@ -160,6 +160,7 @@ def run_here(program: ProgramFile) -> None:
 
 
 def _run_detached(program: ProgramFile, log: str | None, as_json: bool) -> None:
+    RunDirectory.of_user().read()  # raises for a folder in which the job would not be found
     command = [sys.executable, "-m", "headgate", "run", *program.settings, program.file, *program.arguments]
     if log is None:
         handle, log = tempfile.mkstemp(prefix="headgate-run-", suffix=".log")

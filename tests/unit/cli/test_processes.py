@@ -143,3 +143,21 @@ def test_a_wrong_setting_is_told_in_one_line(headgate: Shell) -> None:
     assert "Traceback" not in done.stderr
     assert "parallelism.default" in done.stderr
     assert "'many'" in done.stderr
+
+
+def test_of_a_program_that_ends_at_once_only_its_own_output_is_told(headgate: Shell) -> None:
+    (headgate.folder / "log").write_text("of an earlier program\n")
+    (headgate.folder / "job.py").write_text("print('nothing to run')")
+    done = headgate("run", "-d", "--log", "log", "job.py")
+    assert done.returncode == ExitCode.FAILED
+    assert done.stderr.endswith("log ends with\nnothing to run\n")
+
+
+def test_nothing_is_started_that_could_not_be_found_again(headgate: Shell) -> None:
+    (headgate.folder / "run").mkdir(mode=0o755)
+    done = headgate("run", "-d", "--log", "log", "job.py", "--input", "x")
+    assert done.returncode == ExitCode.FAILED
+    assert "is open to other users" in done.stderr
+    assert "chmod 700" in done.stderr
+    assert not (headgate.folder / "log").exists()
+    (headgate.folder / "run").rmdir()

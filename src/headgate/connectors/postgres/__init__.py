@@ -7,6 +7,16 @@ after a failure: for upserts.
 
 from __future__ import annotations
 
+from headgate.errors import EnvironmentFault
+
+try:
+    import psycopg  # noqa: F401  # the modules of this package import from it
+except ImportError as error:
+    raise EnvironmentFault(
+        "sinks to PostgreSQL need an extra: pip install 'headgate[postgres]', in the driver and on every worker "
+        f"({error})"
+    ) from error
+
 from headgate.connectors.postgres.flushing import PostgresFlushingSink
 from headgate.connectors.postgres.prepared import PreparedPostgresSink
 from headgate.connectors.postgres.staged import PostgresSink

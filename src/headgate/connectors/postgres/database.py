@@ -10,18 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from headgate.errors import ConfigError, SinkError
-from headgate.functions.sink import CommitLostError, RetriableCommitError
+import psycopg
+from psycopg import conninfo
+from psycopg.types.json import JsonDumper
 
-try:
-    import psycopg
-    from psycopg import conninfo
-    from psycopg.types.json import JsonDumper
-except ImportError as error:
-    raise ConfigError(
-        "sinks to PostgreSQL need an extra: pip install 'headgate[postgres]', in the driver and on every worker "
-        f"({error})"
-    ) from error
+from headgate.errors import SinkError
+from headgate.functions.sink import CommitLostError, RetriableCommitError
 
 Connection = psycopg.Connection[Any]
 
