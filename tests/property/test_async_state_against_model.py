@@ -7,7 +7,6 @@ from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -173,7 +172,6 @@ def states(harnesses: list[OperatorHarness]) -> list[dict[Any, Any]]:
     ]
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     events=st.lists(st.one_of(orders, st.integers(0, 70), st.integers(-6, -1)), max_size=25),
@@ -281,7 +279,6 @@ class Run:
             self.passed(1)
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     events=st.lists(st.one_of(ORDERS, st.integers(1, 6), FAULTS, EPOCHS), max_size=10),

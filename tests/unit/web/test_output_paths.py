@@ -14,8 +14,6 @@ import pytest
 from headgate.web import output_paths
 from tests.unit.web.served import Served, served, until
 
-pytestmark = pytest.mark.slow
-
 ON = {"headgate__web__live-output": "true"}
 
 
@@ -99,12 +97,14 @@ def test_what_is_not_there_is_named(job: Served) -> None:
     assert "no job 00" in error(job, "/jobs/00/output/numbers", 404)
 
 
+@pytest.mark.slow
 def test_it_is_off_unless_it_is_switched_on() -> None:
     with served() as job:
         assert "headgate.web.live-output=true" in error(job, "/jobs/JOB/output/counter", 403)
         assert taps(job) == {}
 
 
+@pytest.mark.slow
 def test_a_session_that_only_reads_sees_no_records(job: Served) -> None:
     with httpx.Client(base_url=job.address.url, follow_redirects=True) as guest:
         link = job.http.post("/login-links", json={"job": job.job.job_id, "readOnly": True}).json()["path"]
@@ -115,6 +115,7 @@ def test_a_session_that_only_reads_sees_no_records(job: Served) -> None:
         assert "only read" in answer.json()["errors"][0]
 
 
+@pytest.mark.slow
 def test_the_end_of_the_job_ends_the_stream() -> None:
     with served(**ON) as job, looking(job, "counter") as found:
         next(found)

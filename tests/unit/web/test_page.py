@@ -93,7 +93,6 @@ def test_who_logs_out_is_out(job: Served) -> None:
         assert browser.get("/session").status_code == 401
 
 
-@pytest.mark.slow
 def test_a_server_that_is_read_only_gives_no_rights_to_act() -> None:
     with served(**{"headgate.web.read-only": "true"}) as own:
         link = own.http.post("/login-links", json={"job": own.job.job_id}).json()["path"]

@@ -18,8 +18,6 @@ from headgate.web import acceptor
 from headgate.web.checks import PROVEN
 from headgate.web.visit_protocol import VisitProtocol
 
-pytestmark = pytest.mark.slow
-
 LARGE = "x" * 2_000_000 + "the end"
 END = b"the end"
 REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"

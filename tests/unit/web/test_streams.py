@@ -15,8 +15,6 @@ from tests.unit.web.served import Served, served, until
 from tests.unit.web.test_output_paths import ON, taps
 from tests.unit.web.test_rights import ask, browser
 
-pytestmark = pytest.mark.slow
-
 LIVE, OUTPUT = "/jobs/JOB/live", "/jobs/JOB/output/counter"
 
 

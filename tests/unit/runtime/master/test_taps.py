@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from headgate.graph.logical import Partitioning
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
@@ -39,7 +37,6 @@ def test_samples_are_shown_until_nobody_looks() -> None:
     assert sorted(rig.collected()) == expected(500)
 
 
-@pytest.mark.slow
 def test_slots_are_told_again_before_their_taps_end() -> None:
     rig = counting_rig(limit=2000)
     seen: list[Sample] = []
