@@ -26,7 +26,7 @@ UNALIGNED = {
     "execution.checkpointing.max-concurrent-checkpoints": 1,
 }
 BLOCK = 10
-BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 81, BLOCK)]
+BLOCKS = range(1, 81, BLOCK)
 
 
 class Widths:

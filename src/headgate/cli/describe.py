@@ -10,6 +10,7 @@ from headgate.cli.client import ask
 from headgate.cli.find import find_job
 from headgate.cli.options import json_option, storage_option
 from headgate.cli.output import print_json, print_table
+from headgate.cli.rescale import parallelism_of
 from headgate.runtime.monitoring.statistics_json import Json
 
 
@@ -33,7 +34,7 @@ def describe(job: str, everything: bool, storage: str | None, as_json: bool) -> 
     configuration, environment, details = ask(
         found, lambda client: [client.get(path + part) for part in ("/configuration", "/environment", "")]
     )
-    parallelism = {vertex["name"]: vertex["parallelism"] for vertex in details["vertices"]}
+    parallelism = parallelism_of(details)
     configuration["options"] = [row for row in configuration["options"] if everything or row["set"]]
     if as_json:
         told = {"configuration": configuration, "parallelism": parallelism, "environment": environment}

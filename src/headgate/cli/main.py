@@ -51,9 +51,12 @@ def cli() -> None:
     """
 
 
-_JOBS: Final = (list_jobs, describe, savepoint, stop, cancel, rescale, checkpoints, checkpoint, ui, top)
+_COMMANDS: Final = (
+    *(run, pack, list_jobs, describe, savepoint, stop, cancel),
+    *(rescale, checkpoints, checkpoint, state, ui, top),
+)
 
-for _command in (run, pack, *_JOBS, state):
+for _command in _COMMANDS:
     cli.add_command(_command)
 
 

@@ -86,10 +86,11 @@ def _rescaled(
             f"the driver of job {job.job_id} ended before it said what became of the rescale: nothing is lost; start "
             "the program again, and it goes on at the parallelism that the program sets",
         ) from None
-    return _parallelism(details), _parallelism(now)
+    return parallelism_of(details), parallelism_of(now)
 
 
-def _parallelism(details: Json) -> dict[str, int]:
+def parallelism_of(details: Json) -> dict[str, int]:
+    """Return the parallelism of each vertex, of the JSON of a job."""
     return {vertex["name"]: vertex["parallelism"] for vertex in details["vertices"]}
 
 

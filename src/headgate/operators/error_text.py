@@ -43,7 +43,7 @@ def user_frames(error: BaseException) -> str:
     if frames is None:
         return ""
     told = traceback.TracebackException(type(error), error, frames)
-    del told.stack[_shown(error, frames) :]
+    del told.stack[len(_places_shown(error, frames)) :]
     return "".join(told.format())
 
 
@@ -54,12 +54,12 @@ def _first_of_user(error: BaseException) -> TracebackType | None:
     return frames
 
 
-def _shown(error: BaseException, frames: TracebackType) -> int:
-    """Return how many of the frames a traceback shows."""
-    own = [_is_own(code) for code, _ in _places(frames)]
-    while isinstance(error, HeadgateError) and own[-1]:
-        own.pop()
-    return len(own)
+def _places_shown(error: BaseException, frames: TracebackType) -> tuple[tuple[CodeType, int], ...]:
+    """Return the places of the frames that a traceback shows: those from the first, which is the user's."""
+    places = list(_places(frames))
+    while isinstance(error, HeadgateError) and _is_own(places[-1][0]):
+        places.pop()
+    return tuple(places)
 
 
 def _is_own(code: CodeType) -> bool:
@@ -83,15 +83,13 @@ class UserTracebacks:
             return last_line(error)
         if _has_others(error):
             return user_frames(error)
-        return (
-            f"Traceback (most recent call last):\n{self._formatted(frames, _shown(error, frames))}{last_line(error)}\n"
-        )
+        return f"Traceback (most recent call last):\n{self._formatted(error, frames)}{last_line(error)}\n"
 
-    def _formatted(self, frames: TracebackType, count: int) -> str:
-        place = tuple(_places(frames))[:count]
+    def _formatted(self, error: BaseException, frames: TracebackType) -> str:
+        place = _places_shown(error, frames)
         known = self._known.get(place)
         if known is None:
-            known = "".join(traceback.format_tb(frames, count))
+            known = "".join(traceback.format_tb(frames, len(place)))
             if len(self._known) < _PLACES_MAX:
                 self._known[place] = known
         return known

@@ -38,8 +38,8 @@ class UserFunction:
     """One user function of an operator in one subtask, and its operator state (`store`, once it is open).
 
     Functions that do not implement `CheckpointedFunction` have operator state, too, if their operator asks for it:
-    broadcast state. In a job without checkpoints nothing is saved except for savepoints, and of the final one nobody is
-    told.
+    broadcast state. In a job without checkpoints only savepoints save state, and no function hears of the
+    final checkpoint.
     """
 
     store: OperatorStateStore

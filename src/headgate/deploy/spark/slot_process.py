@@ -114,7 +114,7 @@ class SlotProcess:
             lost = self._lost or self._control.lost
             if lost is not None:
                 self.slot.abandon()
-                _log.warning("slot %d ends, as its driver is gone or needs it no more: %s", self.slot.index, lost)
+                _log.warning("slot %d ends, as its driver is gone or no longer needs it: %s", self.slot.index, lost)
                 return
 
     def _idle_s(self, wake_ms: float | None) -> float:

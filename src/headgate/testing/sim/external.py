@@ -99,7 +99,7 @@ class External:
                 del self.pending[name]
 
     def is_down(self, share: float = 1.0) -> bool:
-        """Return whether it does not answer now; `share` is how often chance says so to a commit."""
+        """Return whether it does not answer now; `share` times the rate of mishaps is the chance of that."""
         return self.world.now_ms < self.outage_until_ms or self.world.chance(self.mishap_rate * share)
 
     def commit(self, names: list[str]) -> None:

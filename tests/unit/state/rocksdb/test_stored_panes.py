@@ -186,7 +186,7 @@ class Job:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "cache",
-    [TINY, pytest.param(SMALL, marks=pytest.mark.slow), pytest.param({}, marks=pytest.mark.slow)],
+    [TINY, SMALL, {}],
     ids=["tiny", "small", "usual"],
 )
 @pytest.mark.parametrize("kind", [{}, INCREMENTAL, CHANGELOG], ids=["whole", "incremental", "changelog"])
