@@ -2,9 +2,10 @@
 
 A split holds the subtask back from the moment in which it is given to it until it is read to its end, unless it is
 idle; the subtask's watermark is the least of those that hold it back. A split that comes later, or was idle, may be
-behind: then event time stands until it has come up. When no split holds it back, for one because there is none, the
-subtask is idle. (Flink's rule for watermarks of each split, except for the last one: there a subtask without
-splits holds its job back, unless an idle timeout is set.)
+behind: then event time stands until it has come up. When no split holds the subtask back, the subtask is idle. If it
+has splits, its watermark first rises to the greatest watermark of its splits, so that it does not depend on which split
+went idle first. (Flink's rule for watermarks of each split since 2.2, except that in Flink a subtask without splits
+holds its job back, unless an idle timeout is set.)
 """
 
 from __future__ import annotations
@@ -100,13 +101,15 @@ class SplitWatermarks:
         return out
 
     def _follow(self) -> list[Flow]:
-        active = [split.watermark_ms for split in self._splits.values() if not split.idle]
+        splits = self._splits.values()
+        active = [split.watermark_ms for split in splits if not split.idle]
         idle = not active
         out: list[Flow] = []
         if self._idle and not idle:
             out.append(WatermarkStatus(idle=False))
-        if active and min(active) > self._watermark_ms:
-            self._watermark_ms = min(active)
+        reached_ms = min(active) if active else max((each.watermark_ms for each in splits), default=MIN_TIMESTAMP)
+        if reached_ms > self._watermark_ms:
+            self._watermark_ms = reached_ms
             out.append(Watermark(self._watermark_ms))
         if idle and not self._idle:
             out.append(WatermarkStatus(idle=True))

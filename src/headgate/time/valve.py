@@ -110,10 +110,21 @@ class InputsValve:
 
     `input_of` has the index of the input for each channel. Each input has a valve of its own; event time of the
     operator is the least of its inputs'. An idle input is not waited for, but when it becomes active again and is
-    behind, event time stands until it has caught up. An input that ended is treated like an idle one, see above.
+    behind, event time stands until it has caught up. An input that ended is treated like an idle one, see above. When
+    all inputs are idle, event time rises to the greatest watermark of any input, so that it does not depend on which
+    input went idle first.
     """
 
-    __slots__ = ("_idle", "_input_of", "_inputs_idle", "_marks", "_place_of", "_valves", "_watermark_ms")
+    __slots__ = (
+        "_greatest_ms",
+        "_idle",
+        "_input_of",
+        "_inputs_idle",
+        "_marks",
+        "_place_of",
+        "_valves",
+        "_watermark_ms",
+    )
 
     def __init__(self, input_of: Sequence[int]) -> None:
         inputs = range(max(input_of, default=0) + 1)
@@ -122,6 +133,8 @@ class InputsValve:
         self._valves = [StatusWatermarkValve(input_of.count(index)) for index in inputs]
         self._marks = [MIN_TIMESTAMP for _ in inputs]
         self._inputs_idle = [False for _ in inputs]
+        self._greatest_ms = MIN_TIMESTAMP
+        """The greatest watermark of any input, without the end of event time."""
         self._watermark_ms = MIN_TIMESTAMP
         self._idle = False
 
@@ -147,6 +160,8 @@ class InputsValve:
     def _combine(self, index: int, progress: Progress) -> list[Progress]:
         if isinstance(progress, Watermark):
             self._marks[index] = progress.timestamp_ms
+            if progress.timestamp_ms != MAX_TIMESTAMP:
+                self._greatest_ms = max(self._greatest_ms, progress.timestamp_ms)
         else:
             self._inputs_idle[index] = progress.idle
         return self._settle()
@@ -160,10 +175,10 @@ class InputsValve:
         ]
         idle = not awaited and not ended
         out: list[Progress] = [_ACTIVE] if self._idle and not idle else []
-        least_ms = MAX_TIMESTAMP if ended else min(awaited, default=MIN_TIMESTAMP)
-        if least_ms > self._watermark_ms:
-            self._watermark_ms = least_ms
-            out.append(Watermark(least_ms))
+        reached_ms = MAX_TIMESTAMP if ended else min(awaited, default=self._greatest_ms)
+        if reached_ms > self._watermark_ms:
+            self._watermark_ms = reached_ms
+            out.append(Watermark(reached_ms))
         if idle and not self._idle:
             out.append(_IDLE)
         self._idle = idle

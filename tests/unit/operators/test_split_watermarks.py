@@ -131,6 +131,26 @@ def test_a_paused_split_holds_nothing_back_until_it_goes_on() -> None:
     assert progress(mark(harness, "a", 9)) == [9]
 
 
+@pytest.mark.parametrize(("first", "last"), [("a", "b"), ("b", "a")])
+def test_when_all_splits_are_idle_event_time_is_at_the_greatest_whichever_went_idle_first(
+    first: str, last: str
+) -> None:
+    harness = opened(STRATEGY, "a", "b")
+    mark(harness, "a", 5)
+    seen = progress(mark(harness, "b", 4))
+    seen += progress(mark(harness, first, None)) + progress(mark(harness, last, None))
+    assert seen == [4, 5, True]
+
+
+def test_a_split_that_ended_does_not_raise_event_time_when_the_others_are_idle() -> None:
+    harness = opened(STRATEGY, "a", "b", "c")
+    mark(harness, "a", 9, ended=True)
+    mark(harness, "b", 3)
+    assert progress(mark(harness, "c", 5)) == [3]
+    assert progress(mark(harness, "c", None)) == []
+    assert progress(mark(harness, "b", None)) == [5, True]
+
+
 def test_a_split_that_is_silent_for_the_idle_timeout_holds_nothing_back() -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_millis(500))
     harness = opened(strategy, "a", "b")
@@ -171,8 +191,9 @@ class Model:
         told: list[int | bool] = []
         if self.idle and active:
             told.append(False)
-        if active and min(active) > self.watermark:
-            self.watermark = min(active)
+        reached = min(active) if active else max(self.splits.values(), default=MIN_TIMESTAMP)
+        if reached > self.watermark:
+            self.watermark = reached
             told.append(self.watermark)
         if not active and not self.idle:
             told.append(True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -193,8 +194,47 @@ def test_an_idle_input_is_not_waited_for_but_holds_event_time_when_it_comes_back
 
 def test_both_inputs_idle_is_idle() -> None:
     valve = InputsValve([0, 1])
-    assert take(valve, (0, 5), (1, 2), (0, True), (1, True)) == [Watermark(2), IDLE]
-    assert take(valve, (0, False), (0, 6)) == [ACTIVE, Watermark(5), Watermark(6)]
+    assert take(valve, (0, 5), (1, 2), (0, True), (1, True)) == [Watermark(2), Watermark(5), IDLE]
+    assert take(valve, (0, False), (0, 6)) == [ACTIVE, Watermark(6)]
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 1), (1, 0)])
+def test_when_both_inputs_are_idle_event_time_is_at_the_greatest_whichever_went_idle_first(
+    first: int, last: int
+) -> None:
+    valve = InputsValve([0, 1])
+    assert take(valve, (0, 5), (1, 4), (first, True), (last, True)) == [Watermark(4), Watermark(5), IDLE]
+
+
+def test_an_idle_input_raises_event_time_to_what_an_ended_input_had_reached() -> None:
+    valve = InputsValve([0, 1])
+    assert take(valve, (0, 5), (1, 2), (1, True), (0, MAX_TIMESTAMP)) == [Watermark(2), Watermark(5), IDLE]
+
+
+@dataclass
+class Input:
+    mark: int = MIN_TIMESTAMP
+    idle: bool = False
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.one_of(st.integers(0, 12), st.booleans())), max_size=40))
+def test_event_time_of_three_inputs_follows_the_least_active_one_or_the_greatest_of_all(
+    events: list[tuple[int, int | bool]],
+) -> None:
+    valve, inputs, last, idle = InputsValve([0, 1, 2]), [Input() for _ in range(3)], MIN_TIMESTAMP, False
+    for channel, event in events:
+        each = inputs[channel]
+        if isinstance(event, bool):
+            each.idle = event
+        elif not each.idle:
+            each.mark = max(each.mark, event)
+        marks = [each.mark for each in inputs if not each.idle] or [max(each.mark for each in inputs)]
+        was_idle, idle = idle, all(each.idle for each in inputs)
+        expected: list[Progress] = [ACTIVE] if was_idle and not idle else []
+        if min(marks) > last:
+            last = min(marks)
+            expected.append(Watermark(last))
+        assert take(valve, (channel, event)) == expected + ([IDLE] if idle and not was_idle else [])
 
 
 def test_event_time_ends_when_both_inputs_have_ended() -> None:
