@@ -12,8 +12,8 @@ Format, version 4: a sealed JSON document (see `seal`) with
         keyed: null or {key_groups: [first, last], kind, base: [file, ...], log: [file, ...]}, where a file is
           {name} and what its handle has
         lists: {name: {mode, type} and what its handle has}, and a handle has
-          {path, size_bytes, crc32}, the path relative to the folder of the job, or of the savepoint, or
-          {inline: base64}
+          {path, size_bytes, crc32}, the path relative to the folder of the job, or of the savepoint, and one of the
+          names for state in `paths`; or {inline: base64}
 
 `epoch` counts the drivers that have owned the job, and with the nonce names one. Version 3 had neither arrow nor lists
 of mode "keyed", and is written where there is none of them; version 2 had neither nonce, savepoint nor in_flight. Both
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, final
 
+from headgate.checkpoint import paths
 from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.handles import InFlightState, ListStateHandle, OperatorState, SubtaskState
 from headgate.checkpoint.seal import seal, unseal
@@ -169,7 +170,8 @@ def _is_new(manifest: Manifest) -> bool:
 def decode(data: bytes, where: str) -> Manifest:
     """Return the manifest. `where` is the full path, for messages.
 
-    Raises DamagedFileError when a single byte is missing or changed, RestoreError when it is of an unknown version.
+    Raises DamagedFileError when a single byte is missing or changed, or when the manifest names a file that is not
+    state of its own job or savepoint; RestoreError when it is of an unknown version.
     """
     document = unseal(data, where)
     if document.get("format") != FORMAT:
@@ -180,7 +182,7 @@ def decode(data: bytes, where: str) -> Manifest:
             f"to {VERSION}: "
             "restore it with the release that wrote it, or a later one"
         )
-    return Manifest(
+    manifest = Manifest(
         job_id=JobId(document["job_id"]),
         checkpoint_id=CheckpointId(document["checkpoint_id"]),
         attempt=Attempt(document["attempt"]),
@@ -193,6 +195,14 @@ def decode(data: bytes, where: str) -> Manifest:
         in_flight=tuple(_decode_in_flight(each) for each in document.get("in_flight", ())),
         nonce=document.get("nonce", ""),
     )
+    is_savepoint = manifest.savepoint is not None
+    foreign = sorted(path for path in manifest.files() if not paths.is_state_file(path, of_savepoint=is_savepoint))
+    if foreign:
+        raise DamagedFileError(
+            f"{where} names {foreign[0]!r}, which is not a state file in the folder of its own "
+            f"{'savepoint' if is_savepoint else 'job'}: headgate did not write this manifest, or it was changed"
+        )
+    return manifest
 
 
 def _encode_in_flight(state: InFlightState) -> dict[str, object]:

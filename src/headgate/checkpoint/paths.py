@@ -54,6 +54,8 @@ METADATA: Final = "_metadata"
 _CHECKPOINT_FOLDER: Final = re.compile(r"chk-([1-9][0-9]*)(?:/|$)")
 _SHARED_FILE: Final = re.compile(r"shared/(?:([1-9][0-9]*)|ahead-([0-9]+))-(a([1-9][0-9]*)-[^-]*-[0-9]+)-")
 _OF_ATTEMPT: Final = re.compile(r"a([1-9][0-9]*)-")
+_OF_CHECKPOINT: Final = re.compile(r"(?:chk-[1-9][0-9]*/|shared/(?:[1-9][0-9]*|ahead-[0-9]+)-)a[1-9][0-9]*-[^/\\\0]+")
+_OF_SAVEPOINT: Final = re.compile(r"a[1-9][0-9]*-[^/\\\0]+")
 _TEMPORARY: Final = re.compile(r"\.[0-9a-f]+\.tmp$")
 _NAME_MAX: Final = 80
 
@@ -325,6 +327,19 @@ def attempt_of(path: str) -> Attempt | None:
         return origin.attempt
     found = _OF_ATTEMPT.match(path.rpartition("/")[2])
     return Attempt(int(found[1])) if found else None
+
+
+def is_state_file(path: str, *, of_savepoint: bool) -> bool:
+    """Return whether a manifest may name the path: whether it is one of the names for state that are listed above.
+
+    Such a path never leads out of the folder that it is relative to, and never to a file that is not state.
+
+    >>> is_state_file("chk-3/a1-count-0-keyed", of_savepoint=False), is_state_file("a1-op-0-keyed", of_savepoint=True)
+    (True, True)
+    >>> is_state_file("../ef02/chk-3/a1-count-0-keyed", of_savepoint=False), is_state_file("_result", of_savepoint=True)
+    (False, False)
+    """
+    return (_OF_SAVEPOINT if of_savepoint else _OF_CHECKPOINT).fullmatch(path) is not None
 
 
 def is_of_attempt(path: str, attempt: Attempt) -> bool:

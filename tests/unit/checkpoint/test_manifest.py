@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.checkpoint import paths
 from headgate.checkpoint.handles import InFlightState, OperatorState, SubtaskState
 from headgate.checkpoint.manifest import OperatorShape, decode, encode, gather_operators
 from headgate.checkpoint.seal import is_torn, seal, unseal
+from headgate.elements import SavepointFormat
 from headgate.errors import DamagedFileError, RestoreError
-from headgate.ids import SubtaskId
+from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.state.files import InlineHandle, KeyedState, StateFile
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.checkpoint.manifests import file, keyed, listed, manifest, operator
@@ -37,11 +39,15 @@ def test_inline_state_of_any_bytes_survives() -> None:
 
 def test_keyed_state_of_several_files_keeps_their_names_and_their_order() -> None:
     base = (StateFile("000012.sst", file("shared/1-a1-op-0-000012.sst")), StateFile("CURRENT", InlineHandle(b"x")))
-    log = tuple(StateFile(name, file(f"shared/{name}")) for name in ("log-2", "log-1"))
+    log = tuple(StateFile(name, file(f"shared/2-a1-op-0-{name}")) for name in ("log-2", "log-1"))
     state = OperatorState(uid="op", keyed=KeyedState(key_groups=(3, 9), kind="rocksdb", base=base, log=log))
     written = manifest(1, operator("op", state))
     assert decode(encode(written), "here") == written
-    assert written.files() == {"shared/1-a1-op-0-000012.sst", "shared/log-2", "shared/log-1"}
+    assert written.files() == {
+        "shared/1-a1-op-0-000012.sst",
+        "shared/2-a1-op-0-log-2",
+        "shared/2-a1-op-0-log-1",
+    }
 
 
 def test_a_manifest_names_the_files_it_needs() -> None:
@@ -68,6 +74,56 @@ def test_any_beginning_of_a_manifest_is_torn_and_never_read(length: int) -> None
 def test_anything_appended_is_found_out(more: bytes) -> None:
     with pytest.raises(DamagedFileError):
         decode(DATA + more, "here")
+
+
+OUTSIDE = (
+    "../ef02/chk-7/a1-count-0-keyed",
+    "chk-7/../../ef02/chk-7/a1-count-0-keyed",
+    "chk-7/..",
+    "/etc/passwd",
+    "chk-7//a1-count-0-keyed",
+    "chk-7/a1-count-0-keyed\\..\\..\\x",
+    "chk-7/a1-count-0-\0",
+    "_result",
+    "chk-7/_metadata",
+    "_attempt/1",
+    "",
+)
+
+
+@pytest.mark.parametrize("path", [*OUTSIDE, "a1-count-0-keyed"])
+def test_a_checkpoint_names_only_state_in_the_folder_of_its_job(path: str) -> None:
+    written = encode(manifest(7, operator("count", keyed("count", 0, 127, file(path)))))
+    with pytest.raises(DamagedFileError, match=r"there names '.*', which is not a state file .* of its own job"):
+        decode(written, "there")
+
+
+@pytest.mark.parametrize("path", [*OUTSIDE, "chk-7/a1-count-0-keyed", "notes.txt"])
+def test_a_savepoint_names_only_state_in_its_own_folder(path: str) -> None:
+    state = manifest(7, operator("count", keyed("count", 0, 127, file(path))))
+    written = encode(replace(state, savepoint=SavepointFormat.NATIVE))
+    with pytest.raises(DamagedFileError, match=r"there names '.*', which is not a state file .* of its own savepoint"):
+        decode(written, "there")
+
+
+NAMES = st.text(max_size=100)
+
+
+@given(st.integers(1), st.integers(1), NAMES, st.integers(0), NAMES, st.integers(0))
+def test_every_name_that_state_is_given_may_be_named(  # noqa: PLR0913  # what names are made of
+    checkpoint: int, attempt: int, uid: str, subtask: int, name: str, number: int
+) -> None:
+    writer, id_ = paths.Writer(Attempt(attempt), uid, subtask), CheckpointId(checkpoint)
+    for path in (
+        paths.keyed_state(id_, writer, name),
+        paths.list_state(id_, writer, name),
+        paths.in_flight(id_, writer, name),
+        paths.shared_state(id_, writer, name),
+        paths.ahead_state(number, writer, name),
+    ):
+        assert paths.is_state_file(path, of_savepoint=False)
+    for path in (paths.savepoint_state(writer, name), paths.savepoint_list(writer, name)):
+        assert paths.is_state_file(path, of_savepoint=True)
 
 
 @pytest.mark.parametrize("tail", [b"\n", b"x", DATA[-80:], DATA])

@@ -53,11 +53,17 @@ def _dispose(opened: OpenedSnapshot) -> None:
     store.delete([opened.metadata])
     if others is None:
         return
-    listing = store.list_files(folder)
-    own = [path for path in listing if paths.attempt_of(path) is not None or paths.target_of(path) == opened.metadata]
+    own = [path for path in store.list_files(folder) if _is_own(path, opened)]
     store.delete(sorted({*opened.manifest.files(), *own} - others))
     if not store.list_files(folder):
         store.delete_folder(folder)
+
+
+def _is_own(path: str, opened: OpenedSnapshot) -> bool:
+    """Return whether the file is the snapshot's, complete or not: a folder below its own may be another job's."""
+    if path.rpartition("/")[0] != opened.metadata.rpartition("/")[0]:
+        return False
+    return paths.attempt_of(path) is not None or paths.target_of(path) == opened.metadata
 
 
 def _named_by_others(opened: OpenedSnapshot) -> set[str] | None:

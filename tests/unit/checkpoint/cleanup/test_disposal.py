@@ -59,6 +59,27 @@ def test_a_file_that_somebody_put_beside_a_savepoint_stays(tmp_path: Path) -> No
     assert OPEN(location).list_files("") == ["notes.txt"]
 
 
+def test_a_savepoint_that_names_what_lies_outside_of_it_is_refused_and_nothing_goes(tmp_path: Path) -> None:
+    outside = tmp_path / "a1-count-0-keyed"
+    outside.write_text("another's")
+    saved = replace(naming(4, "../a1-count-0-keyed"), savepoint=SavepointFormat.NATIVE)
+    location = tmp_path / "savepoint-cd61"
+    OPEN(str(location)).write(paths.METADATA, [encode(saved)])
+    with pytest.raises(RestoreError, match=r"names '\.\./a1-count-0-keyed', which is not a state file"):
+        disposal.dispose_savepoint(str(location), OPEN)
+    assert outside.read_text() == "another's"
+    assert (location / paths.METADATA).exists()
+
+
+def test_a_job_whose_folder_is_below_a_savepoint_keeps_its_checkpoints(tmp_path: Path) -> None:
+    location = savepoint_at(tmp_path / "savepoint-cd61")
+    job = FileSystemStore.open(location, JOB)
+    put(job, naming(3, "chk-3/a1-count-0-keyed", "shared/3-a1-count-0-y"))
+    before = job.list_files("")
+    disposal.dispose_savepoint(location, OPEN)
+    assert job.list_files("") == before
+
+
 def test_what_a_killed_process_has_left_of_a_savepoint_goes_with_it(tmp_path: Path) -> None:
     location = savepoint_at(tmp_path / "savepoint-cd61", "_metadata.5f.tmp", "a1-count-0-keyed.5f.tmp")
     disposal.dispose_savepoint(location, OPEN)

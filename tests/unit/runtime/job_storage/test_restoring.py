@@ -203,16 +203,20 @@ def test_a_relative_path_becomes_one_that_slots_in_other_folders_can_open(
 
 
 REFUSED: dict[str, tuple[Manifest, dict[str, str], str]] = {
-    "a file is missing": (snapshot(7, keyed("chk-7/gone")), {}, "chk-7/gone is missing"),
-    "a file is cut short": (snapshot(7, keyed("chk-7/short", size=9)), {}, "chk-7/short has 4 bytes, not 9"),
+    "a file is missing": (snapshot(7, keyed("chk-7/a1-op1-0-gone")), {}, "chk-7/a1-op1-0-gone is missing"),
+    "a file is cut short": (
+        snapshot(7, keyed("chk-7/a1-op1-0-short", size=9)),
+        {},
+        "chk-7/a1-op1-0-short has 4 bytes, not 9",
+    ),
     "an operator is gone": (snapshot(7, listed("a"), uid="old"), {}, "no operator of that uid"),
     "the max parallelism differs": (
-        snapshot(7, keyed("chk-7/short"), max_parallelism=64),
+        snapshot(7, keyed("chk-7/a1-op1-0-short"), max_parallelism=64),
         {},
         "written with max parallelism 64, which is fixed for the life of the state, but the job has 128",
     ),
     "the backend differs": (
-        snapshot(7, keyed("chk-7/short", "rocksdb")),
+        snapshot(7, keyed("chk-7/a1-op1-0-short", "rocksdb")),
         {"state__backend__type": "hashmap"},
         "is in files of RocksDB, which the backend hashmap cannot read.*make a savepoint in the canonical format",
     ),
@@ -222,7 +226,7 @@ REFUSED: dict[str, tuple[Manifest, dict[str, str], str]] = {
 @pytest.mark.parametrize("why", REFUSED)
 def test_a_snapshot_that_does_not_fit_is_refused_before_anything_runs(why: str, rig: Rig) -> None:
     manifest, settings, reason = REFUSED[why]
-    location = elsewhere(rig.folder, manifest, "chk-7/short")
+    location = elsewhere(rig.folder, manifest, "chk-7/a1-op1-0-short")
     with pytest.raises(RestoreError, match=f"(?s){reason}"):
         started(rig, location, **settings)
 
