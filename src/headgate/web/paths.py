@@ -29,6 +29,7 @@ from headgate.web import (
 from headgate.web.json_answer import JsonAnswer
 from headgate.web.operations import OperationKind
 from headgate.web.question import ServedJob
+from headgate.web.reach import check_reach
 from headgate.web.reading import reading
 from headgate.web.requests import body_of, flag_of, format_of, job_of, text_of
 from headgate.web.served_jobs import ServedJobs
@@ -135,6 +136,7 @@ class RestPaths:
         job, body = job_of(self._served, request), await body_of(request)
         target, format_ = text_of(body, "target-directory"), format_of(body)
         cancels = flag_of(body, "cancel-job")
+        check_reach(target, [job.view.plan.settings])
 
         def order() -> Future[str]:
             future = job.view.trigger_savepoint(target, format_)
@@ -147,6 +149,7 @@ class RestPaths:
     async def _stop(self, request: Request) -> Response:
         job, body = job_of(self._served, request), await body_of(request)
         drain, target, format_ = flag_of(body, "drain"), text_of(body, "targetDirectory"), format_of(body)
+        check_reach(target, [job.view.plan.settings])
         return self._ordered(
             OperationKind.SAVEPOINT, job, body, lambda: job.view.stop_with_savepoint(drain, target, format_)
         )
@@ -182,6 +185,7 @@ class RestPaths:
         path = text_of(await body_of(request), "savepoint-path")
         if path is None:
             raise HTTPException(400, "savepoint-path is missing: the savepoint to delete")
+        check_reach(path, [job.view.plan.settings for job in self._served.by_id.values()])
         future = self._disposals.submit(dispose_savepoint, path, FileSystemStore.open_folder)
         return JsonAnswer({"request-id": self._operations.begin(OperationKind.DISPOSAL, "", future)}, 202)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -174,6 +175,27 @@ def test_a_savepoint_without_a_target_says_what_to_set(job: Served) -> None:
 def test_disposal_of_what_is_no_savepoint_fails_in_words(job: Served, tmp_path: Path) -> None:
     trigger = job.http.post("/savepoint-disposal", json={"savepoint-path": str(tmp_path)}).json()["request-id"]
     assert "no snapshot" in job.outcome(f"/savepoint-disposal/{trigger}")["failure-cause"]["stack-trace"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/savepoint-disposal", "savepoint-path"),
+        ("/jobs/JOB/savepoints", "target-directory"),
+        ("/jobs/JOB/stop", "targetDirectory"),
+    ],
+)
+def test_no_request_makes_the_driver_connect_to_a_server_of_its_choice(job: Served, path: str, field: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        body = {field: f"s3://key:secret@bucket/a?endpoint_override={host}&scheme=http&region=us-east-1"}
+        answer = job.http.post(path.replace("JOB", job.job.job_id), json=body)
+        assert answer.status_code == 400
+        assert "that the job is not configured with" in answer.json()["errors"][0]
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert job.get("/jobs/JOB/status") == {"status": "RUNNING"}
 
 
 def test_a_job_that_is_stopped_tells_its_savepoint_before_it_is_gone(tmp_path: Path) -> None:
