@@ -1,7 +1,9 @@
-"""Archives that are to be unpacked where slots run: whether they can be."""
+"""Archives that are to be unpacked where slots run: whether they can be, and unpacking them in this process."""
 
 from __future__ import annotations
 
+import platform
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
@@ -23,6 +25,45 @@ def check_whole(archive: Path) -> None:
         read(archive)
     except Exception as error:  # what a damaged file leads to is up to the standard library
         raise EnvironmentFault(f"{archive} cannot be unpacked: {error}. Make it again") from error
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack an archive into the folder. Blocks.
+
+    Raises EnvironmentFault for a member or a link that leads out of the folder, for a device, and for any tar archive
+    where Python lacks the filter that finds them (before 3.11.4).
+    """
+    is_zip = archive.name.endswith(_ZIPPED)
+    if not (is_zip or hasattr(tarfile, "data_filter")):
+        raise EnvironmentFault(
+            f"{archive} cannot be unpacked: Python {platform.python_version()} does not check where the members of a "
+            "tar archive lead. Use Python 3.11.4 or later, or a .zip archive"
+        )
+    try:
+        if is_zip:
+            _check_inside(archive)
+            shutil.unpack_archive(archive, folder, "zip")
+        else:
+            shutil.unpack_archive(archive, folder, filter="data")
+    except (tarfile.TarError, shutil.ReadError) as error:
+        raise EnvironmentFault(f"{archive} cannot be unpacked: {error}. Make it again") from error
+
+
+def _check_inside(archive: Path) -> None:
+    """Check the names in a zip archive: `shutil` would leave out, silently, those that lead out of the folder."""
+    with zipfile.ZipFile(archive) as opened:
+        outside = [name for name in opened.namelist() if leads_out(name)]
+    if outside:
+        raise shutil.ReadError(f"{outside[0]!r} would be extracted outside of its folder")
+
+
+def leads_out(name: str) -> bool:
+    """Return whether the name of a member leads out of the folder that the archive is unpacked in.
+
+    >>> leads_out("/etc/passwd"), leads_out("a/../../b"), leads_out("a/b")
+    (True, True, False)
+    """
+    return name.startswith("/") or ".." in name.split("/")
 
 
 def _read_zip(archive: Path) -> None:

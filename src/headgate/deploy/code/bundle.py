@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from headgate.deploy.code.archives import leads_out
 from headgate.deploy.code.cached_files import CachedFile
 from headgate.errors import ConfigError
 
@@ -61,6 +62,8 @@ def _add_unpacked(bundle: tarfile.TarFile, file: Path, folder: str) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             for name in sorted(name for name in archive.namelist() if not name.endswith("/")):
+                if leads_out(name):
+                    raise ConfigError(f"python.files: {file} has {name!r}, which leads out of it. Make it again")
                 content = archive.read(name)
                 member = tarfile.TarInfo(f"{folder}/{os.path.normpath(name)}")
                 member.size = len(content)

@@ -9,10 +9,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final, final
 
-from headgate.deploy.code.archives import check_whole
+from headgate.deploy.code.archives import check_whole, unpack
 from headgate.deploy.code.bundle import write_cached
 from headgate.deploy.code.cached_files import CachedFile
 from headgate.deploy.code.installed import installed
@@ -61,7 +61,8 @@ class LocalCode:
             _log.warning("%s is %s, but MiniCluster runs in this process", PYTHON_EXECUTABLE.key, code.executable)
         try:
             for archive in code.archives:
-                self._unpack(archive)
+                if PurePath(code.executable or "").parts[:1] != (archive.folder,):  # this process is its own Python
+                    self._unpack(archive)
             for file in code.cached:
                 self._cache(file)
         except BaseException:
@@ -72,13 +73,13 @@ class LocalCode:
         check_whole(archive.path)
         folder = self._folder()
         self._link(archive.folder, folder, archive.path, "another folder (target_dir)")
-        shutil.unpack_archive(archive.path, folder, "zip" if archive.path.suffix == ".jar" else None)
+        unpack(archive.path, folder)
 
     def _cache(self, file: CachedFile) -> None:
         if file.is_executable and not os.access(file.path, os.X_OK):
             bundle = self._folder() / "file.tar"
             write_cached(file, bundle)
-            shutil.unpack_archive(bundle, bundle.parent)
+            unpack(bundle, bundle.parent)
             self._link(file.name, bundle.parent / file.name, file.path, "another name")
         elif os.path.realpath(file.name) != os.path.realpath(file.path):
             self._link(file.name, file.path, file.path, "another name")

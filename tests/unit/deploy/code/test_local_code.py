@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,62 @@ def test_an_archive_that_is_none_is_named(folder: Path) -> None:
     (folder / "broken.zip").write_text("no archive")
     with pytest.raises(EnvironmentFault, match=r"broken\.zip cannot be unpacked"):
         results(environment(archives="broken.zip#broken"), str)
+
+
+def tar_of(member: tarfile.TarInfo) -> None:
+    with tarfile.open("model.tar", "w") as archive:
+        archive.addfile(member)
+
+
+def link(name: str, target: str) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = tarfile.SYMTYPE, target
+    return member
+
+
+def device() -> tarfile.TarInfo:
+    member = tarfile.TarInfo("null")
+    member.type, member.devmajor, member.devminor = tarfile.CHRTYPE, 1, 3
+    return member
+
+
+@pytest.mark.parametrize(
+    "member",
+    [tarfile.TarInfo("../outside"), link("a", "/etc"), link("a", "../../b"), device()],
+    ids=["outside", "absolute link", "link to the outside", "device"],
+)
+def test_a_tar_archive_with_a_member_that_leads_out_of_its_folder_is_refused(
+    folder: Path, member: tarfile.TarInfo
+) -> None:
+    tar_of(member)
+    with pytest.raises(EnvironmentFault, match=r"model\.tar cannot be unpacked: "):
+        results(environment(archives="model.tar#model"), str)
+    assert sorted(path.name for path in folder.iterdir()) == ["model.tar", "tmp"]
+    assert list((folder / "tmp").iterdir()) == []
+
+
+def test_a_zip_archive_with_a_member_that_leads_out_of_its_folder_is_refused(folder: Path) -> None:
+    with zipfile.ZipFile("model.zip", "w") as archive:
+        archive.writestr("../outside", "")
+    with pytest.raises(EnvironmentFault, match=r"model\.zip cannot be unpacked: '\.\./outside' would be"):
+        results(environment(archives="model.zip#model"), str)
+
+
+def test_where_python_has_no_filter_a_tar_archive_is_refused_and_a_zip_archive_is_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(tarfile, "data_filter")
+    tar_of(tarfile.TarInfo("weights"))
+    with pytest.raises(EnvironmentFault, match=r"Use Python 3\.11\.4 or later, or a \.zip archive"):
+        results(environment(archives="model.tar#model"), str)
+    env = environment(archives=f"{make_archive(folder)}#model")
+    assert results(env, lambda _: Path("model/weights.txt").read_text()) == ["7"]
+
+
+def test_an_archive_that_holds_another_python_is_left_out_as_that_python_is(folder: Path) -> None:
+    tar_of(link("bin/python", sys.executable))
+    env = environment(archives="model.tar#other", executable="./other/bin/python")
+    assert results(env, lambda _: Path("other").exists()) == [False]
 
 
 @pytest.fixture

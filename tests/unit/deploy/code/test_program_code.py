@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,13 @@ def test_a_link_that_leads_nowhere_is_left_out_of_a_bundle(folder: Path) -> None
     write_bundle([folder / "lib"], folder / "a.tar")
     with tarfile.open(folder / "a.tar") as bundle:
         assert bundle.getnames() == ["0/lib", "0/lib/inner.py"]
+
+
+def test_an_archive_of_modules_whose_members_lead_out_of_it_is_refused(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "rules.zip", "w") as archive:
+        archive.writestr("../../rules.py", "")
+    with pytest.raises(ConfigError, match=r"rules\.zip has '\.\./\.\./rules\.py', which leads out of it"):
+        write_bundle([folder / "rules.zip"], folder / "a.tar")
 
 
 def test_a_broken_archive_of_modules_is_named(folder: Path) -> None:
