@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import uuid
 from dataclasses import asdict, dataclass
 from typing import Final, final
 
+from headgate.checkpoint.local_files import LocalFiles
 from headgate.clock import SystemClock
 from headgate.connectors.files.durable_places import make_folder
 from headgate.connectors.files.places import FAILURES, Place
 from headgate.errors import SinkError
 from headgate.ids import JobId
+
+_log = logging.getLogger(__name__)
 
 OWNER_FILE: Final = ".headgate-owner"
 
@@ -65,7 +69,8 @@ def give_up(folder: Place, job_id: JobId) -> None:
     """End the job's ownership, if it has it; blocks."""
     file = folder.child(OWNER_FILE)
     try:
-        found = _read(file)
+        data = _read(file)
+        found = None if data is None else _decode(data, file)
         if found is not None and found.job_id == job_id:
             file.system.delete_file(file.path)
     except FAILURES as error:
@@ -76,71 +81,71 @@ def _claim(folder: Place, file: Place, own: FileOwner) -> None:
     for _ in range(_TRIES):
         if _try_create(file, own):
             return
-        found = _read(file)
-        if found is None:
+        data = _read(file)
+        if data is None:
             continue
-        if found.job_id == own.job_id:
-            _write(file, own)
-            return
-        if not found.is_dead:
+        found = _decode(data, file)
+        if found is None:
+            _log.warning("%s is cut short, so it protects no job: job %s takes the folder over", file, own.job_id)
+        elif found.job_id != own.job_id and not found.is_dead:
             raise SinkError(
                 f"the folder {str(folder)!r} belongs to job {found.job_id}, process {found.pid} on {found.host}; "
                 f"choose another folder, or, if that job is dead, remove {str(file)!r}"
             )
-        _remove_stale(file, found)
+        _remove_stale(file, data)
     raise SinkError(f"other jobs are taking the folder {str(folder)!r} right now; give each job a folder of its own")
 
 
 def _try_create(file: Place, own: FileOwner) -> bool:
-    """Create the file unless it exists. Only the local file system does that in one step."""
+    """Create the file unless it exists. Only the local file system does that in one step; nobody sees a part of it."""
+    data = json.dumps(asdict(own)).encode()
     if file.root:
         if file.system.get_file_info(file.path).is_file:
             return False
-        _write(file, own)
-        return _read(file) == own
+        with file.system.open_output_stream(file.path) as stream:
+            stream.write(data)
+        return _read(file) == data
     try:
-        descriptor = os.open(file.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        LocalFiles(file.folder.path).write(file.path, [data])
     except FileExistsError:
         return False
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(_encode(own))
     return True
 
 
-def _remove_stale(file: Place, stale: FileOwner) -> None:
-    """Remove the file of a dead owner, but not that of a process that was quicker to do so and to take its place."""
+def _remove_stale(file: Place, stale: bytes) -> None:
+    """Remove an owner's file, but not that of a process that was quicker to do so and to take its place."""
     aside = Place(file.root, f"{file.path}-{uuid.uuid4().hex}")
     try:
         file.system.move(file.path, aside.path)
     except FileNotFoundError:
         return
-    found = _read(aside)
-    if found is None or found == stale:
+    if _read(aside) in (stale, None):
         aside.system.delete_file(aside.path)
     else:
         aside.system.move(aside.path, file.path)
 
 
-def _read(file: Place) -> FileOwner | None:
-    """Return the owner that the file names, None if there is no file. Raises `SinkError` when it names none."""
+def _read(file: Place) -> bytes | None:
+    """Return what the file holds, None if there is no file."""
     try:
         with file.system.open_input_stream(file.path) as stream:
-            data = stream.read()
+            return bytes(stream.read())
     except FileNotFoundError:
         return None
+
+
+def _decode(data: bytes, file: Place) -> FileOwner | None:
+    """Return the owner that the file names. None: it is cut short. Raises `SinkError` when it is another program's.
+
+    An earlier release, killed while it wrote the file, or a loss of power has cut it short. No job depends on it: its
+    writer did not come to write anything else.
+    """
     try:
         return FileOwner(**json.loads(data))
-    except (ValueError, TypeError) as error:
+    except ValueError:
+        return None
+    except TypeError as error:
         raise SinkError(f"{str(file)!r} does not name a job: {error}; remove it if no job writes there") from error
-
-
-def _write(file: Place, own: FileOwner) -> None:
-    with file.system.open_output_stream(file.path) as stream:
-        stream.write(_encode(own))
-
-
-def _encode(own: FileOwner) -> bytes:
-    return json.dumps(asdict(own)).encode()
 
 
 def _is_running(pid: int) -> bool:

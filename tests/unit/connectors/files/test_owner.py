@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from headgate.connectors.files.owner import OWNER_FILE, claim, give_up
 from headgate.connectors.files.places import Place
 from headgate.errors import SinkError
 from headgate.testing.contracts.sink import JOB, OTHER_JOB
+from tests.power import NoPowerError, disk
 
 
 def folder(path: Path) -> Place:
@@ -83,10 +85,40 @@ def test_folder_given_up_is_free(tmp_path: Path) -> None:
     claim(folder(tmp_path), OTHER_JOB)
 
 
-def test_file_that_names_no_job_is_not_guessed_at(tmp_path: Path) -> None:
-    (tmp_path / OWNER_FILE).write_text("{")
+@pytest.mark.parametrize("torn", ["", "{", '{"job_id": "ab', "\0" * 100], ids=["empty", "short", "shorter", "zeros"])
+def test_a_file_that_was_cut_short_stops_no_job(tmp_path: Path, torn: str, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / OWNER_FILE).write_text(torn)
+    claim(folder(tmp_path), JOB)
+    assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == JOB
+    assert "is cut short, so it protects no job" in caplog.text
+
+
+@pytest.mark.parametrize("other", ["null", "[]", '{"owner": "me"}'])
+def test_a_file_of_another_program_is_not_guessed_at(tmp_path: Path, other: str) -> None:
+    (tmp_path / OWNER_FILE).write_text(other)
     with pytest.raises(SinkError, match="does not name a job"):
         claim(folder(tmp_path), JOB)
+
+
+@pytest.mark.parametrize("syncs", range(5))
+def test_a_loss_of_power_while_a_folder_is_claimed_leaves_a_whole_file_or_none(tmp_path: Path, syncs: int) -> None:
+    with disk(tmp_path) as power:
+        power.power_left = syncs
+        with suppress(NoPowerError):
+            claim(folder(tmp_path), JOB)
+        power.lose_power()
+        if syncs == 4:
+            assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == JOB
+        claim(folder(tmp_path), JOB)
+
+
+def test_a_job_that_claims_its_folder_again_never_leaves_it_without_a_whole_file(tmp_path: Path) -> None:
+    claim(folder(tmp_path), JOB)
+    with disk(tmp_path) as power:
+        claim(folder(tmp_path), JOB)
+        power.lose_power()
+        claim(folder(tmp_path), JOB)
+    assert [path.name for path in tmp_path.iterdir()] == [OWNER_FILE]
 
 
 def test_path_that_is_a_file_cannot_be_a_folder(tmp_path: Path) -> None:
