@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,13 +114,24 @@ def test_without_the_page_there_is_none(capfd: pytest.CaptureFixture[str]) -> No
     assert "the page of job" not in capfd.readouterr().err
 
 
-def test_the_address_is_printed_and_works(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_is_told_an_address_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, terminal = pty.openpty()
+    with os.fdopen(terminal, "w") as stderr, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stderr)
+        with served() as own:
+            printed = os.read(screen, 10_000).decode()
+            assert f"`headgate ui {own.job.job_id}`" in printed
+            address = next(word for word in printed.split() if "/login?link=" in word)
+            assert "Set-Cookie" in httpx.get(address).headers
+        assert own.job.page_address(framed=False) is None
+    os.close(screen)
+
+
+def test_a_log_is_told_the_command_and_no_link(capfd: pytest.CaptureFixture[str]) -> None:
     with served() as own:
         printed = capfd.readouterr().err
-        assert f"`headgate ui {own.job.job_id}`" in printed
-        address = next(word for word in printed.split() if "/login?link=" in word)
-        assert "Set-Cookie" in httpx.get(address).headers
-    assert own.job.page_address(framed=False) is None
+    assert f"`headgate ui {own.job.job_id}` opens the page of job 'word-count'" in printed
+    assert "link=" not in printed
 
 
 def test_the_files_are_open_and_may_load_nothing_from_elsewhere(job: Served) -> None:

@@ -36,6 +36,8 @@ _PAGE: Final = (
     "headgate: the page of job {job.plan.job_name!r} is at {address}\n"
     "headgate: this address works once; `headgate ui {job.job_id}` makes another"
 )
+_COMMAND: Final = "headgate: `headgate ui {job.job_id}` opens the page of job {job.plan.job_name!r}"
+"""Printed where the output is kept, such as in a log: a login link there would let in everyone who reads the log."""
 
 
 @final
@@ -91,7 +93,12 @@ class JobEndpoint:
         )
         self._announcing.start()
         if config.page.enabled:
-            print(_PAGE.format(job=view, address=self.page_address(framed=False)), file=sys.stderr, flush=True)
+            print(self._invitation(view), file=sys.stderr, flush=True)
+
+    def _invitation(self, view: JobView) -> str:
+        if not sys.stderr.isatty():
+            return _COMMAND.format(job=view)
+        return _PAGE.format(job=view, address=self.page_address(framed=False))
 
     def page_address(self, *, framed: bool) -> str | None:
         """Return an address that shows the job in a browser, once; None without a page. `framed`: in a notebook."""
