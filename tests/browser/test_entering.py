@@ -65,6 +65,15 @@ def test_a_session_that_only_reads_has_no_buttons_and_may_give_no_orders(browser
         assert job.job.status().name == "RUNNING"
 
 
+def test_a_session_that_only_reads_is_told_why_it_sees_no_records(browser: Browser, job: Served) -> None:
+    with visitor(browser, job.address, readOnly=True) as guest:
+        for title in ("Failed records", "Live output", "Logs"):
+            guest.opens(title)
+            guest.sees("This session may only read")
+        guest.opens("Exceptions")
+        guest.sees("Attempts")
+
+
 def test_an_order_needs_the_token_against_csrf(browser: Browser, job: Served) -> None:
     with visitor(browser, job.address) as anna:
         anna.sees("counter")

@@ -11,13 +11,14 @@ WEB_ENABLED: Final = Option[bool](
     "headgate.web.enabled",
     BOOLEAN,
     True,
-    "Whether the REST interface also serves the page; the job then prints a link to it.",
+    "Whether the REST interface also serves the page; the job then prints a link to it on a terminal, else the command "
+    "that makes one.",
 )
 WEB_READ_ONLY: Final = Option[bool](
     "headgate.web.read-only",
     BOOLEAN,
     False,
-    "Whether sessions of the page may only look. The command line may still give orders.",
+    "Whether sessions of the page are read-only: they give no orders and see no records. The command line still may.",
 )
 WEB_LOGS: Final = Option[bool](
     "headgate.web.logs",

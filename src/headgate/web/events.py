@@ -11,9 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from headgate.web.checks import IDENTITY, Identity
-from headgate.web.json_answer import written
+from headgate.web.json_answer import PRIVATE, written
 
-_HEADERS = {"Cache-Control": "no-store"}
 _TYPE = "text/event-stream"
 
 
@@ -24,13 +23,13 @@ class EventStream(StreamingResponse):
     def __init__(
         self, request: Request, events: AsyncIterator[bytes], during: AbstractContextManager[None] | None = None
     ) -> None:
-        super().__init__(_told(getattr(request.state, IDENTITY), events), media_type=_TYPE, headers=_HEADERS)
+        super().__init__(_told(getattr(request.state, IDENTITY), events), media_type=_TYPE, headers=PRIVATE)
         self._during = during or nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer. Begins before the loop does anything else."""
         if scope["method"] == "HEAD":
-            await Response(media_type=_TYPE, headers=_HEADERS)(scope, receive, send)
+            await Response(media_type=_TYPE, headers=PRIVATE)(scope, receive, send)
             return
         with self._during:
             await super().__call__(scope, receive, send)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, final
+from typing import Any, Final, final
 
 from starlette.responses import JSONResponse
+
+PRIVATE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""Headers of every answer about a job: no cache keeps it, and no browser takes it for a page or a script."""
 
 
 def written(content: Any) -> bytes:
@@ -16,6 +19,9 @@ def written(content: Any) -> bytes:
 @final
 class JsonAnswer(JSONResponse):
     """An answer with any JSON value."""
+
+    def __init__(self, content: Any, status_code: int = 200) -> None:
+        super().__init__(content, status_code, PRIVATE)
 
     def render(self, content: Any) -> bytes:
         """Return the body."""

@@ -17,11 +17,9 @@ from starlette.routing import BaseRoute, Route
 from headgate import options
 from headgate.operators.sampler import Sample
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web.checks import IDENTITY, Identity
 from headgate.web.events import EventStream, event
-from headgate.web.logins import Rights
 from headgate.web.question import ServedJob
-from headgate.web.requests import job_of
+from headgate.web.requests import job_of, of_records
 from headgate.web.served_jobs import ServedJobs
 
 TAPS_MAX: Final = 4
@@ -44,16 +42,11 @@ class OutputPaths:
 
     def routes(self) -> list[BaseRoute]:
         """Return the route, with what answers it."""
-        return [Route("/jobs/{job}/output/{uid:path}", self._output)]
+        return [Route("/jobs/{job}/output/{uid:path}", of_records(self._output))]
 
     async def _output(self, request: Request) -> Response:
-        who: Identity = getattr(request.state, IDENTITY)
         job = job_of(self._served, request)
         uid = unquote(request.scope["raw_path"].decode("latin-1").rpartition("/")[2])
-        if who.rights is not Rights.ACT:
-            raise HTTPException(
-                403, "this session may only read; records are shown only in sessions that may give orders"
-            )
         if not job.view.plan.settings.get(options.WEB_LIVE_OUTPUT):
             raise HTTPException(
                 403, f"live output is off: start the job with {options.WEB_LIVE_OUTPUT.key}=true to look at its records"

@@ -26,12 +26,12 @@ from headgate.web import (
     metrics_json,
     requirements_json,
 )
-from headgate.web.json_answer import JsonAnswer
+from headgate.web.json_answer import PRIVATE, JsonAnswer
 from headgate.web.operations import OperationKind
 from headgate.web.question import ServedJob
 from headgate.web.reach import check_reach
 from headgate.web.reading import reading
-from headgate.web.requests import body_of, flag_of, format_of, job_of, text_of
+from headgate.web.requests import body_of, flag_of, format_of, job_of, of_records, text_of
 from headgate.web.served_jobs import ServedJobs
 
 
@@ -63,8 +63,6 @@ class RestPaths:
             "/exceptions": job_json.exceptions,
             "/attempts": job_json.attempts,
             "/logs": logs_json.slots,
-            "/logs/{slot}": logs_json.lines,
-            "/failed-records": failed_records_json.failed_records,
             "/configuration": configuration_json.configuration,
             "/environment": configuration_json.environment,
             "/accumulators": job_json.accumulators,
@@ -83,6 +81,10 @@ class RestPaths:
             "/vertices/{vertex}/metrics": metrics_json.of_vertex,
             "/vertices/{vertex}/subtasks/metrics": metrics_json.of_subtasks,
         }
+        records = {
+            "/logs/{slot}": logs_json.lines,
+            "/failed-records": failed_records_json.failed_records,
+        }
         writes = {
             "": (self._cancel, "PATCH"),
             "/checkpoints": (self._checkpoint, "POST"),
@@ -91,6 +93,9 @@ class RestPaths:
             "/resource-requirements": (self._rescale, "PUT"),
         }
         own += [Route(f"/jobs/{{job}}{path}", reading(self._served, answer)) for path, answer in reads.items()]
+        own += [
+            Route(f"/jobs/{{job}}{path}", of_records(reading(self._served, answer))) for path, answer in records.items()
+        ]
         own += [Route(f"/jobs/{{job}}{path}", answer, methods=[verb]) for path, (answer, verb) in writes.items()]
         own += [
             Route(f"/jobs/{{job}}/{kind.value}/{{trigger}}", self._asking(kind))
@@ -116,7 +121,7 @@ class RestPaths:
 
     async def _exposition(self, request: Request) -> Response:
         jobs = [metrics_json.metrics_of(job.view) for job in self._served.by_id.values()]
-        return Response(exposition(jobs, self._served.clock.wall_ms()), media_type=CONTENT_TYPE)
+        return Response(exposition(jobs, self._served.clock.wall_ms()), headers=PRIVATE, media_type=CONTENT_TYPE)
 
     # --- a job
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from headgate.elements import SavepointFormat
 from headgate.ids import JobId
 from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.checks import IDENTITY, Identity
+from headgate.web.logins import Rights
 from headgate.web.question import ServedJob
 from headgate.web.served_jobs import ServedJobs
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 BODY_BYTES_MAX: Final = 64 * 1024
 BODY_S_MAX: Final = 10.0
@@ -28,6 +34,22 @@ def job_of(served: ServedJobs, request: Request) -> ServedJob:
     if found is None:
         raise HTTPException(404, f"this driver runs no job {wanted}: it has ended, or another driver runs it")
     return found
+
+
+def of_records(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint of a path that shows the job's data: it refuses sessions that may only read."""
+
+    async def guarded(request: Request) -> Response:
+        who: Identity = getattr(request.state, IDENTITY)
+        if who.rights is not Rights.ACT:
+            raise HTTPException(
+                403,
+                "this session may only read: records, state and logs are shown only in sessions that may give orders, "
+                "which begin with a link that `headgate ui` makes",
+            )
+        return await endpoint(request)
+
+    return guarded
 
 
 async def body_of(request: Request) -> Json:

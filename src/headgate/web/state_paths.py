@@ -26,7 +26,7 @@ from headgate.web import state_json
 from headgate.web.json_answer import JsonAnswer
 from headgate.web.question import ServedJob, whole_number
 from headgate.web.reading import reading
-from headgate.web.requests import job_of
+from headgate.web.requests import job_of, of_records
 from headgate.web.served_jobs import ServedJobs
 from headgate.web.state_json import LATEST, KnownSnapshot
 
@@ -58,7 +58,7 @@ class StatePaths:
         return [
             Route("/jobs/{job}/state/snapshots", reading(self._served, state_json.snapshots)),
             Route("/jobs/{job}/state", self._overview),
-            Route("/jobs/{job}/state/{state:path}", self._rows),
+            Route("/jobs/{job}/state/{state:path}", of_records(self._rows)),
         ]
 
     async def _overview(self, request: Request) -> Response:

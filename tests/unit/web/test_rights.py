@@ -20,12 +20,15 @@ from tests.unit.web.served import Served, served
 
 JOBS = ServedJobs()
 READING = {"GET", "HEAD"}
-ORDERS = sorted(
-    (method, route.path)
+ROUTES = [
+    route
     for route in application(JOBS, Entrance(token="", config=RestConfig(), port=0), Histories(JOBS)).routes
     if isinstance(route, Route)
-    for method in (route.methods or set()) - READING
-)
+]
+ORDERS = sorted((method, route.path) for route in ROUTES for method in (route.methods or set()) - READING)
+FILES = ("/", "/static/{name:path}")
+READS = sorted({route.path for route in ROUTES if "GET" in (route.methods or ()) and route.path not in FILES})
+OF_RECORDS = ("failed-records", "logs/{slot}", "output/{uid:path}", "state/{state:path}")
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +48,12 @@ def ask(job: Served, method: str, path: str, headers: dict[str, str] | None = No
         return http.request(method, path, headers=headers)
 
 
+def status(job: Served, path: str, headers: dict[str, str]) -> int:
+    """The status of an answer, which may be a stream that does not end."""
+    with httpx.stream("GET", job.address.url + path_of(path, job), headers=headers) as answer:
+        return answer.status_code
+
+
 def browser(job: Served, **grant: bool) -> tuple[dict[str, str], str]:
     """A new browser: the header with its cookie, and its token against CSRF."""
     cookie = {"Cookie": ask(job, "GET", link(job, **grant)).headers["Set-Cookie"].partition(";")[0]}
@@ -52,7 +61,7 @@ def browser(job: Served, **grant: bool) -> tuple[dict[str, str], str]:
 
 
 def path_of(path: str, job: Served) -> str:
-    return re.sub(r"\{\w+\}", "x", path.replace("{job}", job.job.job_id))
+    return re.sub(r"\{\w+(:path)?\}", "x", path.replace("{job}", job.job.job_id))
 
 
 def test_the_orders_are_those_of_the_docs() -> None:
@@ -84,6 +93,28 @@ def test_who_has_left_gives_no_order(job: Served) -> None:
     headers = {**owner, "X-CSRF-Token": csrf}
     assert ask(job, "DELETE", "/session", headers).is_success
     assert ask(job, "PATCH", f"/jobs/{job.job.job_id}?mode=cancel", headers).status_code == 401
+
+
+@pytest.mark.slow
+def test_who_only_reads_sees_what_the_docs_say(job: Served) -> None:
+    guest, _ = browser(job, readOnly=True)
+    refused = {path for path in READS if status(job, path, guest) == 403}
+    assert refused == {f"/jobs/{{job}}/{path}" for path in OF_RECORDS}
+    for path in refused:
+        for prefix in ("", "/v1"):
+            answer = ask(job, "GET", prefix + path_of(path, job), guest)
+            assert "only read" in answer.json()["errors"][0]
+        assert "only read" not in job.http.get(path_of(path, job)).text
+
+
+@pytest.mark.slow
+def test_no_answer_is_kept_by_a_cache_or_taken_for_a_page(job: Served) -> None:
+    owner, _ = browser(job)
+    for path in (*READS, "/nothing", "/login"):
+        for headers in (owner, {}):
+            with httpx.stream("GET", job.address.url + path_of(path, job), headers=headers) as answer:
+                assert answer.headers["Cache-Control"] == "no-store", path
+                assert answer.headers["X-Content-Type-Options"] == "nosniff", path
 
 
 def test_who_only_reads_may_ask_whether_something_is_there(job: Served) -> None:

@@ -14,7 +14,7 @@ from headgate.clock import SystemClock
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checks import IDENTITY, SESSION_PATH, Identity
 from headgate.web.entrance import Entrance
-from headgate.web.json_answer import JsonAnswer
+from headgate.web.json_answer import PRIVATE, JsonAnswer
 from headgate.web.logins import Grant, Rights
 from headgate.web.page import vertex_json
 from headgate.web.page.files import PageFiles
@@ -66,8 +66,8 @@ class PagePaths:
     async def _login(self, request: Request) -> Response:
         """Begin a session with a link that was not used yet. The page tells who has no session what to do."""
         job, link = request.query_params.get("job", ""), request.query_params.get("link", "")
-        answer = RedirectResponse(f"/#/jobs/{quote(job, safe='')}" if job else "/", 303)
-        answer.headers["Referrer-Policy"] = "no-referrer"
+        headers = PRIVATE | {"Referrer-Policy": "no-referrer"}
+        answer = RedirectResponse(f"/#/jobs/{quote(job, safe='')}" if job else "/", 303, headers)
         # Who only looks where a link leads, such as a terminal that makes a preview, does not use it up.
         looks = request.method == "HEAD"
         entered = None if looks else self._entrance.logins.enter(link, self._clock.monotonic_ms())
@@ -90,8 +90,7 @@ class PagePaths:
                 "rights": who.rights.value,
                 "csrf": None if who.session is None else who.session.csrf,
                 "version": __version__,
-            },
-            headers={"Cache-Control": "no-store"},
+            }
         )
 
     async def _logout(self, request: Request) -> Response:

@@ -73,7 +73,7 @@ function Jobs() {
 function Job({ id, page, rest, who }) {
   const live = useJob(id);
   const { overview, ended, lost, gone } = live;
-  const Page = (PAGES.find((each) => each.key === page) ?? PAGES[0]).Page;
+  const { Page, records } = PAGES.find((each) => each.key === page) ?? PAGES[0];
   const state = ended?.state ?? overview?.state;
   useEffect(() => {
     document.title = overview ? `${overview.name} · ${state}` : "headgate";
@@ -93,7 +93,9 @@ function Job({ id, page, rest, who }) {
       ${ended && html`<${Notice} kind=${ended.state === "FAILED" ? "bad" : "info"}>The job has ended: ${ended.state ?? "its driver is gone"}${ended.cause ? html`<pre>${ended.cause}</pre>` : "."} Below is what the driver last reported.<//>`}
       ${!ended && gone && html`<${Notice} kind="warn">This driver does not run the job, or no longer runs it.<//>`}
       ${!ended && lost && !gone && html`<${Notice} kind="warn">The connection to the driver is lost; trying again.<//>`}
-      <${Guarded} key=${page}><${Page} id=${id} rest=${rest} overview=${overview} who=${who} ended=${ended} /><//>
+      ${records && who.rights === "read"
+        ? html`<${Notice}>This session may only read: records, state and logs are shown only in sessions that may give orders.<//>`
+        : html`<${Guarded} key=${page}><${Page} id=${id} rest=${rest} overview=${overview} ended=${ended} /><//>`}
     </main>
     <footer class="quiet">headgate ${who.version} · job ${id}</footer>`;
 }
