@@ -187,8 +187,8 @@ def abort_in_doubt(patch: pytest.MonkeyPatch) -> None:
     ended, stored = CheckpointCoordinator._on_attempt_ended, CheckpointCoordinator._on_stored
     refused = CheckpointCoordinator._on_refused
 
-    def give_up_all(self: CheckpointCoordinator, attempt: Attempt) -> list[CoordinatorEffect]:
-        effects = ended(self, attempt)
+    def give_up_all(self: CheckpointCoordinator, attempt: Attempt, cause: str | None) -> list[CoordinatorEffect]:
+        effects = ended(self, attempt, cause)
         if self._storing is None:
             return effects
         doubtful, self._storing = self._pending.pop(self._storing), None

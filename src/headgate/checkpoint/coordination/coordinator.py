@@ -142,8 +142,8 @@ class CheckpointCoordinator:
         match event:
             case c.AttemptStarted():
                 return self._on_attempt_started(event)
-            case c.AttemptEnded(attempt=attempt):
-                return self._on_attempt_ended(attempt)
+            case c.AttemptEnded(attempt=attempt, cause=cause):
+                return self._on_attempt_ended(attempt, cause)
             case c.JobEnded():
                 return self._on_job_ended(event)
             case c.Received(message=message, now_ms=now_ms):
@@ -209,13 +209,14 @@ class CheckpointCoordinator:
         self._recovering = set(event.recovering)
         self._ended, self._committed = set(), set()
 
-    def _on_attempt_ended(self, attempt: Attempt) -> Effects:
+    def _on_attempt_ended(self, attempt: Attempt, cause: str | None) -> Effects:
         if attempt != self._attempt:
             return []
         self._attempt, self._phase = None, c.Phase.IDLE
         if self._commits_for_all:
             self._aftermath.abort_output()
-        failure = FailureReason.ATTEMPT_ENDED.told()
+        reason = FailureReason.ATTEMPT_ENDED if cause is None else FailureReason.ATTEMPT_FAILED
+        failure = reason.told(why=cause)
         effects: Effects = []
         for pending in list(self._pending.values()):
             if pending.checkpoint_id != self._storing:

@@ -34,7 +34,8 @@ class FailureReason(Enum):
     DECLINED = "declined by subtask {subtask}: {why}"
     SUBSUMED = "subsumed by checkpoint {newer}"
     NOT_STORED = "manifest not stored: {why}"
-    ATTEMPT_ENDED = "the job failed, or ended, before it was complete"
+    ATTEMPT_ENDED = "the job restarted, or ended, before it was complete"
+    ATTEMPT_FAILED = "the job failed before it was complete: {why}"
     SUBTASK_ENDED = "subtask {subtask} has processed all its input, and checkpoints after that are switched off"
 
     NOT_RUNNING = "the job is not running at the moment: ask again when it is"

@@ -224,10 +224,14 @@ class CheckpointRequested:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptEnded:
-    """Nothing of `attempt` counts any more. An attempt that never started is ignored."""
+    """Nothing of `attempt` counts any more; `cause` says in a line why it failed, None: it did not.
+
+    An attempt that never started is ignored.
+    """
 
     attempt: Attempt
     now_ms: float
+    cause: str | None = None
 
 
 @final

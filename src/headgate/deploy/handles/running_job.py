@@ -42,6 +42,12 @@ _ENDS: Final = {
     JobState.CANCELLED: JobStatus.CANCELED,
     JobState.SUSPENDED: JobStatus.SUSPENDED,
 }
+_ENDED: Final = {
+    JobState.FINISHED: "has finished",
+    JobState.FAILED: "has failed",
+    JobState.CANCELLED: "was cancelled",
+    JobState.SUSPENDED: "was suspended",
+}
 _END: Final = object()
 
 
@@ -116,7 +122,7 @@ class RunningJob:
         self._results = Results()
         self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
         self._answers: dict[Future[str], HeadgateError] = {}
-        """What is asked of the job, with the answer if it has ended before it gives one."""
+        """What is asked of the job, with the answer, but for how the job ended, if it ends before it gives one."""
         self._master: JobMaster | None = None
         self._outcome: JobOutcome | None = None
         self._error: BaseException | None = None
@@ -200,19 +206,22 @@ class RunningJob:
         self._host.wake()
 
     def trigger_checkpoint(self) -> Future[str]:
-        return self._ask(JobMaster.trigger_checkpoint)
+        return self._ask(JobMaster.trigger_checkpoint, CheckpointError(f"no checkpoint for job {self.job_id}"))
 
     def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
         request = SavepointRequest(target=target_directory, format=format)
-        return self._ask(lambda master, answer: master.take_savepoint(request, answer))
+        return self._savepoint(request, f"no savepoint for job {self.job_id}")
 
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
         request = SavepointRequest(target=target_directory, format=format, stops=True, drains=drain)
-        return self._ask(lambda master, answer: master.take_savepoint(request, answer))
+        return self._savepoint(request, f"job {self.job_id} was not stopped with a savepoint")
+
+    def _savepoint(self, request: SavepointRequest, without: str) -> Future[str]:
+        return self._ask(lambda master, answer: master.take_savepoint(request, answer), CheckpointError(without))
 
     def rescale(self, bounds: Bounds) -> Future[str]:
         """Have the job go on at another parallelism; the future's result says at which it runs."""
-        ended = RescaleError(f"job {self._plan.job_id} was not rescaled: it has ended")
+        ended = RescaleError(f"job {self.job_id} was not rescaled")
         return self._ask(lambda master, answer: master.rescale(bounds, answer), ended)
 
     def tap(self, uid: str, see: See) -> None:
@@ -223,9 +232,9 @@ class RunningJob:
         """Have it called no more, except for samples that are under way."""
         self.order(lambda master: master.untap(uid, see))
 
-    def _ask(self, order: Callable[[JobMaster, Future[str]], None], ended: HeadgateError | None = None) -> Future[str]:
+    def _ask(self, order: Callable[[JobMaster, Future[str]], None], ended: HeadgateError) -> Future[str]:
         answer = Future[str]()
-        self._answers[answer] = ended or CheckpointError(f"job {self._plan.job_id} has ended")
+        self._answers[answer] = ended
         answer.add_done_callback(self._answers.pop)
         self.order(lambda master: order(master, answer))
         if self._over.is_set():
@@ -236,7 +245,13 @@ class RunningJob:
         """Answer what the job master cannot any more, as its thread has ended."""
         for answer, ended in list(self._answers.items()):
             with contextlib.suppress(InvalidStateError):
-                answer.set_exception(ended)
+                answer.set_exception(type(ended)(f"{ended}: it {self._ending()}"))
+
+    def _ending(self) -> str:
+        how = self.ending()
+        if how is None:
+            return f"has failed: {self._error}"
+        return _ENDED[how.status] + ("" if how.cause is None else f": {how.cause}")
 
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
         if not self._over.wait(timeout_s):

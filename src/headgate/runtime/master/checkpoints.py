@@ -132,9 +132,9 @@ class Checkpoints:
         )
         self.statistics.restored(restore, manifest.files())
 
-    def attempt_ended(self, attempt: Attempt) -> None:
-        """Nothing of the attempt counts any more."""
-        self._on(coordination.AttemptEnded(attempt=attempt, now_ms=self._now()))
+    def attempt_ended(self, attempt: Attempt, cause: str | None) -> None:
+        """Nothing of the attempt counts any more; `cause` says in a line why it failed, None: it did not."""
+        self._on(coordination.AttemptEnded(attempt=attempt, cause=cause, now_ms=self._now()))
 
     def received(self, message: CheckpointMessage) -> None:
         """A subtask has answered, ended or committed."""

@@ -358,7 +358,7 @@ class JobMaster:
                 self._aligner.ended()
                 self._growing.ended()
                 self._taps.ended()
-                self._checkpoints.attempt_ended(effect.attempt)
+                self._checkpoints.attempt_ended(effect.attempt, self.progress.failure_of(effect.attempt))
             case supervision.TearDownAttempt():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
             case supervision.ShutDownSlots():

@@ -101,6 +101,11 @@ class JobProgress:
         self.running_since_ms = now_ms
         self.attempts[-1] = replace(self.attempts[-1], began_ms=now_ms)
 
+    def failure_of(self, attempt: Attempt) -> str | None:
+        """Return in a line why the newest attempt failed, None if it did not."""
+        newest = self.failures[-1] if self.failures else None
+        return newest.line() if newest is not None and newest.attempt == attempt else None
+
     def attempt_ended(self, now_ms: int) -> None:
         """The newest attempt, if there is one under way, is over; `now_ms` is wall clock."""
         self.running_since_ms = None

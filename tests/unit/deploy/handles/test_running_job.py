@@ -146,7 +146,7 @@ def test_what_nobody_can_answer_any_more_is_answered_all_the_same() -> None:
         running.start().wait(timeout_s=10)
     late = running.trigger_checkpoint()
     for answer in (early, late):
-        with pytest.raises(CheckpointError, match="has ended"):
+        with pytest.raises(CheckpointError, match="it has failed: the cluster is gone"):
             answer.result(120)
 
 
@@ -156,5 +156,5 @@ def test_a_rescale_that_the_end_of_the_job_cuts_off_is_told_as_one_that_did_not_
     with pytest.raises(OSError, match="the cluster is gone"):
         running.start().wait(timeout_s=10)
     for answer in (early, running.rescale({0: (2, 2)})):
-        with pytest.raises(RescaleError, match="was not rescaled: it has ended"):
+        with pytest.raises(RescaleError, match="was not rescaled: it has failed: the cluster is gone"):
             answer.result(120)
