@@ -14,6 +14,7 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
+from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
@@ -103,7 +104,7 @@ class MasterRig:
             io=self.io,
             store=self.store,
             open_store=self.folders.__getitem__,
-            exchange=MemoryExchange(index, switchboard, 16),
+            exchange=MemoryExchange(index, switchboard, CreditWindow(16, 1 << 20)),
             send=lambda message: self._messages.append((launch, message)),
             scratch=Scratch(index),
             watch=lambda file, events, handler: None,

@@ -29,6 +29,7 @@ from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, ChannelId, CheckpointId, JobId, SlotIndex, SubtaskId
 from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy, FromSlot, Start, ToSlot
+from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.runtime.slot_storage.scratch import Scratch
@@ -125,7 +126,7 @@ class SlotRig:
     def __post_init__(self) -> None:
         self.io = HeldIo()
         self.sent: list[FromSlot] = []
-        self.exchange = MemoryExchange(SlotIndex(self.index), self.switchboard, 16)
+        self.exchange = MemoryExchange(SlotIndex(self.index), self.switchboard, CreditWindow(16, 1 << 20))
         package = pack(self.plan)
         services = SlotServices(
             clock=self.clock,

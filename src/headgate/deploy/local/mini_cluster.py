@@ -1,16 +1,17 @@
 """MiniCluster: a whole job in this process, without Spark or a JVM. For tests, and for a first look.
 
-The job master and all slots are stepped in turn by one thread. Between slots, records are handed over as they are;
-everything else is what runs on a cluster: the same loop, barriers, snapshots and commits.
+The job master and all slots are stepped in turn by one thread. What goes from slot to slot, and between a slot and the
+job master, is pickled and unpickled as on a cluster, so what cannot travel fails here, too. Everything else is what
+runs on a cluster: the same loop, barriers, snapshots and commits.
 """
 
 from __future__ import annotations
 
+import pickle
 import tempfile
 from collections import deque
-from typing import Final, final
+from typing import Final, TypeVar, final
 
-from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import Clock, SystemClock
@@ -27,6 +28,7 @@ from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.control.process_facts import process_facts
+from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_storage.job_storage import JobStorage
@@ -40,6 +42,15 @@ from headgate.runtime.wire import Poller
 IDLE_MS_MAX: Final = 1000.0
 
 
+M = TypeVar("M")
+
+
+def _travelled(message: M) -> M:
+    """Return the message as it arrives in another process."""
+    arrived: M = pickle.loads(pickle.dumps(message, 5))  # noqa: S301  # pickled just now
+    return arrived
+
+
 @final
 class LocalLink:
     """The master's way to a slot of this process."""
@@ -48,7 +59,7 @@ class LocalLink:
         self._slot = slot
 
     def send(self, message: ToSlot) -> None:
-        self._slot.receive(message)
+        self._slot.receive(_travelled(message))
 
     def close(self) -> None:
         """Nothing to close: the slot goes with its launch."""
@@ -145,7 +156,7 @@ class LocalHost:
         self._clear_scratch()
         facts = process_facts()
         switchboard: Switchboard = {}
-        credit_batches = self._plan.settings.get(options.CREDIT_BATCHES)
+        window = CreditWindow.of(self._plan.settings)
         for index in range(slots):
             number = SlotIndex(index)
             services = SlotServices(
@@ -153,8 +164,8 @@ class LocalHost:
                 io=self._io,
                 store=self._store,
                 open_store=FileSystemStore.open_folder,
-                exchange=MemoryExchange(number, switchboard, credit_batches),
-                send=lambda message: self._messages.append((launch, message)),
+                exchange=MemoryExchange(number, switchboard, window),
+                send=lambda message: self._messages.append((launch, _travelled(message))),
                 scratch=Scratch.by(self._plan.settings, number),
                 watch=self._poller.watch,
             )

@@ -30,7 +30,8 @@ from headgate.runtime.control.client import ControlClient, Hello
 from headgate.runtime.control.heartbeat import HeartbeatConfig, HeartbeatThread
 from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.control.process_facts import process_facts
-from headgate.runtime.exchange.network import CreditWindow, NetworkExchange
+from headgate.runtime.exchange.credit import CreditWindow
+from headgate.runtime.exchange.network import NetworkExchange
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.slot.garbage import survivors_set_aside
 from headgate.runtime.slot.log_tail import LogTail
@@ -78,7 +79,7 @@ class SlotProcess:
         self._last_resort.daemon = True
         master = Address(spec.host, spec.port)
         wire = Wire(slot_network(spec.settings, address_towards(*master)), JobSecret(spec.secret))
-        window = CreditWindow(spec.settings.get(options.CREDIT_BATCHES), spec.settings.get(options.CREDIT_BYTES))
+        window = CreditWindow.of(spec.settings)
         self._exchange = NetworkExchange(index, wire, self._poller, window, lambda why: self.slot.exchange_broken(why))
         store = MemoryStore() if spec.storage is None else FileSystemStore.open(spec.storage, spec.job_id)
         # Spark removes its folders when the executor ends, also those of a worker that was killed.

@@ -1,4 +1,8 @@
-"""The exchange inside one process: for slots that are stepped by the same thread, as in `MiniCluster`."""
+"""The exchange inside one process: for slots that are stepped by the same thread, as in `MiniCluster`.
+
+Batches are encoded and counted as on the network, so slots share no object, and a record that could not travel fails
+here, too.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,10 @@ from collections.abc import Mapping
 from typing import final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.elements import Barrier, Element, Payload
+from headgate.elements import Barrier, Batch, Element, Payload
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
+from headgate.runtime.exchange.credit import CreditedOutput, CreditGiver, CreditWindow
 
 Switchboard = dict[SlotIndex, "MemoryExchange"]
 """All exchanges of one process."""
@@ -18,9 +23,9 @@ Switchboard = dict[SlotIndex, "MemoryExchange"]
 class MemoryExchange:
     """The exchange of one slot: elements are put straight into the queues of the receiving slot."""
 
-    def __init__(self, slot: SlotIndex, switchboard: Switchboard, batches_max: int) -> None:
+    def __init__(self, slot: SlotIndex, switchboard: Switchboard, window: CreditWindow) -> None:
         self._switchboard = switchboard
-        self._batches_max = batches_max
+        self._window = window
         self._attempt: Attempt | None = None
         self._inputs: Mapping[ChannelId, InputChannel] = {}
         switchboard[slot] = self
@@ -33,44 +38,42 @@ class MemoryExchange:
         """Nothing to do: the switchboard knows everybody."""
 
     def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
-        return _MemoryOutput(self, channel.id, target)
+        return _MemoryOutput(self, channel.id, target, self._window)
 
     def end(self) -> None:
         self._attempt = None
         self._inputs = {}
 
-    def receiver(self, sender: MemoryExchange, channel: ChannelId, target: SlotIndex) -> InputChannel | None:
+    def receiver(self, channel: ChannelId, target: SlotIndex) -> InputChannel | None:
         """Return the receiving end in slot `target`, None when that slot runs another attempt."""
         peer = self._switchboard[target]
-        return peer._inputs[channel] if peer._attempt is not None and peer._attempt == sender._attempt else None
-
-    @property
-    def batches_max(self) -> int:
-        """Batches that may wait in one channel."""
-        return self._batches_max
+        return peer._inputs[channel] if peer._attempt is not None and peer._attempt == self._attempt else None
 
 
 @final
-class _MemoryOutput:
+class _MemoryOutput(CreditedOutput):
     """The sending end of a channel into another slot of this process."""
 
-    __slots__ = ("_channel", "_exchange", "_target")
-    sent_bytes = 0
+    __slots__ = ("_channel", "_exchange", "_giver", "_target")
 
-    def __init__(self, exchange: MemoryExchange, channel: ChannelId, target: SlotIndex) -> None:
+    def __init__(self, exchange: MemoryExchange, channel: ChannelId, target: SlotIndex, window: CreditWindow) -> None:
+        super().__init__(window)
         self._exchange = exchange
         self._channel = channel
         self._target = target
-
-    @property
-    def writable(self) -> bool:
-        receiver = self._exchange.receiver(self._exchange, self._channel, self._target)
-        return receiver is None or receiver.batches < self._exchange.batches_max
+        self._giver = CreditGiver(window, self.credited)
 
     def send(self, element: Element) -> None:
-        receiver = self._exchange.receiver(self._exchange, self._channel, self._target)
-        if receiver is not None:
+        """Send an element. Raises `UserCodeError` naming a record that cannot be pickled."""
+        receiver = self._exchange.receiver(self._channel, self._target)
+        if receiver is None:
+            return
+        if not isinstance(element, Batch):
             receiver.push(element)
+            return
+        receiver.on_consumed(self._giver.consumed)
+        for payload in self._encoded(element):
+            receiver.push(memoryview(payload))
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
         """All that was sent is in the receiver's queue."""

@@ -1,9 +1,8 @@
 """The exchange over the network: one connection from each slot to each peer that it sends to.
 
-Elements flow with the connection, credit flows back on it. A sender may have so many batches and so many bytes of each
-channel under way; a single larger batch passes when nothing else is. The receiver always takes in what
-arrives and queues it by channel, so a channel that is not read holds back only its own sender. Batches stay bytes until
-they are read. A barrier that overtakes is sent ahead of all frames that wait for the connection.
+Elements flow with the connection, credit flows back on it. The receiver always takes in what arrives and queues it by
+channel, so a channel that is not read holds back only its own sender. Batches stay bytes until they are read. A barrier
+that overtakes is sent ahead of all frames that wait for the connection.
 
 Frame: u32 channel, u8 kind, payload. The connection's hello names sender and attempt, so a frame need not.
 """
@@ -13,15 +12,14 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Final, final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.elements import Barrier, Batch, Element, Payload, Watermark
-from headgate.errors import SerializationError
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.operators.base import UserCodeError
+from headgate.runtime.exchange.credit import CreditedOutput, CreditGiver, CreditWindow
 from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, Poller, Wire
 
 _HEAD: Final = struct.Struct("<IB")
@@ -30,29 +28,10 @@ _BATCH, _CONTROL, _CREDIT_BACK = 0, 1, 2
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class CreditWindow:
-    """How much of one channel may be under way."""
-
-    batches: int
-    size_bytes: int
-
-
-@final
-class RemoteOutput:
+class RemoteOutput(CreditedOutput):
     """The sending end of a channel into another slot."""
 
-    __slots__ = (
-        "_batches",
-        "_bytes",
-        "_connection_of",
-        "_held",
-        "_id",
-        "_records_max",
-        "_target",
-        "_window",
-        "sent_bytes",
-    )
+    __slots__ = ("_connection_of", "_held", "_id", "_target")
 
     def __init__(
         self,
@@ -61,19 +40,11 @@ class RemoteOutput:
         window: CreditWindow,
         connection_of: Callable[[SlotIndex], Connection],
     ) -> None:
+        super().__init__(window)
         self._id = channel_id
         self._target = target
-        self._window = window
         self._connection_of = connection_of
-        self._batches = 0
-        self._bytes = 0
-        self.sent_bytes = 0
-        self._records_max = 1
         self._held: Watermark | None = None
-
-    @property
-    def writable(self) -> bool:
-        return self._batches < self._window.batches and self._bytes < self._window.size_bytes
 
     def send(self, element: Element) -> None:
         """Send an element. Raises `UserCodeError` naming a record that cannot be pickled.
@@ -92,30 +63,15 @@ class RemoteOutput:
         if not isinstance(element, Batch):
             connection.send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(element, 5))
             return
-        start = 0
-        while start < len(element):
-            stop = start + self._records_max
-            piece = element if start == 0 and stop >= len(element) else element.piece(start, stop)
-            payload = _sendable(piece)
-            self._batches += 1
-            self._bytes += len(payload)
-            self.sent_bytes += len(payload)
-            connection.send(_HEAD.pack(self._id, _BATCH), payload)
-            self._learn(len(piece), len(payload))
-            start = stop
+        head = _HEAD.pack(self._id, _BATCH)
+        for payload in self._encoded(element):
+            connection.send(head, payload)
 
     def release(self) -> None:
         """Send the watermark that is held, if there is one."""
         held, self._held = self._held, None
         if held is not None:
             self._connection_of(self._target).send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(held, 5))
-
-    def _learn(self, records: int, size_bytes: int) -> None:
-        """Keep frames within the window: a batch of large records is cut before it is pickled."""
-        if size_bytes > self._window.size_bytes:
-            self._records_max = max(1, records * self._window.size_bytes // size_bytes)
-        elif records == self._records_max and 2 * size_bytes <= self._window.size_bytes:
-            self._records_max *= 2
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
         """A watermark that is held stays behind the batches."""
@@ -124,42 +80,6 @@ class RemoteOutput:
         overtaken: list[Payload] = [bytes(payload) for head, payload in connection.waiting if head == own]
         connection.send_first(_HEAD.pack(self._id, _CONTROL), pickle.dumps(barrier, 5))
         return overtaken
-
-    def credited(self, batches: int, size_bytes: int) -> None:
-        """The receiver has consumed that much."""
-        self._batches -= batches
-        self._bytes -= size_bytes
-
-
-def _sendable(batch: Batch) -> bytes:
-    try:
-        return batch.encode()
-    except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
-        raise UserCodeError(record=batch.culprit()) from SerializationError(
-            f"a record cannot be sent to another slot: {error}; records must be picklable, and their classes defined at"
-            " the top level of a module or of the main script"
-        )
-
-
-@final
-class _Receiver:
-    """Counts what was consumed of one channel and gives credit back by the half window."""
-
-    __slots__ = ("_batches", "_bytes", "_connection", "_id", "_window")
-
-    def __init__(self, channel_id: ChannelId, window: CreditWindow, connection: Connection) -> None:
-        self._id = channel_id
-        self._window = window
-        self._connection = connection
-        self._batches = 0
-        self._bytes = 0
-
-    def consumed(self, size_bytes: int) -> None:
-        self._batches += 1
-        self._bytes += size_bytes
-        if 2 * self._batches >= self._window.batches or 2 * self._bytes >= self._window.size_bytes:
-            self._connection.send(_HEAD.pack(self._id, _CREDIT_BACK), _CREDIT.pack(self._batches, self._bytes))
-            self._batches = self._bytes = 0
 
 
 @final
@@ -228,15 +148,15 @@ class NetworkExchange:
         if self._attempt is None or attempt != self._attempt:
             return None
         self._incoming.append(connection)
-        receivers: dict[int, _Receiver] = {}
+        known: set[ChannelId] = set()
         inputs = self._inputs
 
         def on_frame(connection: Connection, frame: Frame) -> None:
             channel_id, kind = _HEAD.unpack_from(frame)
             channel = inputs[channel_id]
-            if channel_id not in receivers:
-                receivers[channel_id] = _Receiver(channel.id, self._window, connection)
-                channel.on_consumed(receivers[channel_id].consumed)
+            if channel.id not in known:
+                known.add(channel.id)
+                channel.on_consumed(CreditGiver(self._window, partial(_give_back, connection, channel.id)).consumed)
             body = memoryview(frame)[_HEAD.size :]
             # Control elements are from an authenticated peer.
             channel.push(body if kind == _BATCH else pickle.loads(body))  # noqa: S301
@@ -255,3 +175,7 @@ class NetworkExchange:
                 self._on_broken(f"the connection to slot {slot} has ended: {closed}")
 
         return on_closed
+
+
+def _give_back(connection: Connection, channel_id: ChannelId, batches: int, size_bytes: int) -> None:
+    connection.send(_HEAD.pack(channel_id, _CREDIT_BACK), _CREDIT.pack(batches, size_bytes))

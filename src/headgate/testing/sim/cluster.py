@@ -5,13 +5,13 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Final, final
 
-from headgate import options
 from headgate.checkpoint import paths
 from headgate.deploy.code.package import pack
 from headgate.deploy.handles.running_job import Results
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import PlacementPolicy
 from headgate.operators.sampler import Sample
+from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds
 from headgate.testing.sim.exchange import SimExchange
@@ -35,7 +35,7 @@ class Cluster:
         self.plan = plan
         self.placed = placed
         self.package = pack(plan)
-        self.credit_batches = plan.settings.get(options.CREDIT_BATCHES)
+        self.credit = CreditWindow.of(plan.settings)
         self.processes: list[SimSlotProcess] = []
         self.masters: list[MasterProcess] = []
         self.troubles = Troubles()

@@ -1,7 +1,7 @@
 """The simulated network between slots: in order on each connection, with random delays, and fenced by attempt.
 
 A barrier that overtakes gets ahead of some of what is under way: how much has been begun is random, as it is in a
-network. Batches arrive as bytes, as they do between processes.
+network. Batches are encoded and counted as on the network.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from functools import partial
 from typing import Final, Protocol, final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.elements import Barrier, Batch, Element, Payload
+from headgate.elements import Barrier, Batch, Control, Element, Payload
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
+from headgate.runtime.exchange.credit import CreditedOutput, CreditGiver, CreditWindow
 from headgate.testing.sim.process import Process
 
 HOP_MS: Final = (0.05, 3.0)
@@ -35,11 +36,15 @@ class SimExchange:
     """The exchange of one slot. `find` gives the exchange that listens at an address."""
 
     def __init__(
-        self, process: Process, host: Callable[[], SimHost], find: Callable[[str], SimExchange | None]
+        self,
+        process: Process,
+        host: Callable[[], SimHost],
+        find: Callable[[str], SimExchange | None],
+        window: CreditWindow,
     ) -> None:
         self.process = process
         self.attempt: Attempt | None = None
-        self.credit_batches = 1
+        self.window = window
         self._host = host
         self._find = find
         self._inputs: Mapping[ChannelId, InputChannel] = {}
@@ -55,7 +60,7 @@ class SimExchange:
         self._peers = peers
 
     def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
-        return _SimOutput(self, channel.id, target)
+        return _SimOutput(self, channel.id, target, self.window)
 
     def end(self) -> None:
         self.attempt = None
@@ -77,13 +82,13 @@ class SimExchange:
                 peer._senders.append(flow)
         return flow
 
-    def arrived(self, flow: Flow, channel_id: ChannelId, element: Element, consumed: Callable[[], None]) -> bool:
+    def arrived(self, flow: Flow, sent: Sent) -> bool:
         """Take an element; return whether it was for the attempt that is running here."""
         if flow.attempt != self.attempt:
             return False
-        channel = self._inputs[channel_id]
-        channel.on_consumed(lambda _: consumed())
-        channel.push(memoryview(element.encode()) if isinstance(element, Batch) else element)
+        channel = self._inputs[sent.channel]
+        channel.on_consumed(flow.giver(sent).consumed)
+        channel.push(memoryview(sent.element) if isinstance(sent.element, bytes) else sent.element)
         self.process.wake()
         return True
 
@@ -94,14 +99,18 @@ class SimExchange:
             self.process.wake()
 
 
+Credited = Callable[[int, int], None]
+"""Takes the batches and bytes that were consumed."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """An element under way, and whom to tell when it was consumed."""
+class Sent:
+    """An element under way, a batch as bytes, and whom to tell when it was consumed."""
 
     channel: ChannelId
-    element: Element
-    credited: Callable[[], None]
+    element: Control | bytes
+    credited: Credited
 
 
 @final
@@ -115,21 +124,37 @@ class Flow:
         self._world = sender.process.world
         self._arrival_ms = 0.0
         self._open = True
-        self._under_way: deque[_Sent] = deque()
+        self._under_way: deque[Sent] = deque()
+        self._givers: dict[ChannelId, CreditGiver] = {}
 
-    def send(self, channel_id: ChannelId, element: Element, credited: Callable[[], None]) -> None:
+    def send(self, sent: Sent) -> None:
         """Have the element arrive, some time after all that was sent before."""
-        self._under_way.append(_Sent(channel_id, element, credited))
+        self._under_way.append(sent)
         self._schedule()
 
-    def overtake(self, channel_id: ChannelId, barrier: Barrier, credited: Callable[[], None]) -> list[Payload]:
+    def overtake(self, barrier: Sent) -> list[Payload]:
         """Have the barrier arrive ahead of what is not begun; return the batches of the channel among that."""
         begun = self._world.rng.randint(0, len(self._under_way))
         behind = list(self._under_way)[begun:]
-        self._under_way.insert(begun, _Sent(channel_id, barrier, credited))
+        self._under_way.insert(begun, barrier)
         self._schedule()
-        own = [sent.element for sent in behind if sent.channel == channel_id]
-        return [element.encode() for element in own if isinstance(element, Batch)]
+        own = [sent.element for sent in behind if sent.channel == barrier.channel]
+        return [element for element in own if isinstance(element, bytes)]
+
+    def giver(self, sent: Sent) -> CreditGiver:
+        """Return what gives credit for the channel of the element back, after a hop."""
+        giver = self._givers.get(sent.channel)
+        if giver is None:
+
+            def give(batches: int, size_bytes: int) -> None:
+                self._sender.process.on_loop(self._world.now_ms + self._hop_ms(), lambda: arrive(batches, size_bytes))
+
+            def arrive(batches: int, size_bytes: int) -> None:
+                sent.credited(batches, size_bytes)
+                self._sender.process.wake()
+
+            giver = self._givers[sent.channel] = CreditGiver(self._sender.window, give)
+        return giver
 
     def _schedule(self) -> None:
         """Have one more element arrive, behind all that are under way."""
@@ -145,15 +170,7 @@ class Flow:
 
     def _arrive(self, receiver: SimExchange) -> None:
         sent = self._under_way.popleft()
-
-        def consumed() -> None:
-            self._sender.process.on_loop(self._world.now_ms + self._hop_ms(), arrived_back)
-
-        def arrived_back() -> None:
-            sent.credited()
-            self._sender.process.wake()
-
-        if self._open and not receiver.arrived(self, sent.channel, sent.element, consumed):
+        if self._open and not receiver.arrived(self, sent):
             self.close()
 
     def close(self) -> None:
@@ -172,32 +189,25 @@ class Flow:
 
 
 @final
-class _SimOutput:
+class _SimOutput(CreditedOutput):
     """The sending end of a channel into another slot."""
 
-    __slots__ = ("_channel", "_exchange", "_target", "_under_way")
-    sent_bytes = 0
+    __slots__ = ("_channel", "_exchange", "_target")
 
-    def __init__(self, exchange: SimExchange, channel: ChannelId, target: SlotIndex) -> None:
-        self._exchange = exchange
+    def __init__(self, exchange: SimExchange, channel: ChannelId, target: SlotIndex, window: CreditWindow) -> None:
+        super().__init__(window)
         self._channel = channel
+        self._exchange = exchange
         self._target = target
-        self._under_way = 0
-
-    @property
-    def writable(self) -> bool:
-        return self._under_way < self._exchange.credit_batches
 
     def send(self, element: Element) -> None:
         flow = self._exchange.flow_to(self._target)
-        if flow is not None:
-            self._under_way += isinstance(element, Batch)
-            flow.send(self._channel, element, self._credited)
+        if flow is None:
+            return
+        for each in self._encoded(element) if isinstance(element, Batch) else (element,):
+            flow.send(Sent(self._channel, each, self.credited))
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
         """Overtake what is under way, except what has been begun."""
         flow = self._exchange.flow_to(self._target)
-        return [] if flow is None else flow.overtake(self._channel, barrier, self._credited)
-
-    def _credited(self) -> None:
-        self._under_way -= 1
+        return [] if flow is None else flow.overtake(Sent(self._channel, barrier, self.credited))

@@ -1,7 +1,11 @@
-"""The simulated connection between the job master and one slot: in order, late, and lost as a whole."""
+"""The simulated connection between the job master and one slot: in order, late, and lost as a whole.
+
+Messages travel as bytes, as they do between processes.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar, final
 
@@ -33,14 +37,15 @@ class Pipe(Generic[M]):
         rng = self._world.rng
         hop_ms = rng.uniform(*(SLOW_HOP_MS if rng.random() < self._world.slow_hops else HOP_MS))
         self._arrival_ms = max(self._arrival_ms, self._world.now_ms + hop_ms)
-        self._receiver.on_loop(self._arrival_ms, lambda: self._arrive(message))
+        data = pickle.dumps(message, 5)
+        self._receiver.on_loop(self._arrival_ms, lambda: self._arrive(data))
         return self._arrival_ms
 
     def stall(self, duration_ms: float) -> None:
         """Hold back everything sent from now on."""
         self._arrival_ms = max(self._arrival_ms, self._world.now_ms + duration_ms)
 
-    def _arrive(self, message: M) -> None:
+    def _arrive(self, data: bytes) -> None:
         if self.is_open:
-            self._deliver(message)
+            self._deliver(pickle.loads(data))  # noqa: S301  # pickled when it was sent
             self._receiver.wake()

@@ -42,8 +42,7 @@ class SimSlotProcess(Process):
         self._cluster = cluster
         self.up: Pipe[FromSlot] = Pipe(self.world, master, lambda message: master.from_slot(launch, message))
         self.down = Pipe(self.world, self, self._receive)
-        self.exchange = SimExchange(self, lambda: self.slot, cluster.find_exchange)
-        self.exchange.credit_batches = cluster.credit_batches
+        self.exchange = SimExchange(self, lambda: self.slot, cluster.find_exchange, cluster.credit)
         services = SlotServices(
             clock=self.world.clock,
             io=self.io,

@@ -273,3 +273,43 @@ def fails_at_2(value: int) -> int:
     if value == 2:
         raise ValueError("planned")
     return value
+
+
+class Marked(MapFunction):
+    """Adds the subtask to the list that it gets, and gives it away."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.subtask = runtime_context.get_index_of_this_subtask()
+
+    def map(self, value: list[int]) -> list[int]:
+        value.append(self.subtask)
+        return value
+
+
+def test_a_broadcast_record_is_an_object_of_its_own_in_each_slot() -> None:
+    env = environment().set_parallelism(3)
+    found = env.from_collection([[]]).broadcast().map(Marked())
+    assert sorted(found.execute_and_collect()) == [[0], [1], [2]]
+
+
+def test_a_record_that_cannot_travel_fails_with_its_operator_and_itself() -> None:
+    env = environment(**{"restart-strategy__type": "none"}).set_parallelism(2)
+    locks = env.from_collection(range(10)).map(lambda n: threading.Lock()).name("locks")
+    with pytest.raises(JobFailedError, match="cannot be sent to another slot") as caught:
+        list(locks.rebalance().map(str).execute_and_collect())
+    assert "in operator 'locks'" in str(caught.value)
+    assert "record: <unlocked _thread.lock" in str(caught.value)
+
+
+def test_what_has_left_a_slot_does_not_change_with_what_its_sender_does_later() -> None:
+    class Growing(MapFunction):
+        def __init__(self) -> None:
+            self.all: list[int] = []
+
+        def map(self, value: int) -> list[int]:
+            self.all.append(value)
+            return self.all
+
+    env = environment(headgate__batch__records="1").set_parallelism(2)
+    grown = env.from_collection([*range(40)]).map(Growing()).set_parallelism(1).rebalance().map(len)
+    assert sorted(grown.execute_and_collect()) == [*range(1, 41)]

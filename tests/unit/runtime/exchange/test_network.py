@@ -14,7 +14,8 @@ from headgate.errors import SerializationError
 from headgate.graph.placement import ChannelPlan
 from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import UserCodeError
-from headgate.runtime.exchange.network import CreditWindow, NetworkExchange
+from headgate.runtime.exchange.credit import CreditWindow
+from headgate.runtime.exchange.network import NetworkExchange
 from headgate.runtime.wire import NetworkConfig, Poller, Wire
 from tests.unit.runtime.wire.loopback import SECRET, drive
 

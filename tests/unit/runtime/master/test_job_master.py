@@ -245,11 +245,11 @@ def test_a_stage_that_ends_by_itself_is_launched_anew() -> None:
 
 
 def test_a_slot_that_does_not_answer_the_teardown_is_killed_with_its_launch() -> None:
-    FAIL_AT.add(30)
     rig = counting_rig(settings={"headgate.slot.teardown-timeout": "200 ms"})
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 2)
     rig.deaf.add(1)
+    FAIL_AT.add(CALLS[0] + 1)
     rig.run_until(lambda: rig.kills)
     rig.deaf.clear()
     assert rig.end().status is JobState.FINISHED

@@ -1,0 +1,112 @@
+"""Credit between slots: how much of a channel may be under way, and batches as the bytes that count against it.
+
+A sender may have so many batches and so many bytes of each channel under way; a single larger batch passes when nothing
+else is. Whatever carries the bytes, a batch is encoded when it is sent: no slot ever holds an object of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+from headgate import options
+from headgate.config import Settings
+from headgate.elements import Batch
+from headgate.errors import SerializationError
+from headgate.operators.base import UserCodeError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CreditWindow:
+    """How much of one channel may be under way."""
+
+    batches: int
+    size_bytes: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> CreditWindow:
+        """Return the window that the settings of the job give."""
+        return cls(settings.get(options.CREDIT_BATCHES), settings.get(options.CREDIT_BYTES))
+
+
+class CreditedOutput:
+    """The part of a sending end into another slot that encodes batches and counts what is under way."""
+
+    __slots__ = ("_batches", "_bytes", "_records_max", "_window", "sent_bytes")
+
+    def __init__(self, window: CreditWindow) -> None:
+        self._window = window
+        self._batches = 0
+        self._bytes = 0
+        self._records_max = 1
+        self.sent_bytes = 0
+
+    @property
+    def writable(self) -> bool:
+        """Whether there is credit for another batch."""
+        return self._batches < self._window.batches and self._bytes < self._window.size_bytes
+
+    def credited(self, batches: int, size_bytes: int) -> None:
+        """Take back credit: the receiver has consumed that much."""
+        self._batches -= batches
+        self._bytes -= size_bytes
+
+    def _encoded(self, batch: Batch) -> Iterator[bytes]:
+        """Return the batch as bytes, cut into pieces that fit the window, and count each piece as under way.
+
+        Raises `UserCodeError` naming a record that cannot be pickled.
+        """
+        start = 0
+        while start < len(batch):
+            stop = start + self._records_max
+            piece = batch if start == 0 and stop >= len(batch) else batch.piece(start, stop)
+            payload = sendable(piece)
+            self._batches += 1
+            self._bytes += len(payload)
+            self.sent_bytes += len(payload)
+            self._learn(len(piece), len(payload))
+            yield payload
+            start = stop
+
+    def _learn(self, records: int, size_bytes: int) -> None:
+        """Keep payloads within the window: a batch of large records is cut before it is pickled."""
+        if size_bytes > self._window.size_bytes:
+            self._records_max = max(1, records * self._window.size_bytes // size_bytes)
+        elif records == self._records_max and 2 * size_bytes <= self._window.size_bytes:
+            self._records_max *= 2
+
+
+def sendable(batch: Batch) -> bytes:
+    """Return the batch as bytes. Raises `UserCodeError` naming a record that cannot be pickled."""
+    try:
+        return batch.encode()
+    except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
+        raise UserCodeError(record=batch.culprit()) from SerializationError(
+            f"a record cannot be sent to another slot: {error}; records must be picklable, and their classes defined at"
+            " the top level of a module or of the main script"
+        )
+
+
+@final
+class CreditGiver:
+    """Counts what was consumed of one channel and gives credit back by the half window."""
+
+    __slots__ = ("_batches", "_bytes", "_give", "_window")
+
+    def __init__(self, window: CreditWindow, give: Callable[[int, int], None]) -> None:
+        """`give` is called with a number of batches and of bytes."""
+        self._window = window
+        self._give = give
+        self._batches = 0
+        self._bytes = 0
+
+    def consumed(self, size_bytes: int) -> None:
+        """Count a batch of this size."""
+        self._batches += 1
+        self._bytes += size_bytes
+        if 2 * self._batches >= self._window.batches or 2 * self._bytes >= self._window.size_bytes:
+            batches, total_bytes = self._batches, self._bytes
+            self._batches = self._bytes = 0
+            self._give(batches, total_bytes)
