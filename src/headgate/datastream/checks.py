@@ -159,7 +159,7 @@ def _check_awaited(function: Function, kind: type[Function]) -> None:
     """Raise ProgramError for a method that is a coroutine, but not one of those that are awaited."""
     for name in dir(kind):
         if not name.startswith("_") and name not in _AWAITED and inspect.iscoroutinefunction(getattr(function, name)):
-            advice = "do there what needs no await" if name in ("open", "close", "timeout") else _ASYNC_ADVICE
+            advice = "do there what needs no await" if name in ("open", "finish", "close", "timeout") else _ASYNC_ADVICE
             raise ProgramError(
                 f"{name}() of {type(function).__name__} is declared with async def, but would not be awaited: {advice}"
             )
@@ -174,7 +174,25 @@ def _check_kind(function: object, kind: type[Function]) -> None:
         raise ProgramError(f"{method}() takes {_a(kind)}, but {_describe(function)}: {_advice(function, kind)}")
     if isinstance(function, Function):
         _check_awaited(function, kind)
+        _check_finish(function)
     _check_part_in_checkpoints(function, kind)
+
+
+def _check_finish(function: Function) -> None:
+    """Raise ProgramError for a `finish` that wants to emit records, or that cannot be called without arguments."""
+    name = f"finish() of {type(function).__name__}"
+    if inspect.isgeneratorfunction(function.finish):
+        raise ProgramError(
+            f"{name} yields, but nothing can be emitted there: on a keyed stream, yield in on_timer() of an event-time "
+            "timer at 2**63 - 1, which is due when bounded input ends; for records in groups call map_batches(...)"
+        )
+    try:
+        inspect.signature(function.finish).bind()
+    except TypeError as error:
+        raise ProgramError(
+            f"{name} cannot be called when its input ends, without arguments: {error}. If the method is one of your "
+            "own, give it another name"
+        ) from error
 
 
 def _check_part_in_checkpoints(function: object, kind: type[Function]) -> None:

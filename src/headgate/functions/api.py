@@ -1,7 +1,8 @@
 """Function interfaces, with PyFlink's names: what a user program implements.
 
-A function object is pickled once, sent to each subtask, opened there, called for each record, and closed. `open` and
-`close` may be left out. Output is what a method returns or, where the text says so, what it yields.
+A function object is pickled once, sent to each subtask, opened there, called for each record, finished when bounded
+input ends, and closed. `open`, `finish` and `close` may be left out. Output is what a method returns or, where the text
+says so, what it yields.
 """
 
 from __future__ import annotations
@@ -21,8 +22,30 @@ class Function(ABC):
     def open(self, runtime_context: RuntimeContext) -> None:
         """Prepare, once for each subtask, before the first record: get state, open files."""
 
+    def finish(self) -> None:
+        """Write what the function has gathered, once all records, timers and watermarks are processed.
+
+        Called when bounded input ends, or a savepoint with `drain` ends it: once for each subtask and attempt, before
+        the last checkpoint. A restart after that calls it again. Not called when the job is cancelled, suspended or
+        rescaled, when it fails, or when a savepoint stops it without `drain`: keep in state what must survive these.
+        There is no current key, and nothing can be emitted. What it raises fails the attempt, and the job restarts.
+        Not called on key selectors and partitioners.
+
+        >>> class Rows(SinkFunction):
+        ...     def open(self, runtime_context):
+        ...         self.rows = []
+        ...     def invoke(self, value, context):
+        ...         self.rows.append(value)
+        ...     def finish(self):
+        ...         insert(self.rows)
+        """
+
     def close(self) -> None:
-        """Release what `open` took. Called also after a failure."""
+        """Release what `open` took. Called also after a failure, and after the last checkpoint: write in `finish`.
+
+        What it raises at the end of a job fails the job for good, as its output is committed by then and a restart
+        would not process the records again. When the job ends in another way, or restarts, the error is logged.
+        """
 
 
 class MapFunction(Function):

@@ -108,6 +108,9 @@ class AsyncOperator(CallingOperator):
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
         self._user.notify_aborted(checkpoint_id)
 
+    def end_input(self) -> None:
+        self._loop.call(self._user.finish)
+
     def close(self) -> None:
         """Cancel the calls under way, then close the function."""
         calls, self._calls = self._calls, {}

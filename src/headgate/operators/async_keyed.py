@@ -338,6 +338,9 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         progress = ListElements.of([(groups.start, groups.stop, self._after_ms, received_ms)], ListMode.UNION)
         return replace(state, lists={**state.lists, **super().snapshot(barrier).lists, PROGRESS_STATE: progress})
 
+    def end_input(self) -> None:
+        self._loop.call(self._user.finish)
+
     def close(self) -> None:
         """Cancel the invocations under way, which have no effects, then close the function."""
         calls, self._calls = self._calls, {}

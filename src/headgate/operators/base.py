@@ -176,7 +176,10 @@ class Operator:
         return None
 
     def end_input(self) -> None:
-        """Know that no record is to follow, and that nothing is pending. Barriers may follow."""
+        """Know that no record is to follow, and that nothing is pending; finish the user's function.
+
+        Barriers may follow. Raises `UserCodeError`.
+        """
 
     def hold(self, progress: Watermark | WatermarkStatus) -> bool:
         """Keep a watermark or status behind inputs that are pending, to be returned by `resume`; return whether so."""
@@ -336,7 +339,7 @@ def method_of(function: object, name: str) -> Callable[..., Any]:
 
 
 class Around(Function):
-    """A function of ours around others, which may be plain callables: they are opened and closed with it."""
+    """A function of ours around others, which may be plain callables: they are opened, finished and closed with it."""
 
     @property
     @abstractmethod
@@ -347,6 +350,11 @@ class Around(Function):
         for function in self.inner:
             if isinstance(function, Function):
                 function.open(runtime_context)
+
+    def finish(self) -> None:
+        for function in self.inner:
+            if isinstance(function, Function):
+                function.finish()
 
     def close(self) -> None:
         for function in self.inner:
@@ -361,6 +369,15 @@ def open_function(function: object, runtime: Runtime) -> None:
             function.open(runtime)
         except USER_ERRORS as error:
             raise UserCodeError(during="open()") from error
+
+
+def finish_function(function: object) -> None:
+    """Finish a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
+    if isinstance(function, Function):
+        try:
+            function.finish()
+        except USER_ERRORS as error:
+            raise UserCodeError(during="finish()") from error
 
 
 def close_function(function: object) -> None:

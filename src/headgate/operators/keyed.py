@@ -272,6 +272,9 @@ class KeyedOperator(Operator):
         self._backend.notify_aborted(checkpoint_id)
         self._user.notify_aborted(checkpoint_id)
 
+    def end_input(self) -> None:
+        self._user.finish()
+
     def close(self) -> None:
         try:
             self._user.close()

@@ -23,6 +23,7 @@ from headgate.operators.base import (
     Runtime,
     UserCodeError,
     close_function,
+    finish_function,
     method_of,
     open_function,
 )
@@ -110,6 +111,10 @@ class UserFunction:
     def _knows(self, checkpoint_id: CheckpointId) -> bool:
         return self._context.checkpointing or checkpoint_id == self._saved_as
 
+    def finish(self) -> None:
+        """Finish the function. Raises `UserCodeError`."""
+        finish_function(self.function)
+
     def close(self) -> None:
         """Close the function. Raises `UserCodeError`."""
         close_function(self.function)
@@ -133,6 +138,9 @@ class UserOperator(Operator):
 
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
         self._user.notify_aborted(checkpoint_id)
+
+    def end_input(self) -> None:
+        self._user.finish()
 
     def close(self) -> None:
         self._user.close()

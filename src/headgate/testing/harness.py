@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 from headgate.clock import VirtualClock
 from headgate.datastream.data_stream import DataStream
-from headgate.elements import Barrier, Batch, Flow, SavepointOrder, Watermark
+from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow, SavepointOrder, Watermark
 from headgate.functions.metrics import MetricGroup
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, UserCodeError
@@ -206,6 +206,16 @@ class OperatorHarness:
         out: list[Any] = []
         while (fired := self.operator.advance(timestamp_ms, records_max)) is not None:
             out += self._emitted(fired).records
+        return out
+
+    def end_input(self) -> list[Any]:
+        """End the input, as when bounded input ends: event time goes to its end, then the function is finished.
+
+        Return what comes out of the last timers and of coroutines. Snapshots may follow, records not. Raises
+        `UserCodeError`.
+        """
+        out = self.watermark(MAX_TIMESTAMP)
+        self.operator.end_input()
         return out
 
     def advance_time(self, by_ms: float) -> list[Any]:

@@ -66,8 +66,10 @@ class Job:
     def ready(self, slot: SlotIndex, attempt: Attempt = A1) -> list[s.SupervisorEffect]:
         return self.handle(s.SlotIsReady(slot=slot, attempt=attempt, now_ms=self.now_ms))
 
-    def torn_down(self, slot: SlotIndex, attempt: Attempt = A1) -> list[s.SupervisorEffect]:
-        return self.handle(s.SlotIsTornDown(slot=slot, attempt=attempt, now_ms=self.now_ms))
+    def torn_down(
+        self, slot: SlotIndex, attempt: Attempt = A1, unclosed: str | None = None
+    ) -> list[s.SupervisorEffect]:
+        return self.handle(s.SlotIsTornDown(slot=slot, attempt=attempt, now_ms=self.now_ms, unclosed=unclosed))
 
     def fail(self, attempt: Attempt = A1, retriable: bool = True) -> list[s.SupervisorEffect]:
         event = s.AttemptFailed(attempt=attempt, cause="ValueError: boom", retriable=retriable, now_ms=self.now_ms)
@@ -127,6 +129,11 @@ class Job:
         self.running()
         self.suspend()
 
-    def finishing(self) -> None:
+    def closing(self) -> None:
         self.running()
         self.done()
+
+    def finishing(self) -> None:
+        self.closing()
+        self.torn_down(S0)
+        self.torn_down(S1)

@@ -54,6 +54,7 @@ files discarded once more.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, assert_never, final
 
 from headgate.checkpoint import messages
@@ -447,6 +448,8 @@ class CheckpointCoordinator:
         if not self._committing <= self._committed:
             return []
         self._phase = c.Phase.DONE
+        if self._stop is not None:
+            self._stop = replace(self._stop, is_committed=True)
         return [c.FinishJob(attempt=attempt)]
 
     # --- giving up --------------------------------------------------------------------------------------------------

@@ -50,6 +50,10 @@ class FailureReason(Enum):
     STOP_NOT_RECORDED = (
         "the savepoint {location} is complete, but headgate could not record that the job is to end with it: {why}"
     )
+    STOP_NOT_CLOSED = (
+        "the savepoint {location} is complete, and what it holds is committed, but the job did not end as it should: "
+        "{why}"
+    )
     STOP_NOT_COMMITTED = (
         "the savepoint {location} is complete, but the job could not commit what it holds before {why}. A job that "
         "starts from this savepoint commits it"

@@ -99,10 +99,14 @@ class PendingCheckpoint:
 @final
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A request to stop the job, from its turn to the end of the job. `saved` is the savepoint once it is complete."""
+    """A request to stop the job, from its turn to the end of the job. `saved` is the savepoint once it is complete.
+
+    `is_committed`: all that it holds is.
+    """
 
     request: CheckpointRequest
     saved: PendingCheckpoint | None = None
+    is_committed: bool = False
 
     @property
     def savepoint(self) -> SavepointOrder:
@@ -119,4 +123,5 @@ class Stop:
         if finished and self.saved is not None:
             return RequestCompleted(request=self.request, checkpoint_id=self.saved.checkpoint_id)
         why = "it was cancelled" if cause is None else f"it failed: {cause}"
-        return self.answer_without(FailureReason.STOP_NOT_COMMITTED, why=why)
+        reason = FailureReason.STOP_NOT_CLOSED if self.is_committed else FailureReason.STOP_NOT_COMMITTED
+        return self.answer_without(reason, why=why)

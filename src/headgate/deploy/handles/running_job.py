@@ -34,6 +34,7 @@ _STATES: Final = {
     "running": JobStatus.RUNNING,
     "rescaling": JobStatus.RUNNING,
     "suspending": JobStatus.RUNNING,
+    "closing": JobStatus.RUNNING,
     "finishing": JobStatus.RUNNING,
 }
 _ENDS: Final = {

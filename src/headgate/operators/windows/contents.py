@@ -9,7 +9,7 @@ from typing import Any, Final, final
 from headgate.errors import RestoreError
 from headgate.functions.windows.evictors import Evictor, TimestampedValue
 from headgate.functions.windows.window import Window
-from headgate.operators.base import Runtime, close_function, open_function
+from headgate.operators.base import Runtime, close_function, finish_function, open_function
 from headgate.operators.windows.slice_values import SlicesBetween, SliceValues
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import ListStateDescriptor, StateDescriptor
@@ -58,6 +58,10 @@ class Contents(ABC):
                 "another uid"
             ) from error
         open_function(self._function, runtime)
+
+    def finish(self) -> None:
+        """Finish the program's function. Raises `UserCodeError`."""
+        finish_function(self._function)
 
     def close(self) -> None:
         """Close the program's function. Raises `UserCodeError`."""

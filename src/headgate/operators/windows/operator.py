@@ -129,6 +129,10 @@ class WindowOperator(KeyedOperator):
             snapshot = replace(snapshot, keyed=snapshot.keyed.inner)
         super().forget(snapshot)
 
+    def end_input(self) -> None:
+        self._contents.finish()
+        super().end_input()
+
     def close(self) -> None:
         try:
             self._contents.close()

@@ -53,10 +53,11 @@ class SlotReady:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotTornDown:
-    """The slot holds nothing of `attempt` any more."""
+    """The slot holds nothing of `attempt` any more. `unclosed` says why user code could not be closed, if so."""
 
     slot: SlotIndex
     attempt: Attempt
+    unclosed: UserFailure | None = None
 
 
 @final

@@ -12,7 +12,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import assert_never, final
+from typing import Final, assert_never, final
 
 from headgate import options
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
@@ -43,6 +43,11 @@ from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
 
 _log = logging.getLogger(__name__)
+
+_UNCLOSED: Final = (
+    "(All input was processed and its output is committed, so the job does not start again. What close() was to write "
+    "may be missing: write it in finish(), which is called before the last checkpoint)"
+)
 
 
 @final
@@ -230,7 +235,7 @@ class JobMaster:
             case messages.SlotReady():
                 self._supervise(supervision.SlotIsReady(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
             case messages.SlotTornDown():
-                self._supervise(supervision.SlotIsTornDown(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
+                self._torn_down(message)
             case messages.TaskFailed():
                 self._task_failed(message)
             case SubtaskAcked() | SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted() | SubtaskRecovered():
@@ -255,6 +260,15 @@ class JobMaster:
                 _log.warning("slot %d registered twice on one connection", message.slot)
             case _:
                 assert_never(message)
+
+    def _torn_down(self, message: messages.SlotTornDown) -> None:
+        unclosed = None if message.unclosed is None else f"{message.unclosed.describe()}\n{_UNCLOSED}"
+        self._supervise(
+            supervision.SlotIsTornDown(
+                slot=message.slot, attempt=message.attempt, unclosed=unclosed, now_ms=self._now()
+            ),
+            origin_of(message),
+        )
 
     def _task_failed(self, message: messages.TaskFailed) -> None:
         if not self._is_current(message.attempt):

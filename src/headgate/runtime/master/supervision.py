@@ -28,6 +28,7 @@ class SupervisorState(Enum):
     RUNNING = "running"
     RESCALING = "rescaling"
     SUSPENDING = "suspending"
+    CLOSING = "closing"
     TEARING_DOWN = "tearing down"
     WAITING = "waiting"
     RELAUNCHING = "relaunching"
@@ -141,11 +142,12 @@ class SlotIsReady:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotIsTornDown:
-    """The slot holds nothing of `attempt` any more."""
+    """The slot holds nothing of `attempt` any more. `unclosed` says why user code could not be closed, if so."""
 
     slot: SlotIndex
     attempt: Attempt
     now_ms: float
+    unclosed: str | None = None
 
 
 @final
@@ -162,7 +164,7 @@ class AttemptFailed:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDone:
-    """`attempt` has processed and committed everything."""
+    """`attempt` has processed and committed everything; only its user code is still to be closed."""
 
     attempt: Attempt
     now_ms: float

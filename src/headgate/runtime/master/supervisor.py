@@ -16,6 +16,10 @@ not need are released once it runs, so that until then there is a way back.
 
 A launch may turn out smaller than it was ordered. Attempts on its slots are then fitted into those.
 
+A job is FINISHED only when user code is closed without an error. What a function was to write when it is closed is
+missing else, and the records that it came from are behind the last checkpoint, whose output is committed. So a restart
+would not bring it back: the job is FAILED at once. A slot that is lost meanwhile is a loss like any other.
+
 A job that runs is rescaled from a checkpoint that is taken for that. If the attempt after it does not come to run, the
 job goes back to the placement that it had, which the restart strategy is not asked about.
 
@@ -25,11 +29,14 @@ job goes back to the placement that it had, which the restart strategy is not as
     RESOLVING     the checkpoint to restore                     RestoreResolved -> DEPLOYING; RestoreFailed -> WAITING,
                                                                 or FINISHING when trying again is of no use
     DEPLOYING     all slots to be ready                         the last SlotIsReady -> RUNNING
-    RUNNING       the end of the data                           JobDone -> FINISHING; SuspendRequested -> SUSPENDING;
+    RUNNING       the end of the data                           JobDone -> CLOSING; SuspendRequested -> SUSPENDING;
                                                                 RescaleRequested -> RESCALING
     RESCALING     a checkpoint, to go on from                   CheckpointOver -> TEARING_DOWN, or RUNNING without one;
                                                                 all else as in RUNNING
-    SUSPENDING    the last checkpoint                           CheckpointOver, JobDone -> FINISHING; late, too
+    SUSPENDING    the last checkpoint                           CheckpointOver -> FINISHING; late, too;
+                                                                JobDone -> CLOSING
+    CLOSING       all slots to close the attempt, which is done the last SlotIsTornDown, or one with an error ->
+                                                                FINISHING; late, too, if the job is to be suspended
     TEARING_DOWN  all slots to confirm the attempt is over      the last SlotIsTornDown -> WAITING; late -> RELAUNCHING
     WAITING       the restart delay to pass                     restart time -> RESOLVING; other slots -> RELAUNCHING
     RELAUNCHING   the old launch to end, and the restart delay  both -> LAUNCHING
@@ -37,7 +44,8 @@ job goes back to the placement that it had, which the restart strategy is not as
     FINISHED, FAILED, CANCELLED, SUSPENDED                      nothing: the job, or this driver, is over
 
     AttemptFailed in DEPLOYING, RUNNING, RESCALING    -> TEARING_DOWN, or FINISHING when it may not restart
-    SlotLost, LaunchEnded in LAUNCHING ... RESCALING  -> RELAUNCHING, or FINISHING when it may not restart
+    SlotLost, LaunchEnded in LAUNCHING ... RESCALING  -> RELAUNCHING, or FINISHING when it may not restart; in CLOSING,
+                                                         too
     SlotLost, LaunchEnded in TEARING_DOWN, WAITING    -> RELAUNCHING (this restart is already counted)
     RescaleRequested in TEARING_DOWN ... RELAUNCHING  the next attempt is placed so; in LAUNCHING -> RELAUNCHING
     AttemptFailed, SlotLost, LaunchEnded in SUSPENDING -> FINISHING: the checkpoint before is the last one
@@ -69,7 +77,7 @@ from headgate.story import Story
 _S = SupervisorState
 _RUNS = frozenset({_S.RUNNING, _S.RESCALING})
 _HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.SUSPENDING}) | _RUNS
-_LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING}) | _HAS_ATTEMPT
+_LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING, _S.CLOSING}) | _HAS_ATTEMPT
 _BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
 _AttemptEvent = (
     s.RestoreResolved
@@ -116,6 +124,8 @@ class Supervisor:
         self._has_history = False
         self._deadline_ms: float | None = None
         self._restart_ms = 0.0
+        self._is_unclosed = False
+        """Whether user code could not be closed when the job was done."""
         self._newest_verdict: s.Verdict | None = None
         self._outcome: tuple[JobState, str | None] | None = None
 
@@ -258,15 +268,15 @@ class Supervisor:
         return self._fail_launch(cause, hosted_some, event.now_ms)
 
     def _may_be_suspended(self) -> bool:
-        """Return whether what the job comes to is open, or the failure that it ends with."""
-        return self._outcome is None or self._outcome[0] is JobState.FAILED
+        """Return whether what the job comes to is open, or a later driver may mend the failure that it ends with."""
+        return self._outcome is None or (self._outcome[0] is JobState.FAILED and not self._is_unclosed)
 
     def _is_first_launch(self) -> bool:
         """Return whether no launch of the job, by whichever driver, can have run it: there is nothing to lose yet."""
         return self.launch == 1 and not self._has_history
 
     def _fail_launch(self, cause: str, retriable: bool, now_ms: float) -> list[s.SupervisorEffect]:
-        if self._state is _S.SUSPENDING:
+        if self._is_leaving:
             return self._suspend(cause, now_ms)
         effects = [*self._end_attempt(), *self._relaunch()]
         if self._grant_restart(cause, retriable, now_ms):
@@ -324,7 +334,14 @@ class Supervisor:
                 self._outstanding -= 1
                 return self._rescale(failure, event.now_ms)
             case s.JobDone(), _S.RUNNING | _S.RESCALING | _S.SUSPENDING:
-                return [*self._end_attempt(), *self._finish(JobState.FINISHED, None, event.now_ms)]
+                return self._close()
+            case s.SlotIsTornDown(slot=slot, unclosed=None), _S.CLOSING:
+                is_closed = self._all_answered(slot, self._slots.held)
+                return self._finish(JobState.FINISHED, None, event.now_ms) if is_closed else []
+            case s.SlotIsTornDown(unclosed=str(cause)), _S.CLOSING:
+                self._is_unclosed = True
+                self._newest_verdict = s.Verdict(cause=cause, restart_delay_ms=None)
+                return self._finish(JobState.FAILED, cause, event.now_ms)
             case _:
                 return []  # true of the attempt, but overtaken by what has happened to it since
 
@@ -388,7 +405,7 @@ class Supervisor:
         return []
 
     def _why_not(self) -> str:
-        if self._state is _S.FINISHING or self._state.is_over:
+        if self._state in (_S.CLOSING, _S.FINISHING) or self._state.is_over:
             return "it has ended"
         if self._state is _S.SUSPENDING:
             return (
@@ -414,6 +431,18 @@ class Supervisor:
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
+    def _close(self) -> list[s.SupervisorEffect]:
+        """Have the attempt closed, which is done."""
+        ended = self._end_attempt()
+        self._rescaling.give_up("the job has ended")
+        self._enter(_S.CLOSING, self._deadline_ms)
+        return [*ended, s.TearDownAttempt(attempt=self._attempt)]
+
+    @property
+    def _is_leaving(self) -> bool:
+        """Whether the job is to be suspended if it does not end before."""
+        return self._state is _S.SUSPENDING or (self._state is _S.CLOSING and self._deadline_ms is not None)
+
     def _leave(self, status: JobState, now_ms: float) -> list[s.SupervisorEffect]:
         """Give up whatever is under way."""
         if self._state is _S.FINISHING or self._state.is_over:
@@ -424,7 +453,10 @@ class Supervisor:
         return [*effects, *self._finish(status, None, now_ms)]
 
     def _on_suspend(self, event: s.SuspendRequested) -> list[s.SupervisorEffect]:
-        if self._state is _S.SUSPENDING:
+        if self._is_leaving:
+            return []
+        if self._state is _S.CLOSING:
+            self._deadline_ms = event.now_ms + event.grace_ms
             return []
         if self._state not in _RUNS:
             return self._leave(JobState.SUSPENDED, event.now_ms)
@@ -461,6 +493,8 @@ class Supervisor:
                 return self._fail_launch(self._describe_missing(), not self._is_first_launch(), now_ms)
             case _S.SUSPENDING:
                 return self._suspend("the last checkpoint was not complete in time", now_ms)
+            case _S.CLOSING:
+                return self._suspend("its functions were not closed in time", now_ms)
             case _S.TEARING_DOWN:
                 return self._relaunch()
             case _S.WAITING:

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from headgate.ids import Attempt
 from headgate.operators.failure import UserFailure
-from headgate.runtime.control.messages import TaskFailed
+from headgate.runtime.control.messages import SlotTornDown, TaskFailed
 
 FAILURES_MAX: Final = 100
 """Failures of a job that are kept, the latest: a job may restart without end."""
@@ -48,10 +48,17 @@ class Failure:
         return self.cause.strip().partition("\n")[0][:LINE_MAX]
 
 
-def origin_of(message: TaskFailed) -> FailureOrigin:
+def origin_of(message: TaskFailed | SlotTornDown) -> FailureOrigin:
     """Return where a failure that a slot reports came from."""
+    if isinstance(message, SlotTornDown):
+        user = message.unclosed
+        return FailureOrigin(slot=message.slot) if user is None else _origin_of_user(user, message.slot)
     if message.subtask is None:
         return FailureOrigin(slot=message.slot)
-    user = message.failure if isinstance(message.failure, UserFailure) else None
-    operator = None if user is None else user.operator
-    return FailureOrigin(operator=operator, subtask=message.subtask.index, slot=message.slot, user=user)
+    if isinstance(message.failure, UserFailure):
+        return _origin_of_user(message.failure, message.slot)
+    return FailureOrigin(subtask=message.subtask.index, slot=message.slot)
+
+
+def _origin_of_user(failure: UserFailure, slot: int) -> FailureOrigin:
+    return FailureOrigin(operator=failure.operator, subtask=failure.subtask, slot=slot, user=failure)

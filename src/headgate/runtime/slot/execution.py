@@ -81,7 +81,7 @@ class Execution:
         self._downstream_first: list[Subtask] = []
         self.sources: list[Subtask] = []
         self._opened: list[Operator] = []
-        self._selectors: list[KeySelector] = []
+        self._selectors: list[tuple[KeySelector, OperatorContext]] = []
         self._rounds_without_sources = 0
         self._metrics: dict[SubtaskId, list[tuple[str, MetricGroup]]] = {}
         self._clock = host.clock
@@ -205,8 +205,8 @@ class Execution:
 
     def _open_selector(self, selector: KeySelector, subtask: SubtaskId, context: OperatorContext) -> None:
         """Open a key selector; once, also if a union has it select the keys of several streams."""
-        if not any(selector is known for known in self._selectors):
-            self._selectors.append(selector)
+        if not any(selector is known for known, _ in self._selectors):
+            self._selectors.append((selector, context))
             with _opening(subtask, context):
                 open_function(selector, Runtime(context))
 
@@ -391,23 +391,27 @@ class Execution:
         times = (subtask.next_ms() for subtask in self.subtasks.values())
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
-    def close(self) -> None:
-        """Close all user code, opened or half opened. What it raises is only logged: the attempt has ended already."""
-        for selector in self._selectors:
-            with _closing(type(selector).__name__):
-                close_function(selector)
-        for operator in self._opened:
-            with _closing(operator.context.name):
-                operator.close()
+    def close(self) -> UserFailure | None:
+        """Close all user code, opened or half opened, and log what it raises. Return the first failure."""
+        results = [_closed(context, partial(close_function, selector)) for selector, context in self._selectors]
+        results += [_closed(operator.context, operator.close) for operator in self._opened]
         self._exchange.end()
+        return next((failure for failure in results if failure is not None), None)
 
 
-@contextlib.contextmanager
-def _closing(name: str) -> Iterator[None]:
+def _closed(context: OperatorContext, close: Callable[[], None]) -> UserFailure | None:
+    """Close part of an operator; log and return its failure, None: there was none."""
     try:
-        yield
-    except Exception:
-        _log.exception("%r failed to close, so its clean-up may be incomplete", name)
+        close()
+    except USER_ERRORS as error:
+        _log.exception(
+            "operator %r, subtask %d failed to close: what it holds may not be released, and what it was to write in "
+            "close() may be missing",
+            context.name,
+            context.subtask,
+        )
+        return failure_of(error, context.name, context.subtask)
+    return None
 
 
 @contextlib.contextmanager

@@ -117,7 +117,7 @@ class Slot:
         self._counters: dict[str, int] = {}
         self._progress_due_ms = 0.0
         self._outward = 0
-        self._torn_down: Attempt | None = None
+        self._torn_down: SlotTornDown | None = None
         self._later: list[tuple[float, Callable[[], None]]] = []
         self._shared: dict[str, Any] = {}
         self._event_loop = AttemptLoop(services.clock, services.watch)
@@ -322,32 +322,31 @@ class Slot:
 
     def _tear_down(self, attempt: Attempt) -> None:
         """End the attempt, and say so as soon as nothing of it can change anything outside the job any more."""
-        if attempt == self._attempt:
-            self._end()
-        self._torn_down = attempt
+        unclosed = self._end() if attempt == self._attempt else None
+        self._torn_down = SlotTornDown(slot=self.index, attempt=attempt, unclosed=unclosed)
         self._confirm_end()
 
     def _confirm_end(self) -> None:
         if self._torn_down is not None and not self._outward:
-            self.send(SlotTornDown(slot=self.index, attempt=self._torn_down))
+            self.send(self._torn_down)
             self._torn_down = None
 
     def abandon(self) -> None:
         """End at once without a message: the slot's launch is over."""
         self._end()
 
-    def _end(self) -> None:
-        """Let go of the current attempt. Results that come for it later are dropped."""
+    def _end(self) -> UserFailure | None:
+        """Let go of the current attempt; return why it could not be closed. Results that come later are dropped."""
         execution, self._execution = self._execution, None
         self._attempt = None
         self._uploads = self._taps = None
         self._running = False
         self._counters = {}
         self._later = []
-        if execution is not None:
-            execution.close()
+        unclosed = None if execution is None else execution.close()
         self._shared = {}
         self._event_loop.end()
+        return unclosed
 
     def send(self, message: FromSlot) -> None:
         """Take a message to the job master."""

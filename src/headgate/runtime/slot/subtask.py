@@ -313,12 +313,16 @@ class Subtask:
         return True
 
     def _settle(self) -> None:
-        """Tell that no more records follow, once nothing waits or is pending in the chain."""
+        """Tell that no more records follow, once nothing waits or is pending in the chain.
+
+        Operators are not told behind a savepoint that stops the job: it has saved what was still to be processed.
+        """
         if not self._ended or self._end_told or self._chain.waiting:
             return
         if self._barriers.stopped or not self._chain.has_pending:
             self._end_told = True
-            self._chain.end_input()
+            if not self._barriers.stopped:
+                self._chain.end_input()
             self._chain.broadcast(EndOfData())
             self._host.ended(self.id)
 

@@ -143,7 +143,7 @@ def test_what_ends_the_job_answers_the_rescale(job: Job) -> None:
     effects = job.done()
     assert effects == [
         s.EndAttempt(attempt=A1),
-        s.ShutDownSlots(),
+        s.TearDownAttempt(attempt=A1),
         s.RescaleOver(number=1, failure="the job has ended"),
     ]
     other = Job(NoRestart())

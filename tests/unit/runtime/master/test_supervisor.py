@@ -33,7 +33,9 @@ def test_a_job_runs_from_submission_to_its_end(job: Job) -> None:
     assert job.resolve(checkpoint_id=4) == [s.DeployAttempt(attempt=A1, checkpoint_id=CheckpointId(4))]
     assert job.ready(S0) == []
     assert job.ready(S1) == [s.StartAttempt(attempt=A1)]
-    assert job.done() == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
+    assert job.done() == [s.EndAttempt(attempt=A1), s.TearDownAttempt(attempt=A1)]
+    assert job.torn_down(S1) == []
+    assert job.torn_down(S0) == [s.ShutDownSlots()]
     assert job.end_launch() == [s.EndJob(status=JobState.FINISHED, cause=None)]
     assert job.state is State.FINISHED
 
@@ -207,6 +209,39 @@ def test_a_stage_that_never_hosted_a_slot_fails_the_job_at_once(job: Job) -> Non
     assert "dynamic allocation is on" in str(end.cause)
 
 
+def test_a_job_whose_functions_cannot_be_closed_at_the_end_has_failed_and_does_not_start_again(job: Job) -> None:
+    job.closing()
+    assert job.torn_down(S1, unclosed="OSError: the last rows could not be written") == [s.ShutDownSlots()]
+    assert job.torn_down(S0) == []
+    assert job.supervisor.newest_verdict == s.Verdict(
+        cause="OSError: the last rows could not be written", restart_delay_ms=None
+    )
+    end = the_end(job.end_launch())
+    assert (end.status, end.cause) == (JobState.FAILED, "OSError: the last rows could not be written")
+
+
+def test_functions_that_cannot_be_closed_before_a_restart_do_not_keep_the_job_from_it(job: Job) -> None:
+    job.tearing_down()
+    job.torn_down(S0, unclosed="OSError: cannot write")
+    job.torn_down(S1)
+    assert job.at(100.0) == [s.ResolveRestore(attempt=A2, placement=TWO)]
+
+
+def test_functions_may_take_their_time_to_close_at_the_end(job: Job) -> None:
+    job.closing()
+    assert job.supervisor.next_wake_ms() is None
+    assert job.at(3_600_000.0) == []
+    assert job.state is State.CLOSING
+
+
+def test_a_slot_that_is_lost_before_it_has_closed_its_functions_is_for_the_restart_strategy(job: Job) -> None:
+    job.closing()
+    job.torn_down(S0)
+    assert job.lose(S1) == [s.KillLaunch(launch=L1)]
+    assert job.state is State.RELAUNCHING
+    assert job.supervisor.restarts == 1
+
+
 def test_a_finished_job_whose_slots_do_not_go_has_them_killed(job: Job) -> None:
     job.finishing()
     assert job.supervisor.next_wake_ms() == 500.0
@@ -232,6 +267,7 @@ def test_slots_that_leave_after_the_job_is_done_are_no_failure(job: Job) -> None
         Job.tearing_down,
         Job.waiting,
         Job.relaunching,
+        Job.closing,
     ],
 )
 def test_cancel_ends_the_job_from_every_state(job: Job, reach: Callable[[Job], None]) -> None:

@@ -15,7 +15,7 @@ from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import JOB_ID, line_plan
-from tests.unit.runtime.supervised import A1, L1, S0, Job, State
+from tests.unit.runtime.supervised import A1, L1, S0, S1, Job, State
 
 SUSPENDED = s.EndJob(status=JobState.SUSPENDED, cause=None)
 NEVER = {"execution.checkpointing.interval": "1 h"}
@@ -70,6 +70,8 @@ def test_a_failure_meanwhile_suspends_the_job_and_asks_for_no_restart(job: Job, 
 def test_a_job_that_is_done_meanwhile_is_finished_and_one_that_is_cancelled_is_cancelled(job: Job) -> None:
     job.suspending()
     job.done()
+    job.torn_down(S0)
+    job.torn_down(S1)
     assert job.end_launch() == [s.EndJob(status=JobState.FINISHED, cause=None)]
     other = Job(NoRestart())
     other.suspending()
@@ -77,7 +79,9 @@ def test_a_job_that_is_done_meanwhile_is_finished_and_one_that_is_cancelled_is_c
     assert other.end_launch() == [s.EndJob(status=JobState.CANCELLED, cause=None)]
 
 
-@pytest.mark.parametrize("reach", [Job.launching, Job.running, Job.suspending, Job.waiting, Job.relaunching])
+@pytest.mark.parametrize(
+    "reach", [Job.launching, Job.running, Job.suspending, Job.closing, Job.waiting, Job.relaunching]
+)
 def test_a_host_that_is_gone_suspends_the_job_from_every_state(job: Job, reach: Callable[[Job], None]) -> None:
     reach(job)
     end = job.lose_host()[-1]
@@ -89,6 +93,37 @@ def test_a_host_that_is_gone_suspends_a_job_that_the_loss_of_its_slots_has_just_
     job.running()
     assert job.lose(S0)[-1] == s.KillLaunch(launch=L1)
     (end,) = job.lose_host()
+    assert isinstance(end, s.EndJob)
+    assert end.status is JobState.SUSPENDED
+
+
+def test_a_job_whose_functions_could_not_be_closed_has_failed_though_its_host_is_gone(job: Job) -> None:
+    job.closing()
+    job.torn_down(S0, unclosed="OSError: disk full")
+    assert job.lose_host() == [s.EndJob(status=JobState.FAILED, cause="OSError: disk full")]
+
+
+@pytest.mark.parametrize("first", [Job.suspend, Job.done])
+def test_a_job_that_is_done_ends_if_its_functions_are_closed_in_the_time_that_is_left_and_else_is_suspended(
+    job: Job, first: Callable[[Job], object]
+) -> None:
+    job.running()
+    first(job)
+    job.suspend()
+    job.done()
+    job.torn_down(S0)
+    assert job.suspend() == []
+    assert job.at(2_000.0) == [s.ShutDownSlots()]
+    assert job.end_launch() == [
+        s.EndJob(status=JobState.SUSPENDED, cause="its functions were not closed in time"),
+    ]
+
+
+def test_a_slot_that_is_lost_while_a_job_that_is_to_be_suspended_is_closed_suspends_it(job: Job) -> None:
+    job.suspending()
+    job.done()
+    assert job.lose(S1) == [s.ShutDownSlots()]
+    end = job.end_launch()[-1]
     assert isinstance(end, s.EndJob)
     assert end.status is JobState.SUSPENDED
 
