@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, Final
 
 import psycopg
 
 from headgate.testing.servers.postgres import PostgresServer
+
+_DEADLINE_S: Final = 60.0
 
 
 class TestDatabase:
@@ -26,6 +29,13 @@ class TestDatabase:
             for statement in statements:
                 done = connection.execute(statement.encode())
             return done.fetchall() if done.description else []
+
+    def wait_for(self, query: str) -> None:
+        """Wait until a query returns true."""
+        deadline = time.monotonic() + _DEADLINE_S
+        while self.execute(query) != [(True,)]:
+            assert time.monotonic() < deadline, f"not true after {_DEADLINE_S} s: {query}"
+            time.sleep(0.02)
 
     def reset(self) -> None:
         """Remove everything, whatever holds on to it."""

@@ -92,6 +92,42 @@ def test_a_key_without_an_index_is_refused(make: Any, shop: TestDatabase) -> Non
     assert "an upsert needs a primary key or unique index on exactly the columns of the key" in told
 
 
+@pytest.mark.parametrize("make", SINKS)
+def test_a_column_that_needs_a_value_and_gets_none_is_named(make: Any, shop: TestDatabase) -> None:
+    shop.execute(
+        "CREATE DOMAIN code AS text NOT NULL",
+        "CREATE TABLE orders (id serial PRIMARY KEY, no int GENERATED ALWAYS AS IDENTITY, at timestamptz NOT NULL "
+        "DEFAULT now(), twice int NOT NULL GENERATED ALWAYS AS (1 + 1) STORED, amount int, place text NOT NULL, "
+        "kind code)",
+    )
+    told = refusal(make(PostgresTable(shop.url, "orders", ["amount"])))
+    assert "'place', 'kind' must not be NULL" in told
+    assert "add it to the columns of PostgresTable" in told
+    make(PostgresTable(shop.url, "orders", ["place", "kind"])).prepare(JOB)
+
+
+@pytest.mark.parametrize("make", SINKS)
+def test_a_column_that_a_trigger_may_fill_is_not_refused(make: Any, shop: TestDatabase) -> None:
+    shop.execute(
+        "CREATE TABLE orders (amount int, place text NOT NULL)",
+        "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.place = 'Oslo'; RETURN NEW; END $$",
+        "CREATE TRIGGER fill BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION fill()",
+    )
+    make(PostgresTable(shop.url, "orders", ["amount"])).prepare(JOB)
+
+
+@pytest.mark.parametrize("make", [PostgresSink, PostgresFlushingSink])
+@pytest.mark.parametrize("deferred", ["DEFERRABLE", "DEFERRABLE INITIALLY DEFERRED"])
+def test_a_deferrable_key_is_refused(make: Any, deferred: str, shop: TestDatabase) -> None:
+    shop.execute(f"CREATE TABLE sums (place text, amount int, day int, CONSTRAINT one UNIQUE (day, place) {deferred})")
+    told = refusal(make(PostgresTable(shop.url, "sums", ["place", "day", "amount"], key=["place", "day"])))
+    assert "the constraint one on the key (place, day) is deferrable" in told
+    make(PostgresTable(shop.url, "sums", ["place", "day", "amount"])).prepare(JOB)
+    shop.execute("ALTER TABLE sums DROP CONSTRAINT one", "ALTER TABLE sums ADD UNIQUE (place, day)")
+    shop.execute(f"ALTER TABLE sums ADD UNIQUE (amount) {deferred}")
+    make(PostgresTable(shop.url, "sums", ["place", "day", "amount"], key=["place", "day"])).prepare(JOB)
+
+
 def test_an_upsert_by_prepared_transactions_is_refused() -> None:
     with pytest.raises(ProgramError, match="use PostgresSink"):
         PreparedPostgresSink(PostgresTable("postgresql://ann@db/shop", "totals", COLUMNS, key=["customer"]))

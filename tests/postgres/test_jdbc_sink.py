@@ -85,3 +85,13 @@ def test_rows_are_sent_again_over_a_new_connection(totals: TestDatabase, postgre
     function.invoke(Row("ann", 5), None)  # type: ignore[arg-type]
     function.close()
     assert seen(totals) == [("ann", 5)]
+
+
+def test_a_connection_that_was_closed_while_it_was_idle_is_no_failed_try(totals: TestDatabase) -> None:
+    function = sink(totals, batch_size=1, max_retries=0)
+    function.open(None)  # type: ignore[arg-type]
+    function.invoke(Row("ann", 5), None)  # type: ignore[arg-type]
+    totals.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name LIKE '%Jdbc%'")
+    function.invoke(Row("bob", 7), None)  # type: ignore[arg-type]
+    function.close()
+    assert seen(totals) == [("ann", 5), ("bob", 7)]

@@ -65,8 +65,7 @@ def test_what_is_flushed_outlives_the_server(words: TestDatabase) -> None:
         writer.prepare_commit(CheckpointId(number + 1))
     words.server.restart()
     assert words.execute("SELECT * FROM words") == [("a", 2)]
-    with pytest.raises(SinkError, match="cannot write to table 'words'"):
-        writer.prepare_commit(CheckpointId(4))
+    writer.prepare_commit(CheckpointId(4))  # there is nothing that could have been lost
     writer.close()
 
 

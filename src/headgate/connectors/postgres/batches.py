@@ -4,6 +4,7 @@ The schema `headgate` of the target's database, made by the first job, holds it 
 
     headgate.commits    a mark for each batch that is committed, set in the transaction that makes its rows visible
     headgate.kept       batches that are part of a savepoint: they stay until they are committed
+    headgate.attempts   the newest attempt of each operator, which has ended the sessions of the earlier ones
     headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
 
 A batch is named by job, operator, subtask, attempt and checkpoint, so no two ever have the same name, and what dead
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self, final
 
 from headgate.connectors.postgres.database import Connection
+from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, SinkContext
 from headgate.ids import CheckpointId, JobId
 
@@ -25,7 +27,10 @@ SCHEMA: Final = "headgate"
 _OPEN: Final = "open"
 _MARKS_KEPT: Final = "30 days"
 _FENCE_TIMEOUT_MS: Final = 10_000
-_IS_MISSING: Final = "SELECT to_regclass('headgate.commits') IS NULL OR to_regclass('headgate.kept') IS NULL"
+_IS_MISSING: Final = (
+    "SELECT to_regclass('headgate.commits') IS NULL OR to_regclass('headgate.kept') IS NULL "
+    "OR to_regclass('headgate.attempts') IS NULL"
+)
 _TABLES: Final = (
     # CREATE SCHEMA IF NOT EXISTS would ask for the right to create one, also when there is one.
     f"DO $$ BEGIN IF to_regnamespace('{SCHEMA}') IS NULL THEN CREATE SCHEMA {SCHEMA}; END IF; END $$",
@@ -33,6 +38,8 @@ _TABLES: Final = (
     "committed_at timestamptz NOT NULL DEFAULT now(), kept boolean NOT NULL DEFAULT false)",
     f"CREATE INDEX IF NOT EXISTS commits_by_time ON {SCHEMA}.commits (committed_at) WHERE NOT kept",
     f'CREATE TABLE IF NOT EXISTS {SCHEMA}.kept (batch text COLLATE "C" PRIMARY KEY)',
+    f'CREATE TABLE IF NOT EXISTS {SCHEMA}.attempts (operator text COLLATE "C" PRIMARY KEY, attempt bigint NOT NULL, '
+    "begun_at timestamptz NOT NULL DEFAULT now())",
 )
 
 
@@ -79,6 +86,11 @@ class RowBatch:
         return f"{self.job}_{self.operator}_{self.subtask}_{self.attempt}_"
 
     @property
+    def of_operator(self) -> str:
+        """How the names of all batches of the operator begin."""
+        return f"{self.job}_{self.operator}_"
+
+    @property
     def session(self) -> str:
         """The name of this attempt's sessions in the database."""
         return f"headgate {self.writer}"
@@ -113,7 +125,7 @@ class Leftovers:
     @property
     def prefix(self) -> str:
         """How the names of batches of the operator begin."""
-        return f"{self._own.job}_{self._own.operator}_"
+        return self._own.of_operator
 
     def among(self, batches: Iterable[RowBatch]) -> list[RowBatch]:
         """Return what this subtask is to remove, of itself or of subtasks that no longer exist after rescaling.
@@ -178,6 +190,25 @@ class Marks:
         kept = {name for (name,) in found}
         return [batch for batch in batches if str(batch) not in kept]
 
+    def begin_attempt(self, own: RowBatch) -> None:
+        """Note the attempt, before its predecessors are fenced: none of them is to open a session again."""
+        self.connection.execute(
+            "INSERT INTO headgate.attempts AS a VALUES (%s, %s) ON CONFLICT (operator) DO UPDATE "
+            "SET attempt = EXCLUDED.attempt, begun_at = now() WHERE a.attempt < EXCLUDED.attempt",
+            [own.of_operator, own.attempt],
+        )
+        self.connection.execute(
+            "DELETE FROM headgate.attempts WHERE begun_at < now() - %s::interval AND operator <> %s",
+            [_MARKS_KEPT, own.of_operator],
+        )
+
+    def is_superseded(self, own: RowBatch) -> bool:
+        """Return whether a later attempt has begun."""
+        found = self.connection.execute(
+            "SELECT FROM headgate.attempts WHERE operator = %s AND attempt > %s", [own.of_operator, own.attempt]
+        )
+        return found.rowcount == 1
+
     def settle(self, batch: RowBatch) -> None:
         """Forget what is not needed once a batch is committed; the mark of a savepoint's batch is kept for ever."""
         kept = self.connection.execute("DELETE FROM headgate.kept WHERE batch = %s", [str(batch)])
@@ -195,14 +226,29 @@ def fence(connection: Connection, leftovers: Leftovers) -> None:
 
     What they had not prepared is rolled back, and what they lock is free.
     """
-    sessions = connection.execute(
+    for pid, batch in _sessions(connection, leftovers.prefix):
+        if leftovers.is_of_earlier_attempt(batch):
+            connection.execute("SELECT pg_terminate_backend(%s, %s)", [pid, _FENCE_TIMEOUT_MS])
+
+
+def later_attempt_writes(connection: Connection, own: RowBatch) -> bool:
+    """Return whether a later attempt has a session: it may have ended the session of this attempt by `fence`."""
+    return any(batch.attempt > own.attempt for _, batch in _sessions(connection, own.of_operator))
+
+
+def ended_by_a_later_attempt(table: str) -> SinkError:
+    """Return the error of an attempt whose session was ended by `fence`."""
+    return SinkError(f"cannot write to table {table!r}: a later attempt of the job has begun, and has ended this one")
+
+
+def _sessions(connection: Connection, prefix: str) -> list[tuple[int, RowBatch]]:
+    """Return the process id and the writer of each session of the operator whose batches have this prefix."""
+    found = connection.execute(
         "SELECT pid, application_name FROM pg_stat_activity WHERE datname = current_database() "
         "AND usename = current_user AND starts_with(application_name, %s)",
-        [f"headgate {leftovers.prefix}"],
-    ).fetchall()
-    for pid, name in sessions:
-        if leftovers.is_of_earlier_attempt(RowBatch.parse(name.removeprefix("headgate ") + _OPEN)):
-            connection.execute("SELECT pg_terminate_backend(%s, %s)", [pid, _FENCE_TIMEOUT_MS])
+        [f"headgate {prefix}"],
+    )
+    return [(pid, RowBatch.parse(name.removeprefix("headgate ") + _OPEN)) for pid, name in found]
 
 
 def lost(batch: RowBatch, what: str, database: object) -> CommitLostError:

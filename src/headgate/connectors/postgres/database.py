@@ -110,3 +110,16 @@ class Database:
         hint = _HINTS.get(error.sqlstate or "", "")
         told = ": ".join(part for part in said if part)
         return f"cannot {doing} in {self}: {told}{'; ' if hint else ''}{hint}"
+
+
+def answers(connection: Connection) -> bool:
+    """Return whether the server still answers on a connection that may have been idle. Blocks for a round trip.
+
+    Servers, poolers and firewalls close idle connections, and a client notices only when it sends something.
+    """
+    try:
+        connection.execute("")
+    except (psycopg.OperationalError, psycopg.InterfaceError):
+        connection.close()
+        return False
+    return True

@@ -9,8 +9,16 @@ from typing import Any, Final, final
 
 from psycopg import sql
 
-from headgate.connectors.postgres.batches import Leftovers, RowBatch, fence, session_of_job
-from headgate.connectors.postgres.database import Connection
+from headgate.connectors.postgres.batches import (
+    Leftovers,
+    RowBatch,
+    ended_by_a_later_attempt,
+    fence,
+    later_attempt_writes,
+    session_of_job,
+)
+from headgate.connectors.postgres.checks import check_columns
+from headgate.connectors.postgres.database import Connection, answers
 from headgate.connectors.postgres.table import ROWS_AT_ONCE, SEQUENCE, PostgresTable, Values
 from headgate.functions.flushing import FlushingSink, FlushingWriter
 from headgate.functions.sink import SinkContext
@@ -43,6 +51,7 @@ class PostgresFlushingSink(FlushingSink):
         with connection, database.writing(f"use table {self._table.name!r}"):
             _create_rows(connection, self._table)
             connection.execute(sql.SQL("EXPLAIN {}").format(self._table.insert_from(_ROWS)))
+            check_columns(self._table, connection)
 
     def flushing_writer(self, context: SinkContext) -> PostgresFlushingWriter:
         return PostgresFlushingWriter(self._table, context)
@@ -54,33 +63,54 @@ class PostgresFlushingWriter(FlushingWriter):
 
     Rows go through a temporary table, by which wrong ones are found, and of several with one key the last is taken. The
     server may put them on disk a moment later, or at the barrier: if it crashes before that, it takes the connection
-    with it, and the job writes them again. An earlier attempt that has not noticed its end is shut out, so that it
-    writes no old values over new ones.
+    with it, and the job writes them again. While all rows are on disk, a connection that was closed is opened again.
+    An earlier attempt that has not noticed its end is shut out, so that it writes no old values over new ones.
     """
 
     def __init__(self, table: PostgresTable, context: SinkContext) -> None:
         self._table = table
+        self._batch = RowBatch.of(context)
+        self._all_on_disk = True
         with table.writing():
-            self._connection = table.database.connect(RowBatch.of(context).session)
+            self._connection = self._open()
             fence(self._connection, Leftovers(context, []))
-            self._connection.execute("SET synchronous_commit = off")
-            _create_rows(self._connection, table)
         self._outbox = Outbox(self._send)
+
+    def _open(self) -> Connection:
+        connection = self._table.database.connect(self._batch.session)
+        connection.execute("SET synchronous_commit = off")
+        connection.execute("SET idle_session_timeout = 0")  # a lost session would mean that its rows may be lost
+        _create_rows(connection, self._table)
+        return connection
+
+    def _open_again_if_closed(self) -> None:
+        if not self._all_on_disk or answers(self._connection):
+            return
+        self._connection = self._open()
+        if later_attempt_writes(self._connection, self._batch):
+            raise ended_by_a_later_attempt(self._table.name)
 
     def write(self, records: list[Any]) -> None:
         self._outbox.put(self._table.rows(records))
 
     def _send(self, rows: list[Values]) -> None:
-        with self._table.writing(), self._connection.transaction():
-            self._table.copy(self._connection, ((number, *row) for number, row in enumerate(rows)), _ROWS, SEQUENCE)
-            self._connection.execute(self._table.insert_from(_ROWS))
+        with self._table.writing():
+            self._open_again_if_closed()
+            self._all_on_disk = False
+            with self._connection.transaction():
+                numbered = ((number, *row) for number, row in enumerate(rows))
+                self._table.copy(self._connection, numbered, _ROWS, SEQUENCE)
+                self._connection.execute(self._table.insert_from(_ROWS))
 
     def flush(self) -> None:
         """Have the server put on disk all that was written: it does so up to any commit that waits for the disk."""
         self._outbox.flush_all()
+        if self._all_on_disk:
+            return
         with self._table.writing(), self._connection.transaction():
             self._connection.execute("SET LOCAL synchronous_commit = on")
             self._connection.execute("SELECT pg_logical_emit_message(true, 'headgate', '')")
+        self._all_on_disk = True
 
     def close(self) -> None:
         self._outbox.close()

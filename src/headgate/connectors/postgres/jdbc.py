@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import psycopg
 
-from headgate.connectors.postgres.database import Connection, Database
+from headgate.connectors.postgres.database import Connection, Database, answers
 from headgate.errors import ProgramError, SinkError, UnsupportedError
 from headgate.functions.api import SinkFunction
 from headgate.functions.checkpointed import (
@@ -225,7 +225,7 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
 
     def _send(self, rows: list[tuple[Any, ...]]) -> None:
         with self._database.writing(f"execute {self._statement!r}"):
-            if self._connection is None or self._connection.closed:
+            if self._connection is None or not answers(self._connection):
                 self._connection = self._database.connect("headgate JdbcSink")
             with self._connection.transaction(), self._connection.cursor() as cursor:
                 cursor.executemany(self._statement.encode(), rows)

@@ -53,6 +53,8 @@ class StagingTables(PendingRows):
     """A table for each batch."""
 
     def send(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
+        if not sent:
+            connection.execute("SET idle_session_timeout = 0")  # the batch can only be prepared by this session
         with connection.transaction():
             connection.execute("SET LOCAL synchronous_commit = off")  # `prepare` waits for the disk, for these as well
             self._copy(connection, batch, rows, sent)

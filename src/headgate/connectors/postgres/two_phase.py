@@ -12,9 +12,17 @@ from typing import Any, final
 
 import psycopg
 
-from headgate.connectors.postgres.batches import Leftovers, Marks, RowBatch, fence, of_job, session_of_job
+from headgate.connectors.postgres.batches import (
+    Leftovers,
+    Marks,
+    RowBatch,
+    ended_by_a_later_attempt,
+    fence,
+    of_job,
+    session_of_job,
+)
 from headgate.connectors.postgres.checks import checked
-from headgate.connectors.postgres.database import Connection
+from headgate.connectors.postgres.database import Connection, answers
 from headgate.connectors.postgres.table import ROWS_AT_ONCE, PostgresTable, Values
 from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId
@@ -98,7 +106,10 @@ class TwoPhaseSink(Sink[WaitingRows]):
 
 @final
 class BatchWriter(SinkWriter[WaitingRows]):
-    """Writes the rows of one subtask and attempt. Connects when the first rows are there."""
+    """Writes the rows of one subtask and attempt. Connects when the first rows are there.
+
+    While the server holds no rows of an unprepared batch, a connection that was closed is opened again.
+    """
 
     def __init__(self, room: PendingRows, batch: RowBatch) -> None:
         self._room = room
@@ -129,9 +140,13 @@ class BatchWriter(SinkWriter[WaitingRows]):
         return self._room.table.writing()
 
     def _connected(self) -> Connection:
-        if self._connection is None:
-            self._connection = self._room.table.database.connect(self._batch.session)
-        return self._connection
+        connection = self._connection
+        if connection is not None and (self._sent or answers(connection)):
+            return connection
+        self._connection = opened = self._room.table.database.connect(self._batch.session)
+        if connection is not None and Marks(opened).is_superseded(self._batch):
+            raise ended_by_a_later_attempt(self._room.table.name)
+        return opened
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -182,6 +197,7 @@ class BatchCommitter(Committer[WaitingRows]):
         leftovers = Leftovers(self._context, batches)
         with self._writing("look for what earlier attempts have left behind"), self._connected() as connection:
             self._room.check(connection, self._context.parallelism)
+            Marks(connection).begin_attempt(RowBatch.of(self._context))
             fence(connection, leftovers)
             for batch in batches:  # before any subtask writes a newer value of the same key
                 with suppress(CommitLostError):  # it is committed again after this, and then the job fails for good
