@@ -15,6 +15,7 @@ from headgate.datastream.connectors.kafka import (
     KafkaSink,
     KafkaSource,
     KafkaTopicPartition,
+    Tombstones,
 )
 from headgate.errors import HeadgateError, ProgramError, SinkError, SourceError
 from headgate.functions.sink import SinkWriter
@@ -126,6 +127,10 @@ def test_a_message_that_is_too_long_fails_the_checkpoint_at_the_latest(broker: K
         (lambda: KafkaSource.builder().set_topics("t").set_topic_pattern("t"), "one of"),
         (lambda: KafkaSource.builder().set_topic_pattern("("), "not a regular expression"),
         (lambda: KafkaSource.builder().set_value_only_deserializer(ANY), "DeserializationSchema"),
+        (
+            lambda: KafkaSource.builder().set_value_only_deserializer(SimpleStringSchema(), Tombstones.DELIVER),
+            "SimpleStringSchema.*define deserialize_tombstone",
+        ),
         (lambda: KafkaSink.builder().build(), "set_bootstrap_servers"),
         (lambda: KafkaSink.builder().set_bootstrap_servers("b:1").build(), "set_record_serializer"),
         (lambda: KafkaSink.builder().set_record_serializer(ANY), "KafkaRecordSerializationSchema"),

@@ -39,6 +39,22 @@ class DeserializationSchema(ABC):
         """
         return list(map(self.deserialize, messages))
 
+    def deserialize_tombstone(self, key: bytes | None) -> Any:
+        """Return the record of a message that has no value and so deletes `key`, or None to leave the message out.
+
+        Called only where a source is told to deliver such messages, for instance a `KafkaSource` by
+        `Tombstones.DELIVER`.
+
+        >>> class Prices(DeserializationSchema):
+        ...     def deserialize(self, message):
+        ...         return json.loads(message)
+        ...     def deserialize_tombstone(self, key):
+        ...         return {"product": key.decode(), "price": None}
+        >>> Prices().deserialize_tombstone(b"tea")
+        {'product': 'tea', 'price': None}
+        """
+        raise NotImplementedError(f"{type(self).__name__} makes no records of tombstones: define deserialize_tombstone")
+
 
 @final
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):

@@ -38,8 +38,6 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
         return ConfluentRegistryAvroDeserializationSchema(checked(schema), SchemaRegistry(url, registry_configs))
 
     def deserialize(self, message: bytes) -> Any:
-        if message is None:
-            return None
         if len(message) < _HEADER.size:
             raise ValueError("it is too short to name its schema; it was not written with a schema registry")
         magic, schema_id = _HEADER.unpack_from(message)

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
 from itertools import compress
-from typing import Any, Final, final
+from operator import not_
+from typing import Any, Final, cast, final
 
 from confluent_kafka import Message
 
 from headgate.connectors.message_schemas import DeserializationSchema
-from headgate.errors import EnvironmentFault, SourceError
+from headgate.errors import EnvironmentFault, ProgramError, SourceError
 from headgate.types.type_information import TypeInformation
 
 
@@ -24,7 +25,17 @@ class BrokenMessages(Enum):
     """Leave it out and count it in `skipped_messages`. A message may be counted again after a restart."""
 
 
+class Tombstones(Enum):
+    """What a deserializer of values does with a tombstone: a message without a value, which deletes its key."""
+
+    SKIP = "skip"
+    """Leave it out and count it in `skipped_tombstones`."""
+    DELIVER = "deliver"
+    """Make a record of its key by the schema's `deserialize_tombstone`."""
+
+
 SKIPPED: Final = "skipped_messages"
+SKIPPED_TOMBSTONES: Final = "skipped_tombstones"
 
 
 class KafkaRecordDeserializationSchema(ABC):
@@ -43,7 +54,8 @@ class KafkaRecordDeserializationSchema(ABC):
         """Return the message's record, or None to leave the message out.
 
         The message is librdkafka's, with methods `topic()`, `partition()`, `offset()`, `key()`, `value()`, `headers()`
-        (a list of pairs, or None) and `timestamp()` (its kind and milliseconds). Key and value are bytes, or None.
+        (a list of pairs, or None) and `timestamp()` (its kind and milliseconds). Key and value are bytes, or None: a
+        message without a value is a tombstone, which deletes its key.
         """
 
     def records(self, messages: list[Message]) -> list[Any]:
@@ -51,24 +63,48 @@ class KafkaRecordDeserializationSchema(ABC):
         return [self.deserialize(message) for message in messages]
 
     @staticmethod
-    def value_only(deserialization_schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
-        """Return what makes records of the messages' values by a schema."""
-        return ValueDeserialization(deserialization_schema)
+    def value_only(
+        deserialization_schema: DeserializationSchema, tombstones: Tombstones = Tombstones.SKIP
+    ) -> KafkaRecordDeserializationSchema:
+        """Return a deserializer that makes records of the messages' values by a schema.
+
+        Raises `ProgramError` when the schema is to make records of tombstones but lacks `deserialize_tombstone`.
+        """
+        return ValueDeserialization(deserialization_schema, tombstones)
 
 
 @final
 class ValueDeserialization(KafkaRecordDeserializationSchema):
-    """Makes records of values. A message without a value, as those that delete a key, is no record."""
+    """Makes records of values, and of the keys of tombstones if it is told to."""
 
-    def __init__(self, schema: DeserializationSchema) -> None:
+    def __init__(self, schema: DeserializationSchema, tombstones: Tombstones = Tombstones.SKIP) -> None:
+        if not isinstance(schema, DeserializationSchema):
+            raise ProgramError(f"a deserializer of values takes a DeserializationSchema, not {schema!r:.100}")
+        delivers = Tombstones(tombstones) is Tombstones.DELIVER
+        if delivers and type(schema).deserialize_tombstone is DeserializationSchema.deserialize_tombstone:
+            raise ProgramError(
+                f"{type(schema).__name__} makes no records of tombstones: define deserialize_tombstone(key) in a "
+                "DeserializationSchema of your own, or leave tombstones out with Tombstones.SKIP"
+            )
         self._schema = schema
+        self._delivers = delivers
         self.produced_type = schema.produced_type
 
     def deserialize(self, message: Message) -> Any:
-        return self._schema.deserialize(message.value())  # type: ignore[arg-type]  # None, which is no record
+        value = message.value()
+        if value is not None:
+            return self._schema.deserialize(value)
+        return self._schema.deserialize_tombstone(message.key()) if self._delivers else None
 
     def records(self, messages: list[Message]) -> list[Any]:
-        return self._schema.deserialize_all(list(map(Message.value, messages)))  # type: ignore[arg-type]
+        values = list(map(Message.value, messages))
+        if all(values) or None not in values:
+            return self._schema.deserialize_all(cast("list[bytes]", values))
+        made = iter(self._schema.deserialize_all([value for value in values if value is not None]))
+        return [
+            self.deserialize(message) if value is None else next(made)
+            for message, value in zip(messages, values, strict=True)
+        ]
 
 
 def make_records(
@@ -77,10 +113,10 @@ def make_records(
     broken: BrokenMessages,
     count: Callable[[str, int], None],
 ) -> tuple[list[Any], list[Message]]:
-    """Return the records of messages, and the messages that they are of.
+    """Return the records of messages, and the message of each record.
 
-    Broken ones are left out and counted, records that are None are left out. Raises `SourceError` for a broken one, if
-    they are to fail.
+    A message whose record is None is left out; if it is a tombstone, it is counted. Broken messages are left out and
+    counted. Raises `SourceError` for a broken message if `broken` is FAIL.
     """
     try:
         records = schema.records(messages)
@@ -91,6 +127,9 @@ def make_records(
     there = [record is not None for record in records]
     if all(there):
         return records, messages
+    tombstones = sum(message.value() is None for message in compress(messages, map(not_, there)))
+    if tombstones:
+        count(SKIPPED_TOMBSTONES, tombstones)
     return list(compress(records, there)), list(compress(messages, there))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self, final
 
-from headgate.connectors.kafka.deserialization import KafkaRecordDeserializationSchema
+from headgate.connectors.kafka.deserialization import KafkaRecordDeserializationSchema, Tombstones
 from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer
 from headgate.connectors.kafka.source import KafkaSource, KafkaSourceBuilder
 from headgate.connectors.message_schemas import DeserializationSchema
@@ -99,9 +99,11 @@ class DynamicKafkaSourceBuilder:
         self._builder.set_deserializer(deserializer)
         return self
 
-    def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema) -> Self:
-        """Make records of the messages' values."""
-        self._builder.set_value_only_deserializer(deserialization_schema)
+    def set_value_only_deserializer(
+        self, deserialization_schema: DeserializationSchema, tombstones: Tombstones = Tombstones.SKIP
+    ) -> Self:
+        """Make records of the messages' values. `tombstones`: what to do with messages that have none."""
+        self._builder.set_value_only_deserializer(deserialization_schema, tombstones)
         return self
 
     def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> Self:

@@ -11,6 +11,7 @@ from headgate.connectors.kafka.client import partitions_of, topics_of
 from headgate.connectors.kafka.deserialization import (
     BrokenMessages,
     KafkaRecordDeserializationSchema,
+    Tombstones,
     ValueDeserialization,
 )
 from headgate.connectors.kafka.fetcher import KafkaFetcher, KafkaSplit
@@ -194,13 +195,14 @@ class KafkaSourceBuilder:
         self._stop, self._ends = stopping_offsets_initializer, False
         return self
 
-    def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema) -> Self:
-        """Make records of the messages' values."""
-        if not isinstance(deserialization_schema, DeserializationSchema):
-            raise ProgramError(
-                f"set_value_only_deserializer() takes a DeserializationSchema, not {deserialization_schema!r:.100}"
-            )
-        return self.set_deserializer(ValueDeserialization(deserialization_schema))
+    def set_value_only_deserializer(
+        self, deserialization_schema: DeserializationSchema, tombstones: Tombstones = Tombstones.SKIP
+    ) -> Self:
+        """Make records of the messages' values. `tombstones`: what to do with messages that have none.
+
+        Raises `ProgramError` when the schema is to make records of tombstones but lacks `deserialize_tombstone`.
+        """
+        return self.set_deserializer(ValueDeserialization(deserialization_schema, tombstones))
 
     def set_deserializer(self, schema: KafkaRecordDeserializationSchema) -> Self:
         """Make records of whole messages."""

@@ -6,7 +6,7 @@ Needs the extra `headgate[kafka]`.
 from __future__ import annotations
 
 from headgate import unsupported
-from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema
+from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema, Tombstones
 from headgate.connectors.kafka.offsets import (
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
@@ -35,6 +35,7 @@ __all__ = [
     "KafkaSourceBuilder",
     "KafkaTopicPartition",
     "KafkaTopicSelector",
+    "Tombstones",
 ]
 
 unsupported.guard(__name__, globals())
