@@ -14,7 +14,8 @@ from headgate.connectors.kafka.client import open_client
 from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema, make_records
 from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.stalls import Partition, Stalls
-from headgate.errors import SourceError
+from headgate.connectors.kafka.topic_ids import TopicIds
+from headgate.errors import SourceError, SuppressRestartsException
 from headgate.functions.fetching import Fetched, Fetcher
 
 _log = logging.getLogger(__name__)
@@ -27,12 +28,16 @@ _MESSAGES_MAX: Final = 10_000
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSplit:
-    """A partition, the offset to go on at, and the one to stop at, None for never."""
+    """A partition, the offset to go on at, and the one to stop at, None for never.
+
+    `topic_id` is the id of the topic that the offsets belong to, None if the brokers have not told it.
+    """
 
     topic: str
     partition: int
     offset: int
     stop: int | None = None
+    topic_id: str | None = None
 
     @property
     def name(self) -> str:
@@ -65,6 +70,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         self._consumer: Consumer | None = None
         self._paused: frozenset[Partition] = frozenset()
         self._stalls = Stalls(properties)
+        self._topic_ids = TopicIds(properties)
 
     def _connected(self) -> Consumer:
         if self._consumer is None:
@@ -76,6 +82,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         splits = [split for split in splits if not _is_over(split)]
         self._splits.update(((split.topic, split.partition), split) for split in splits)
         if splits:
+            self._topic_ids.make_due()
             self._assign(splits)
 
     def _assign(self, splits: Iterable[KafkaSplit]) -> None:
@@ -93,11 +100,29 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
     def fetch(self) -> list[Fetched[KafkaSplit]]:
         ended, self._ended = self._ended, []
         found = [_nothing_more(split) for split in ended]
-        if self._splits and not found:
+        if self._splits and not found and self._recognizes_topics():
             for key, messages in _by_partition(self._consume()).items():
                 found += self._fetched(key, messages)
             self._go_on_where_stalled()
         return found
+
+    def _recognizes_topics(self) -> bool:
+        """Compare the ids of the topics, when that is due, with the ids that they had when their splits were made.
+
+        Return False if no broker tells the ids: then nothing may be read yet. Raises `SourceError` for a topic that was
+        created again.
+        """
+        if not self._topic_ids.are_due:
+            return True
+        ids = self._topic_ids.find({split.topic for split in self._splits.values()})
+        if ids is None:
+            return False
+        for key, split in self._splits.items():
+            found = ids.get(split.topic, split.topic_id)  # the consumer says what is wrong with a topic without an id
+            if split.topic_id is not None and split.topic_id != found:
+                raise _created_again(split, found)
+            self._splits[key] = replace(split, topic_id=found)
+        return True
 
     def _go_on_where_stalled(self) -> None:
         """Open a new consumer if this one gives no messages though there are some."""
@@ -175,6 +200,8 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
                 if split.stop is not None and _offset(message) >= split.stop:
                     return True
             elif error is not None:
+                self._topic_ids.make_due()
+                self._recognizes_topics()
                 raise _unreadable(split, error)
         return False
 
@@ -224,12 +251,24 @@ def _check(messages: list[Message]) -> None:
             raise SourceError(f"Kafka cannot be read: {error.str()}")
 
 
+def _created_again(split: KafkaSplit, found: str | None) -> SourceError:
+    reason = (
+        f"topic {split.topic!r} of Kafka was deleted and created again: offset {split.offset} of partition "
+        f"{split.partition} belongs to the topic with id {split.topic_id}, and the brokers have id {found}. To read "
+        "the new topic from its start, give the source another uid and restore the newest snapshot with "
+        "execution.state-recovery.ignore-unclaimed-state"
+    )
+    error = SourceError(reason)
+    error.__cause__ = SuppressRestartsException(reason)
+    return error
+
+
 def _unreadable(split: KafkaSplit, error: KafkaError) -> SourceError:
     where = f"partition {split.partition} of topic {split.topic!r}"
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         return SourceError(
-            f"offset {split.offset} of {where} is not there: its messages were deleted, or the topic was created again "
-            f"({error.str()}). Start from a newer snapshot, or set the property auto.offset.reset to earliest or "
-            "latest to go on where there are messages"
+            f"offset {split.offset} of {where} is not there: its messages were deleted ({error.str()}). Start "
+            "from a newer snapshot, or set the property auto.offset.reset to earliest or latest to go on where there "
+            "are messages"
         )
     return SourceError(f"{where} cannot be read: {error.str()}")

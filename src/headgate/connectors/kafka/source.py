@@ -17,6 +17,7 @@ from headgate.connectors.kafka.deserialization import (
 from headgate.connectors.kafka.fetcher import KafkaFetcher, KafkaSplit
 from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition, look_up
 from headgate.connectors.kafka.properties import Properties
+from headgate.connectors.kafka.topic_ids import topic_ids
 from headgate.connectors.message_schemas import DeserializationSchema
 from headgate.errors import ProgramError, SourceError
 from headgate.functions.fetching import FetchingReader
@@ -107,19 +108,35 @@ class KafkaSource(Source[KafkaSplit]):
                 f"no topic of the Kafka brokers at {self._clients['bootstrap.servers']} has a name that matches "
                 f"{self.subscription.pattern!r}; correct the pattern, or let the source discover topics"
             )
-        start = look_up(self.start, found, self._clients)
-        stop = {} if self.stop is None else look_up(self.stop, found, self._clients)
-        return [
-            KafkaSplit(topic=each.topic, partition=each.partition, offset=start[each], stop=stop.get(each))
-            for each in found
-        ]
+        return self._begun(found, self.start, self.stop)
 
     def discover(self, known: frozenset[str]) -> list[KafkaSplit]:
         """Return new partitions, from their first message on."""
         found = self.subscription.find(self._clients)
         new = [each for each in found if f"{each.topic}-{each.partition}" not in known]
-        start = look_up(KafkaOffsetsInitializer.earliest(), new, self._clients)
-        return [KafkaSplit(topic=each.topic, partition=each.partition, offset=start[each]) for each in new]
+        return self._begun(new, KafkaOffsetsInitializer.earliest(), None)
+
+    def _begun(
+        self,
+        partitions: list[KafkaTopicPartition],
+        start: KafkaOffsetsInitializer,
+        stop: KafkaOffsetsInitializer | None,
+    ) -> list[KafkaSplit]:
+        """Return a new split of each partition."""
+        # Before the offsets: those of a topic that is created again meanwhile do not fit the id, so they are refused.
+        ids = topic_ids({each.topic for each in partitions}, self._clients)
+        begin = look_up(start, partitions, self._clients)
+        end = {} if stop is None else look_up(stop, partitions, self._clients)
+        return [
+            KafkaSplit(
+                topic=each.topic,
+                partition=each.partition,
+                offset=begin[each],
+                stop=end.get(each),
+                topic_id=ids.get(each.topic),
+            )
+            for each in partitions
+        ]
 
     def split_id(self, split: KafkaSplit) -> str:
         return split.name

@@ -111,6 +111,13 @@ class KafkaBroker:
             f"topic {topic} does not have its {partitions} partitions",
         )
 
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic, and return when it is gone."""
+        client = AdminClient({"bootstrap.servers": self.bootstrap})
+        client.delete_topics([topic])[topic].result(_READ_DEADLINE_S)
+        _wait(lambda: topic not in self.topics(), _READ_DEADLINE_S, f"topic {topic} does not go")
+        self._producer = None  # it knows the deleted topic
+
     def add_partitions(self, topic: str, partitions: int) -> None:
         """Let a topic have more partitions: `partitions` in all."""
         with KafkaAdminClient(bootstrap_servers=self.bootstrap) as client:
