@@ -175,7 +175,7 @@ def test_a_failure_of_a_drained_timer_has_the_job_go_on(jobs: Jobs) -> None:
     job = jobs.start()
     wait_for_checkpoints(job, 3)
     PLANNED.add("timer")
-    with pytest.raises(CheckpointError, match="the job failed before it was complete: .*planned fault: timer"):
+    with pytest.raises(CheckpointError, match=r"the job failed before it was complete: .*planned fault: timer"):
         job.stop_with_savepoint(True, None, SavepointFormat.CANONICAL).result(120.0)
     HURRY.set()
     assert job.wait(120.0).status.value == "finished"
@@ -187,11 +187,11 @@ def test_a_job_that_fails_for_good_says_why_it_is_not_stopped_with_a_savepoint_t
     wait_for_checkpoints(job, 3)
     PLANNED.add("timer")
     while_it_runs = job.stop_with_savepoint(True, None, SavepointFormat.CANONICAL)
-    with pytest.raises(CheckpointError, match="was not stopped with a savepoint: .*failed.*: .*planned fault: timer"):
+    with pytest.raises(CheckpointError, match=r"was not stopped with a savepoint: .*failed.*: .*planned fault: timer"):
         while_it_runs.result(120.0)
     assert job.wait(120.0).status.value == "failed"
     later = job.stop_with_savepoint(True, None, SavepointFormat.CANONICAL)
-    with pytest.raises(CheckpointError, match="was not stopped with a savepoint: it has failed: .*fault: timer"):
+    with pytest.raises(CheckpointError, match=r"was not stopped with a savepoint: it has failed: .*fault: timer"):
         later.result(120.0)
 
 

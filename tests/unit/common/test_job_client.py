@@ -77,7 +77,7 @@ def test_where_savepoints_go_must_be_said_somewhere(tmp_path: Path) -> None:
 def test_a_job_that_has_ended_takes_no_savepoint(tmp_path: Path) -> None:
     client = start(tmp_path)
     client.cancel().result(120.0)
-    with pytest.raises(CheckpointError, match="no savepoint for job .*: it was cancelled"):
+    with pytest.raises(CheckpointError, match=r"no savepoint for job .*: it was cancelled"):
         client.trigger_savepoint(str(tmp_path)).result(120.0)
     with pytest.raises(CheckpointError, match="was not stopped with a savepoint: it was cancelled"):
         client.stop_with_savepoint(False, str(tmp_path)).result(120.0)
