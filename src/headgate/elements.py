@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.ids import CheckpointId
+from headgate.types import by_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,10 +152,23 @@ class Batch:
             return stream_of(self._columns, self.timestamps)
         return pickle.dumps((self._records, self.timestamps, self.keys), 5)
 
+    def encode_to_send(self) -> bytes:
+        """Return the batch as bytes for another process of the job; what `pickle` refuses goes by value.
+
+        Raises whatever the pickling of a record by value raises.
+        """
+        try:
+            return self.encode()
+        except Exception:  # noqa: BLE001  # whatever a class of the user's raises
+            return by_value.dumps((self._records, self.timestamps, self.keys))
+
     def encode_each(self) -> list[bytes]:
-        """Return the pickle of each record. Raises whatever the pickling of a record raises."""
+        """Return the pickle of each record for another process. Raises whatever the pickling of a record raises."""
         dumps = pickle.dumps
-        return [dumps(record, 5) for record in self.records]
+        try:
+            return [dumps(record, 5) for record in self.records]
+        except Exception:  # noqa: BLE001  # whatever a class of the user's raises
+            return [sendable(record) for record in self.records]
 
     @classmethod
     def decode(cls, payload: Payload, load: Callable[..., _Lists] = pickle.loads) -> Batch:
@@ -165,14 +179,25 @@ class Batch:
             return cls.of_arrow(*of_stream(payload))
         return cls(*load(payload))
 
-    def culprit(self) -> object:
-        """Return the first record that cannot be pickled, None if each can."""
+    def culprit(self, dumps: Callable[[Any], bytes] = pickle.dumps) -> object:
+        """Return the first record that `dumps` cannot pickle, None if it can pickle each."""
         for record in self.records:
             try:
-                pickle.dumps(record, 5)
+                dumps(record)
             except Exception:  # noqa: BLE001  # whatever a class of the user's raises
                 return record
         return None
+
+
+def sendable(value: Any) -> bytes:
+    """Return a pickle of the value for another process of the job, by value if `pickle` refuses it.
+
+    Raises whatever the pickling by value raises.
+    """
+    try:
+        return pickle.dumps(value, 5)
+    except Exception:  # noqa: BLE001  # whatever a class of the user's raises
+        return by_value.dumps(value)
 
 
 Payload = bytes | memoryview

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headgate.batch.rows import ORDER_BITS, KeyRoutes, dealt, encoded
 from headgate.batch.stages import Shuffle, Target
-from headgate.elements import Batch, Element
+from headgate.elements import Batch, Element, sendable
 from headgate.errors import SerializationError
 from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.error_text import short_repr
@@ -73,5 +73,6 @@ class RowsChannel:
 
 def _cannot_travel(batch: Batch, error: Exception) -> SerializationError:
     return SerializationError(
-        f"a record cannot be pickled for its way to another task: {error}; the record is {short_repr(batch.culprit())}"
+        f"a record cannot be pickled for its way to another task: {error}; the record is "
+        f"{short_repr(batch.culprit(sendable))}"
     )

@@ -8,12 +8,14 @@ one subtask stay together, and are sent in its name. Without checkpoints, record
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
-from headgate.elements import Barrier, Batch
+from headgate.elements import Barrier, Batch, sendable
+from headgate.errors import SerializationError
 from headgate.ids import CheckpointId
-from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, UserCodeError
 from headgate.operators.sink import CommittingFactory
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.typed_key import key_hash_code
@@ -41,9 +43,9 @@ class CollectOperator(Operator):
 
     def process(self, batch: Batch) -> Batch:
         if self.context.checkpointing:
-            self._parts.append(pickle.dumps(batch.records, 5))
+            self._parts.append(_pickled(batch, pickle.dumps))
         else:
-            self.context.services.collect(self.context.subtask, None, 0, pickle.dumps(batch.records, 5))
+            self.context.services.collect(self.context.subtask, None, 0, _pickled(batch, sendable))
         return Batch([])
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
@@ -62,6 +64,16 @@ class CollectOperator(Operator):
             if of_id <= checkpoint_id:
                 self.context.services.collect(origin, of_id, number, records)
         self._unsent = [entry for entry in self._unsent if entry[0] > checkpoint_id]
+
+
+def _pickled(batch: Batch, dumps: Callable[[Any], bytes]) -> bytes:
+    try:
+        return dumps(batch.records)
+    except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
+        raise UserCodeError(record=batch.culprit(dumps)) from SerializationError(
+            f"a record cannot be sent to the program: {error}; checkpoints keep it until it is sent, so define its "
+            "class, and functions that it holds, at the top level of a module or of the main script"
+        )
 
 
 @final

@@ -16,6 +16,7 @@ from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow, SavepointOrde
 from headgate.functions.metrics import MetricGroup
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, UserCodeError
+from headgate.runtime.exchange.credit import encoded
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import KeyedState
 from headgate.state.keygroups import key_group, subtask_of_group
@@ -30,9 +31,19 @@ __all__ = ["OperatorHarness", "SavedOperator", "Setup", "UserCodeError"]
 _RESUMED_MAX: Final = 1000
 
 
+def _travelled(batch: Batch) -> Batch:
+    """Return the batch as it arrives in another slot. Raises `UserCodeError` naming a record that cannot be pickled."""
+    return Batch.decode(encoded(batch))
+
+
 @final
 class OperatorHarness:
     """Runs one operator of one subtask, and is a context manager that opens and closes it.
+
+    Records come to the operator, and what it emits comes to the test, as between slots: pickled and unpickled. So the
+    function shares no object with the test, and a record that cannot travel fails the test. The function itself is the
+    object that the test passes, which a test may therefore look at, and give stand-ins of services. A job pickles its
+    functions: pass a new one to each harness, and have `MiniCluster` show that it can travel.
 
     Time stands still: `watermark` moves event time, `advance_time` the clocks, and both return what timers emit.
     The clock of each harness begins at 0, also of one that is restored: where that matters, as for time to live, move
@@ -185,13 +196,14 @@ class OperatorHarness:
     def process_second(self, *records: Any, timestamp_ms: int | None = None) -> list[Any]:
         """Process records of the second input, among them broadcast elements; return the records that come out."""
         times = None if timestamp_ms is None else [timestamp_ms] * len(records)
-        batch = Batch(list(records), times)
+        batch = _travelled(Batch(list(records), times))
         if self._key_by_second is not None:
-            batch.keys = all_typed([self._key_by_second(record) for record in records])
+            batch.keys = all_typed([self._key_by_second(record) for record in batch.records])
         return self._emitted(self.operator.process_second(batch)).records
 
     def process_batch(self, batch: Batch) -> Batch:
         """Process a batch; return what comes out. Raises `UserCodeError`."""
+        batch = _travelled(batch)
         if self._key_by is not None:
             batch.keys = all_typed([self._key_by(record) for record in batch.records])
         return self._emitted(self.operator.process(batch))
@@ -273,16 +285,16 @@ class OperatorHarness:
 
     def _records_of(self, flows: list[Flow]) -> list[Any]:
         self._take_sides()
-        return [record for flow in flows if isinstance(flow, Batch) for record in flow.records]
+        return [record for flow in flows if isinstance(flow, Batch) for record in _travelled(flow).records]
 
     def _emitted(self, batch: Batch) -> Batch:
         self._take_sides()
-        return batch
+        return _travelled(batch)
 
     def _take_sides(self) -> None:
         sides, self.operator.sides = self.operator.sides, ()
         for tag_id, batch in sides:
-            self._sides.setdefault(tag_id, []).extend(batch.records)
+            self._sides.setdefault(tag_id, []).extend(_travelled(batch).records)
 
     def owns(self, key: Any) -> bool:
         """Return whether records of the key belong to this subtask."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -126,7 +127,9 @@ def test_an_error_names_operator_key_and_record() -> None:
 
 def test_a_record_that_cannot_travel_is_named() -> None:
     env = batch()
-    stream = env.from_collection([1]).rebalance().map(lambda number: (number, lambda: None)).name("hopeless")
+    stream = env.from_collection([1]).rebalance().map(lambda number: (number, threading.Lock())).name("hopeless")
     stream.rebalance().map(lambda each: each).print()
-    with pytest.raises(TaskFailedError, match=r"(?s)cannot be pickled.*is \(1, <function.*operator .hopeless."):
+    with pytest.raises(
+        TaskFailedError, match=r"(?s)cannot be pickled.*is \(1, <unlocked _thread.lock.*operator .hopeless."
+    ):
         list(task_of(env, 1).run(together(row(None, 1))))

@@ -43,7 +43,7 @@ def test_an_error_names_the_record_at_which_it_was_raised(make: Make, position: 
     with OperatorHarness.of(make(failing_at(position, ValueError("bad")))) as harness:
         with pytest.raises(UserCodeError) as caught:
             harness.process_batch(Batch(list(records), times))
-        assert caught.value.record is records[position]
+        assert caught.value.record == records[position]
         assert isinstance(caught.value.__cause__, ValueError)
 
 
@@ -58,7 +58,7 @@ def test_an_error_on_a_keyed_stream_names_record_and_key(make: Make, position: i
     with OperatorHarness.of(make(failing_at(position, ValueError("bad"))), key_by=lambda r: r[0]) as harness:
         with pytest.raises(UserCodeError) as caught:
             harness.process_batch(Batch(list(records), times))
-        assert caught.value.record is expected
+        assert caught.value.record == expected
         assert caught.value.key == expected[0]
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
+import pytest
+
+from headgate.operators.base import UserCodeError
 from headgate.operators.collect import CollectFactory
 from headgate.testing.harness import OperatorHarness, Setup
 from headgate.testing.saved_operator import SavedOperator
@@ -80,3 +85,15 @@ def test_nothing_collected_is_committed_all_the_same() -> None:
         harness.snapshot()
         harness.complete()
         assert (harness.services.collections, harness.services.commits) == ([], [1])
+
+
+def test_what_no_module_holds_is_handed_over_at_once_but_kept_in_no_checkpoint() -> None:
+    record = defaultdict(lambda: 0, a=1)
+    with OperatorHarness(CollectFactory(), setup=Setup(checkpointing=False)) as harness:
+        harness.process(record)
+        assert harness.services.collections == [(None, [record])]
+    with OperatorHarness(CollectFactory()) as harness:
+        with pytest.raises(UserCodeError) as caught:
+            harness.process(record)
+        assert caught.value.record == record
+        assert "at the top level of a module or of the main script" in str(caught.value.__cause__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,7 +36,7 @@ def counting_rig(**settings: str) -> SlotRig:
     return SlotRig(line_plan([], counting(), Step(CollectFactory()), settings={**UNALIGNED, **settings}))
 
 
-def push(rig: SlotRig, *batches: Batch, to: SubtaskId = COUNT) -> None:
+def push(rig: SlotRig, *batches: Batch | memoryview, to: SubtaskId = COUNT) -> None:
     """Have batches wait in the first channel of a subtask."""
     assert rig.slot._execution is not None
     for batch in batches:
@@ -167,15 +168,20 @@ class Stubborn:
         raise TypeError("stubborn")
 
 
+LOCAL = Batch([defaultdict(lambda: 0)], None, [0])
+"""A record that goes by value to another slot, but must not be stored so."""
+
+
 @pytest.mark.parametrize(
     ("batch", "settings", "reason"),
     [
         (Batch([Stubborn()], None, [0]), {}, "a record that a barrier has overtaken cannot be pickled"),
+        (memoryview(LOCAL.encode_to_send()), {}, "a record that a barrier has overtaken cannot be pickled"),
         (keyed(1), {"headgate.checkpoint.max-in-flight-size": "1 b"}, "more than 1 bytes are in flight"),
     ],
 )
 def test_what_cannot_be_kept_in_flight_declines_the_checkpoint_and_is_processed(
-    batch: Batch, settings: dict[str, str], reason: str
+    batch: Batch | memoryview, settings: dict[str, str], reason: str
 ) -> None:
     rig = started(counting_rig(**settings))
     push(rig, batch)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from headgate.datastream import DataStream, KeyedCoProcessFunction, KeyedProcessFunction
+from headgate.datastream import (
+    CoMapFunction,
+    DataStream,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    OutputTag,
+    ProcessFunction,
+)
 from headgate.errors import RestoreError
 from headgate.state.descriptors import ValueStateDescriptor
-from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
+from headgate.testing.harness import OperatorHarness, SavedOperator, Setup, UserCodeError
 from headgate.types.typeinfo import Types
 
 
@@ -83,3 +94,64 @@ def test_the_second_input_goes_by_its_own_key_if_it_has_one(key_by_second: Any, 
     with OperatorHarness.of(Sides(), key_by=first_letter, **given) as harness:
         assert harness.process("drill", timestamp_ms=5) == [("first", "d", 5)]
         assert harness.process_second("drill", timestamp_ms=7) == [("second", key, 7)]
+
+
+class Appending(MapFunction):
+    """Adds to the list that it gets, and keeps what it emits."""
+
+    def __init__(self) -> None:
+        self.emitted: list[list[int]] = []
+
+    def map(self, value: list[int]) -> list[int]:
+        value.append(1)
+        self.emitted.append(value)
+        return value
+
+
+def test_a_function_shares_no_record_with_the_test() -> None:
+    function, record = Appending(), [0]
+    with OperatorHarness.of(function) as harness:
+        out = harness.process(record)
+        function.emitted[0].append(2)
+    assert (record, out) == ([0], [[0, 1]])
+
+
+def test_a_broadcast_element_shares_nothing_with_the_test_either() -> None:
+    class Keeping(CoMapFunction):
+        def map1(self, value: Any) -> Any:
+            return value
+
+        def map2(self, value: list[int]) -> Any:
+            value.append(1)
+            return value
+
+    record = [0]
+    with OperatorHarness.of(Keeping()) as harness:
+        assert harness.process_second(record) == [[0, 1]]
+    assert record == [0]
+
+
+@pytest.mark.parametrize("to_side", [False, True])
+def test_what_cannot_travel_fails_the_test_with_the_record(to_side: bool) -> None:
+    class Locking(ProcessFunction):
+        side = OutputTag("side")
+
+        def process_element(self, value: int, ctx: ProcessFunction.Context) -> Iterator[Any]:
+            yield (self.side, threading.Lock()) if to_side else threading.Lock()
+
+    with (
+        OperatorHarness.of(Locking()) as harness,
+        pytest.raises(UserCodeError) as caught,
+    ):
+        harness.process(1)
+    assert isinstance(caught.value.record, type(threading.Lock()))
+    assert "cannot be sent to another slot: cannot pickle '_thread.lock' object" in str(caught.value.__cause__)
+
+
+def test_a_record_of_a_local_class_travels() -> None:
+    @dataclass
+    class Point:
+        x: int
+
+    with OperatorHarness.of(Appending()) as harness:
+        assert harness.process([Point(3)]) == [[Point(3), 1]]

@@ -12,56 +12,15 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import CodeType
-from typing import Any, Final, final
+from typing import Any, final
 
 import cloudpickle
-from cloudpickle import cloudpickle as by_value
 
 from headgate.errors import EnvironmentFault
 from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.state.formats.missing_module import files_of_modules, how_to_ship, remember
-
-_packed_here: Final[weakref.WeakSet[type]] = weakref.WeakSet()
-"""The classes of this process that are in packages."""
-
-
-@final
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
-    """Notes the classes that it pickles, and lets code keep the name of its file, which cloudpickle 3.1.3 leaves out.
-
-    Tracebacks name that file and quote its lines.
-    """
-
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, CodeType):
-            return _code_of, (obj.co_filename, *by_value._code_reduce(obj))
-        if isinstance(obj, type):
-            _packed_here.add(obj)
-        return super().reducer_override(obj)
-
-
-def _code_of(file_name: str, make: Callable[..., CodeType], arguments: tuple[Any, ...]) -> CodeType:
-    return make(*arguments).replace(co_filename=file_name)
-
-
-@final
-class _Unpickler(pickle.Unpickler):
-    """Leaves classes alone that were packed in this process, as on MiniCluster.
-
-    cloudpickle finds them again, and would replace their methods by copies that see the globals of back then.
-    """
-
-    def find_class(self, module_name: str, global_name: str, /) -> Any:
-        found = super().find_class(module_name, global_name)
-        return _fill if found is by_value._class_setstate else found
-
-
-def _fill(new: type, state: Any) -> type:
-    return new if new in _packed_here else by_value._class_setstate(new, state)
+from headgate.types.by_value import Unpickler, code_dumps
 
 
 @final
@@ -79,21 +38,15 @@ class SealedFactory:
 def pack(plan: JobGraph) -> bytes:
     """Return the job as bytes. Its functions were checked when the graph was built."""
     sealed = replace(plan, vertices=tuple(map(_seal, plan.vertices)))
-    job = _dumps((_main_classes(), sealed))
+    job = code_dumps((_main_classes(), sealed))
     return pickle.dumps((files_of_modules(), job), 5)
 
 
 def _seal(vertex: VertexPlan) -> VertexPlan:
     operators = tuple(
-        replace(operator, factory=SealedFactory(_dumps(operator.factory))) for operator in vertex.operators
+        replace(operator, factory=SealedFactory(code_dumps(operator.factory))) for operator in vertex.operators
     )
     return replace(vertex, operators=operators)
-
-
-def _dumps(value: Any) -> bytes:
-    file = io.BytesIO()
-    _Pickler(file, 5).dump(value)
-    return file.getvalue()
 
 
 def _main_classes() -> dict[str, type]:
@@ -131,7 +84,7 @@ def unpack(data: bytes) -> JobGraph:
 
 def _load(data: bytes) -> Any:
     try:
-        return _Unpickler(io.BytesIO(data)).load()
+        return Unpickler(io.BytesIO(data)).load()
     except ModuleNotFoundError as error:
         raise EnvironmentFault(
             f"the job needs module {error.name!r}, which this worker does not have: {how_to_ship(error.name or '')}"

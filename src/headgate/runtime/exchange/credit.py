@@ -12,7 +12,7 @@ from typing import final
 
 from headgate import options
 from headgate.config import Settings
-from headgate.elements import Batch
+from headgate.elements import Batch, sendable
 from headgate.errors import SerializationError
 from headgate.operators.base import UserCodeError
 
@@ -62,7 +62,7 @@ class CreditedOutput:
         while start < len(batch):
             stop = start + self._records_max
             piece = batch if start == 0 and stop >= len(batch) else batch.piece(start, stop)
-            payload = sendable(piece)
+            payload = encoded(piece)
             self._batches += 1
             self._bytes += len(payload)
             self.sent_bytes += len(payload)
@@ -78,14 +78,14 @@ class CreditedOutput:
             self._records_max *= 2
 
 
-def sendable(batch: Batch) -> bytes:
-    """Return the batch as bytes. Raises `UserCodeError` naming a record that cannot be pickled."""
+def encoded(batch: Batch) -> bytes:
+    """Return the batch as bytes for another slot. Raises `UserCodeError` naming a record that cannot be pickled."""
     try:
-        return batch.encode()
+        return batch.encode_to_send()
     except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
-        raise UserCodeError(record=batch.culprit()) from SerializationError(
-            f"a record cannot be sent to another slot: {error}; records must be picklable, and their classes defined at"
-            " the top level of a module or of the main script"
+        raise UserCodeError(record=batch.culprit(sendable)) from SerializationError(
+            f"a record cannot be sent to another slot: {error}; emit plain data, and keep locks, files and connections "
+            "in the function, which makes them in open()"
         )
 
 

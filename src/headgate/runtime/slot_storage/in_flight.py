@@ -18,6 +18,7 @@ from headgate.ids import CheckpointId
 from headgate.operators.keys import KeySelection
 from headgate.state.formats.unpickle import loader
 from headgate.state.keygroups import key_group
+from headgate.types.by_value import is_by_value
 from headgate.types.typed_key import all_typed, key_hash_code
 
 OVERTAKABLE: Final = (Partitioning.KEY_GROUP, Partitioning.REBALANCE, Partitioning.RESCALE, Partitioning.SHUFFLE)
@@ -90,12 +91,13 @@ class Gathering:
         if self.ended:
             return
         try:
-            payload = batch.encode() if isinstance(batch, Batch) else batch
+            payload = _storable(batch)
         except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
-            assert isinstance(batch, Batch)
+            culprit = (batch if isinstance(batch, Batch) else Batch.decode(batch)).culprit()
             self._fail(
-                f"a record that a barrier has overtaken cannot be pickled: {error}; it is "
-                f"{repr(batch.culprit())[:200]}. Records must be picklable for unaligned checkpoints"
+                f"a record that a barrier has overtaken cannot be pickled: {error}; it is {repr(culprit)[:200]}. "
+                "Unaligned checkpoints store records: define their classes, and functions that they hold, at the top "
+                "level of a module or of the main script"
             )
             return
         self.parts.setdefault(side, []).append(payload)
@@ -127,6 +129,13 @@ class Gathering:
             self.ended = True
             if self._tell is not None:
                 self._tell()
+
+
+def _storable(batch: Batch | Payload) -> Payload:
+    """Return the batch as bytes that outlive this version of Python. Raises whatever the pickling raises."""
+    if isinstance(batch, Batch):
+        return batch.encode()
+    return Batch.decode(batch).encode() if is_by_value(batch) else batch
 
 
 # --- after a restore

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,32 @@ def test_what_has_left_a_slot_does_not_change_with_what_its_sender_does_later() 
     env = environment(headgate__batch__records="1").set_parallelism(2)
     grown = env.from_collection([*range(40)]).map(Growing()).set_parallelism(1).rebalance().map(len)
     assert sorted(grown.execute_and_collect()) == [*range(1, 41)]
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_records_of_local_classes_and_with_lambdas_travel(mode: str) -> None:
+    @dataclass
+    class Order:
+        shop: str
+        counts: dict[str, int]
+
+    env = environment(**{"execution__runtime-mode": mode}).set_parallelism(2)
+    orders = env.from_collection([*"abab"]).map(lambda shop: Order(shop, defaultdict(lambda: 7)))
+    found = orders.key_by(lambda order: order.shop).map(
+        lambda order: (type(order) is Order, isinstance(order, Order), order.shop, order.counts["new"])
+    )
+    assert sorted(found.execute_and_collect()) == [(True, True, shop, 7) for shop in "aabb"]
+
+
+def test_state_with_a_lambda_is_refused_with_what_to_do() -> None:
+    class Keeping(KeyedProcessFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.kept = runtime_context.get_state(ValueStateDescriptor("kept", Types.PICKLED_BYTE_ARRAY()))
+
+        def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+            self.kept.update(defaultdict(lambda: 0))
+
+    env = restarting(1)
+    env.from_collection([1]).key_by(lambda n: n).process(Keeping()).print()
+    with pytest.raises(JobFailedError, match=r"state .kept. of key 1 holds a defaultdict .* keep plain data in state"):
+        env.execute()
