@@ -53,8 +53,10 @@ class Job:
     def lose(self, slot: SlotIndex, launch: Launch = L1) -> list[s.SupervisorEffect]:
         return self.handle(s.SlotLost(launch=launch, slot=slot, reason="connection closed", now_ms=self.now_ms))
 
-    def end_launch(self, launch: Launch = L1, error: str | None = None) -> list[s.SupervisorEffect]:
-        return self.handle(s.LaunchEnded(launch=launch, error=error, now_ms=self.now_ms))
+    def end_launch(
+        self, launch: Launch = L1, error: str | None = None, refused: bool = False
+    ) -> list[s.SupervisorEffect]:
+        return self.handle(s.LaunchEnded(launch=launch, error=error, refused=refused, now_ms=self.now_ms))
 
     def lose_host(self) -> list[s.SupervisorEffect]:
         return self.handle(s.LaunchEnded(launch=L1, error="Spark is gone", for_good=True, now_ms=self.now_ms))

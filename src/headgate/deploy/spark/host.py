@@ -32,7 +32,7 @@ from headgate.deploy.spark.shipping import ShippedCode
 from headgate.deploy.spark.slot_process import UNFIT
 from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.slot_task import SlotTask, slot_task
-from headgate.deploy.spark.stage import SlotStage, StageOrder
+from headgate.deploy.spark.stage import SlotStage, StageEnd, StageOrder
 from headgate.deploy.spark.task_entry import task_entry
 from headgate.deploy.temporary import temporary_storage
 from headgate.errors import StorageError
@@ -194,7 +194,7 @@ class SparkHost:
             order,
             task,
             lambda sized: self._order(lambda master: self._sized(master, launch, sized)),
-            lambda error, gone: self._order(lambda master: master.launch_ended(launch, error, for_good=gone)),
+            lambda ended: self._order(lambda master: _ended(master, launch, ended)),
         )
         self._stage.start()
 
@@ -246,3 +246,7 @@ class SparkHost:
         if found is None and self._proof is not None:
             found = self._proof.answered(message.launch, message.slot, facts["host"])
         return found
+
+
+def _ended(master: JobMaster, launch: Launch, end: StageEnd) -> None:
+    master.launch_ended(launch, end.error, for_good=end.for_good, refused=end.refused)

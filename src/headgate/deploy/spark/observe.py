@@ -32,6 +32,8 @@ def observe(spark: SparkSession) -> SessionFacts:
         master=context.master or "",
         dynamic_allocation=_is_on(conf, "spark.dynamicAllocation.enabled"),
         speculation=_is_on(conf, "spark.speculation"),
+        kills_idle_workers=_is_on(conf, "spark.python.worker.killOnIdleTimeout")
+        and _is_positive(conf.get("spark.python.worker.idleTimeoutSeconds", "0")),
         slots_total=slots_total(context),
         slots_busy=slots_busy(context),
         slots_per_executor=None if cores is None else int(cores) // int(conf.get("spark.task.cpus", "1")),
@@ -91,6 +93,11 @@ def slots_busy(context: SparkContext) -> int:
 
 def _is_on(conf: dict[str, str], key: str) -> bool:
     return conf.get(key, "false").strip().lower() == "true"
+
+
+def _is_positive(time: str) -> bool:
+    """Whether a time in Spark's notation, such as 60 or 1m, is more than none."""
+    return any(digit in "123456789" for digit in time)
 
 
 def _size_mb(conf: dict[str, str], key: str) -> int | None:

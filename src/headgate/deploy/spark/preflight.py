@@ -34,6 +34,7 @@ class SessionFacts:
     master: str = ""
     dynamic_allocation: bool = False
     speculation: bool = False
+    kills_idle_workers: bool = False
     slots_total: int = 0
     slots_busy: int = 0
     slots_per_executor: int | None = None
@@ -89,6 +90,10 @@ def check_session(facts: SessionFacts) -> None:
         raise EnvironmentFault(
             "dynamic allocation is on, and Spark refuses barrier stages under it: set "
             "spark.dynamicAllocation.enabled=false and give the application a fixed number of executors"
+        )
+    if facts.kills_idle_workers:
+        raise EnvironmentFault(
+            "Spark would end the slots, as a slot sends it nothing: set spark.python.worker.killOnIdleTimeout=false"
         )
 
 

@@ -19,8 +19,8 @@ from headgate.deploy.spark.gone import GONE, JVM_ERRORS, is_gone, report_of
 from headgate.deploy.spark.observe import slots_taken, slots_total
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.slot_task import SlotTask
-from headgate.deploy.spark.stage_error import explain
-from headgate.errors import EnvironmentFault
+from headgate.deploy.spark.stage_error import explain, is_refusal
+from headgate.errors import EnvironmentFault, StorageError
 
 CANCEL_AGAIN_S: Final = 0.5
 """A stage that is submitted just now is not seen by a cancellation: it is cancelled again."""
@@ -49,11 +49,23 @@ class StageOrder:
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageEnd:
+    """How a stage ended: without an error if `error` is None.
+
+    `for_good`: Spark is gone with it, so that there can be no other. `refused`: another one would end in the same way.
+    """
+
+    error: str | None = None
+    for_good: bool = False
+    refused: bool = False
+
+
+@final
 class SlotStage:
-    """One submission. `on_ended` is called once, on the stage's own thread, with the error or None.
+    """One submission. `on_ended` is called once, on the stage's own thread.
 
     `on_sized` is called there before the stage is submitted, with the number of slots that it gets.
-    `for_good` tells that Spark is gone with the stage, so that there can be no other.
     """
 
     def __init__(
@@ -62,7 +74,7 @@ class SlotStage:
         order: StageOrder,
         make_task: Callable[[], SlotTask],
         on_sized: Callable[[int], None],
-        on_ended: Callable[[str | None, bool], None],
+        on_ended: Callable[[StageEnd], None],
     ) -> None:
         """`make_task` is called on the stage's thread too, and may block."""
         self._spark = spark
@@ -79,7 +91,7 @@ class SlotStage:
         try:
             self._thread.start()
         except Exception as raised:  # noqa: BLE001  # it asks the JVM for properties to inherit, and that may be gone
-            self._on_ended(*self._how_ended(raised))
+            self._on_ended(self._how_ended(raised))
 
     def kill(self) -> None:
         """Cancel the stage, now or as soon as it is submitted. Does not block."""
@@ -99,13 +111,17 @@ class SlotStage:
             self._submit(self._make_task())
         except Exception as error:  # noqa: BLE001  # whatever ended the stage is for the supervisor to judge
             raised = error
-        self._on_ended(*self._how_ended(raised))
+        self._on_ended(self._how_ended(raised))
 
-    def _how_ended(self, raised: Exception | None) -> tuple[str | None, bool]:
+    def _how_ended(self, raised: Exception | None) -> StageEnd:
         if raised is None:
-            return None, False
-        gone = is_gone(self._spark)
-        return GONE if gone else explain(report_of(raised)), gone
+            return StageEnd()
+        if is_gone(self._spark):
+            return StageEnd(error=GONE, for_good=True)
+        if isinstance(raised, StorageError):  # of what is proven before the stage is submitted: it may mend
+            return StageEnd(error=str(raised))
+        report = report_of(raised)
+        return StageEnd(error=explain(report), refused=is_refusal(report))
 
     def _submit(self, task: SlotTask) -> None:
         context = self._spark.sparkContext

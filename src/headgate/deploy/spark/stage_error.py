@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from typing import Final
 
 from headgate.state.formats.missing_module import how_to_ship
@@ -14,12 +15,39 @@ _NOT_STARTED: Final = re.compile(
     r"Error from python worker:\s*\n(.*?)\nPYTHONPATH was:|EOFException occurred while reading the port number",
     re.DOTALL,
 )
+_CODE: Final = re.compile(r"stdout and terminated with code: (\d+)")
+_BAD_DATA: Final = re.compile(r"Bad data in \S+ standard output\. Invalid port number")
+_IDLE: Final = re.compile(r"terminated due to idle timeout \(timeout: [^)]*\)")
 _CANCELLED: Final = re.compile(r"Job \d+ cancelled[^\n]*")
-_JAVA_ERROR: Final = re.compile(r"^: (?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
-_PYTHON_ERROR: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Fault|Lost|Exit)): (.+)$", re.MULTILINE)
+_TASK_FAILED: Final = "finished unsuccessfully."
+"""What Spark says of a barrier stage that ran, and of which a task failed."""
+_JAVA_ERROR: Final = re.compile(r"^: (?:[\w$]+\.)*(\w+): (.+)$", re.MULTILINE)
+_TASK_ERROR: Final = re.compile(r"^(?:[\w$]+\.)+(\w+)(?:: (.+))?$", re.MULTILINE)
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_PYTHON_ERROR: Final = re.compile(r"(?:\w+\.)*(\w+)(?:: (.*))?", re.DOTALL)
+_OF_A_GROUP: Final = re.compile(r"^ +[|+] ?", re.MULTILINE)
+_WORKER_DIED: Final = "a Python worker died (it was killed, or ran out of memory)"
+_HOPELESS: Final = frozenset({"ConfigError", "EnvironmentFault", "ImportError", "ProgramError", "SyntaxError"})
+"""Errors of a Python worker that stay when it is started again."""
 _OWN_NEEDS: Final = frozenset({"headgate", "pyarrow", "pandas", "cloudpickle"})
 _BY_NAME: Final = "PYSPARK_PYTHON, spark.pyspark.python or env.set_python_executable"
-_LINE_CHARACTERS_MAX: Final = 500
+_SIGNALLED: Final = 128
+"""An exit code above it is this plus the number of the signal that has ended the process."""
+_CHARACTERS_MAX: Final = 2000
+
+
+def is_refusal(report: str) -> bool:
+    """Return whether a later launch would end in the same way: Spark refuses the stage, or Python cannot start.
+
+    Otherwise a worker or an executor was lost, or somebody has cancelled the stage.
+    """
+    if any(pattern.search(report) for pattern in (_MODULE, _VERSION, _NO_PYTHON, _BAD_DATA)):
+        return True
+    if _NOT_STARTED.search(report) is not None:
+        output, code = _end_of_python(report)
+        return code <= _SIGNALLED and (output != "" or code > 0)
+    kind, _ = _python_error(report) or ("", "")
+    return kind in _HOPELESS or (_TASK_FAILED not in report and _CANCELLED.search(report) is None)
 
 
 def explain(report: str) -> str:
@@ -40,23 +68,72 @@ def explain(report: str) -> str:
             f"a worker cannot start the Python {python[1]}: {python[2]}. Name one that is there: {_BY_NAME}; the "
             "Python of an environment from headgate pack starts only where the Python that made it is installed"
         )
-    not_started = _NOT_STARTED.search(report)
-    if not_started is not None:
-        told = (not_started[1] or "it printed nothing").splitlines()[-1].strip()
-        return f"the Python of a worker ends as soon as it is started: {_cut(told)}. Name another one: {_BY_NAME}"
+    if _NOT_STARTED.search(report) is not None:
+        return _not_started(*_end_of_python(report))
+    if _BAD_DATA.search(report) is not None:
+        return (
+            "the Python of a worker prints something as it starts: look for what prints in its sitecustomize.py, or "
+            f"name another one: {_BY_NAME}"
+        )
+    idle = _IDLE.search(report)
+    if idle is not None:
+        return f"a Python worker was {idle[0]}: set spark.python.worker.killOnIdleTimeout=false"
     cancelled = _CANCELLED.search(report)
     if cancelled is not None:
         return f"Spark was told to cancel it: {cancelled[0]}"
     if "Python worker exited unexpectedly" in report:
-        return "a Python worker died (it was killed, or ran out of memory)"
+        return _WORKER_DIED
     if "ExecutorLostFailure" in report or "Executor heartbeat timed out" in report:
         return "an executor was lost: " + _first(report, "ExecutorLostFailure")
-    python_error = _PYTHON_ERROR.findall(report)
-    if python_error:
-        kind, text = python_error[-1]
-        return _cut(f"{kind}: {text}")
+    python_error = _python_error(report)
+    if python_error is not None:
+        kind, text = python_error
+        return _cut(f"{kind}: {text}" if text else kind)
+    _, _, of_task = report.partition(_TASK_FAILED)
+    task_error = _TASK_ERROR.search(of_task)
+    if task_error is not None:
+        kind, text = task_error.groups("")
+        return _WORKER_DIED if kind == "EOFException" else _cut(f"{kind}: {text}" if text else kind)
     java_error = _JAVA_ERROR.search(report)
     return _cut(java_error[2] if java_error is not None else report.strip().partition("\n")[0])
+
+
+def _end_of_python(report: str) -> tuple[str, int]:
+    """Return the last line that a Python printed which did not start, and its exit code: 0 where that is not known."""
+    not_started, code = _NOT_STARTED.search(report), _CODE.search(report)
+    output = "" if not_started is None else (not_started[1] or "").strip()
+    return output.rpartition("\n")[2].strip(), 0 if code is None else int(code[1])
+
+
+def _not_started(output: str, code: int) -> str:
+    if code > _SIGNALLED:
+        return (
+            f"the daemon that starts the Python workers was ended by {_name_of(code - _SIGNALLED)}: the machine, or "
+            "its container, may be out of memory"
+        )
+    if not output and not code:
+        return "the daemon that starts the Python workers died as it started (it was killed, or ran out of memory)"
+    told = _cut(output) or f"it printed nothing (exit code {code})"
+    return f"the Python of a worker ends as soon as it is started: {told}. Name another one: {_BY_NAME}"
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _python_error(report: str) -> tuple[str, str] | None:
+    """Return the kind and the text of the error that ended a Python worker, None where it was none of Python's."""
+    _, mark, told = report.rpartition(_TRACEBACK)
+    if not mark:
+        return None
+    lines = _OF_A_GROUP.sub("", told.partition("\n\tat ")[0]).splitlines()
+    frames = next((index for index, line in enumerate(lines) if line and not line[0].isspace()), len(lines))
+    error = " ".join(line.strip() for line in lines[frames:] if not line.startswith((" SQLSTATE", "-", "+-")))
+    found = _PYTHON_ERROR.fullmatch(error.strip())
+    return None if found is None else (found[1], (found[2] or "").strip())
 
 
 def _missing(module: str) -> str:
@@ -76,4 +153,4 @@ def _first(report: str, mark: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LINE_CHARACTERS_MAX else f"{text[:_LINE_CHARACTERS_MAX]}..."
+    return text if len(text) <= _CHARACTERS_MAX else f"{text[:_CHARACTERS_MAX]}..."

@@ -184,11 +184,16 @@ class JobMaster:
             _log.warning("the job goes on with %d of %d task slots: there are no more", slots, self._ordered)
         self._supervise(supervision.LaunchSized(launch=launch, slots=slots, now_ms=self._now()))
 
-    def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False) -> None:
-        """The processes of a launch are gone, or will be without an order; `for_good`: there can be no other."""
+    def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False, refused: bool = False) -> None:
+        """The processes of a launch are gone, or will be without an order.
+
+        `for_good`: there can be no other. `refused`: another one would end in the same way.
+        """
         if launch == self._supervisor.launch:
             self._links.drop_all()
-        ended = supervision.LaunchEnded(launch=launch, error=error, for_good=for_good, now_ms=self._now())
+        ended = supervision.LaunchEnded(
+            launch=launch, error=error, for_good=for_good, refused=refused, now_ms=self._now()
+        )
         self._supervise(ended)
 
     def receive(self, launch: Launch, message: FromSlot) -> None:

@@ -99,13 +99,15 @@ class SlotLost:
 class LaunchEnded:
     """The stage is over and holds no slot any more. `error` is None when it ended without one.
 
-    `for_good`: what hosts stages is gone with it, so that this driver can launch no other.
+    `for_good`: what hosts stages is gone with it, so that this driver can launch no other. `refused`: another one would
+    end in the same way, as the cluster refuses it, or its Python cannot start.
     """
 
     launch: Launch
     error: str | None
     now_ms: float
     for_good: bool = False
+    refused: bool = False
 
 
 @final

@@ -52,11 +52,12 @@ job goes back to the placement that it had, which the restart strategy is not as
     CancelRequested in any state before the end       -> FINISHING
     SuspendRequested in any other state before that   -> FINISHING: there is nothing to take a checkpoint of
 
-Every pass from a running job to the next restart asks the restart strategy exactly once. The first launch that gets no
-slot, or too few in time, fails the job at once: the cluster is too small or refuses the stage, and trying again would
-only hide that. Later launches, those of a job that an earlier driver has run, and losses of slots that had registered
-are for the restart strategy to decide. A launch that is the last one that this driver can make (`for_good`) suspends
-the job, also when the loss of its slots has just failed it: a driver on a host that is well goes on.
+Every pass from a running job to the next restart asks the restart strategy exactly once. The first launch fails the job
+at once when it gets too few slots in time, or none because it was refused: the cluster is too small, or Python cannot
+start there, and trying again would only hide that. Slots that are lost before they register, later launches, and those
+of a job that an earlier driver has run are for the restart strategy to decide. A launch that is the last one that this
+driver can make (`for_good`) suspends the job, also when the loss of its slots has just failed it: a driver on a host
+that is well goes on.
 """
 
 from __future__ import annotations
@@ -264,8 +265,8 @@ class Supervisor:
             return self._relaunch()
         if self._state not in _LIVE:
             return []
-        hosted_some = self._slots.were_some or not self._is_first_launch()
-        return self._fail_launch(cause, hosted_some, event.now_ms)
+        may_start = not event.refused or self._slots.were_some or not self._is_first_launch()
+        return self._fail_launch(cause, may_start, event.now_ms)
 
     def _may_be_suspended(self) -> bool:
         """Return whether what the job comes to is open, or a later driver may mend the failure that it ends with."""

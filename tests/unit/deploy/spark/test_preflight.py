@@ -53,6 +53,7 @@ def test_a_fitting_session_is_accepted(facts: SessionFacts) -> None:
         (replace(CLUSTER, dynamic_allocation=True), "spark.dynamicAllocation.enabled=false"),
         (replace(CLUSTER, speculation=True), "spark.speculation=false"),
         (replace(LOCAL, speculation=True), "spark.speculation=false"),
+        (replace(LOCAL, kills_idle_workers=True), "spark.python.worker.killOnIdleTimeout=false"),
     ],
 )
 def test_the_setting_to_change_is_named(facts: SessionFacts, setting: str) -> None:

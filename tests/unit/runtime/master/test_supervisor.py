@@ -203,10 +203,26 @@ def test_too_few_slots_at_a_later_launch_are_for_the_restart_strategy(job: Job) 
     assert job.state is State.RELAUNCHING
 
 
-def test_a_stage_that_never_hosted_a_slot_fails_the_job_at_once(job: Job) -> None:
+def test_a_stage_that_is_refused_before_it_has_hosted_a_slot_fails_the_job_at_once(job: Job) -> None:
     job.launching()
-    end = the_end(job.end_launch(error="barrier stage refused: dynamic allocation is on"))
+    end = the_end(job.end_launch(error="barrier stage refused: dynamic allocation is on", refused=True))
     assert "dynamic allocation is on" in str(end.cause)
+    assert job.supervisor.restarts == 0
+
+
+def test_a_worker_that_is_lost_before_any_slot_has_registered_is_for_the_restart_strategy(job: Job) -> None:
+    job.launching()
+    assert job.end_launch(error="a Python worker died") == []
+    assert job.state is State.RELAUNCHING
+    assert job.supervisor.restarts == 1
+    assert job.at(100.0) == [s.LaunchSlots(launch=L2, slots=2)]
+
+
+def test_a_refusal_after_a_slot_has_registered_is_for_the_restart_strategy(job: Job) -> None:
+    job.launching()
+    job.register(S0)
+    job.end_launch(error="cannot start the Python", refused=True)
+    assert job.state is State.RELAUNCHING
 
 
 def test_a_job_whose_functions_cannot_be_closed_at_the_end_has_failed_and_does_not_start_again(job: Job) -> None:
