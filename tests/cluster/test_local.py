@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gc
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -249,6 +251,25 @@ def test_a_job_runs_over_tls(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     assert Counter(run_count(env, Count(tmp_path / "job"))) == EXPECTED
     assert len(set(pids(tmp_path / "job"))) == 2
+
+
+def tls_of_slot(_value: int) -> list[str]:
+    """The versions of TLS that the connections of the slot have."""
+    return sorted({each.version() or "" for each in gc.get_objects() if isinstance(each, ssl.SSLSocket)} - {""})
+
+
+def test_a_job_that_other_machines_can_reach_runs_over_tls_without_any_file(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    reachable = {"headgate.network.bind-host": "0.0.0.0", "headgate.network.advertised-host": "127.0.0.1"}
+    env = environment(spark, **reachable)
+    assert list(env.from_collection([1]).map(tls_of_slot).execute_and_collect()) == [["TLSv1.3"]]
+    assert Counter(run_count(environment(spark, **reachable), Count(tmp_path))) == EXPECTED
+    assert len(set(pids(tmp_path))) == 2
+
+
+def test_a_job_on_one_machine_runs_without_tls(spark: SparkSession) -> None:
+    assert list(environment(spark).from_collection([1]).map(tls_of_slot).execute_and_collect()) == [[]]
 
 
 def test_code_that_is_given_along_is_where_functions_look_for_it(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config import Option
-from headgate.config_kinds import INTEGER, PORT_RANGE, SIZE_BYTES, TEXT
+from headgate.config_kinds import BOOLEAN, INTEGER, PORT_RANGE, SIZE_BYTES, TEXT
 
 BIND_HOST: Final = Option[str | None](
     "headgate.network.bind-host",
@@ -23,8 +23,17 @@ ADVERTISED_HOST: Final = Option[str | None](
 PORT_RANGE_OPTION: Final = Option[tuple[int, int]](
     "headgate.network.port-range", PORT_RANGE, (0, 0), "Ports to listen on. 0: any free port."
 )
+TLS_ENABLED: Final = Option[bool | None](
+    "headgate.network.tls.enabled",
+    BOOLEAN,
+    None,
+    "Whether connections use TLS. Not set: if the driver listens beyond loopback, or a certificate is given.",
+)
 TLS_CERT: Final = Option[str | None](
-    "headgate.network.tls.cert", TEXT, None, "PEM file of the certificate of this side. With it, connections use TLS."
+    "headgate.network.tls.cert",
+    TEXT,
+    None,
+    "PEM file of the certificate of this side. Not set: the driver makes one that all processes of the job share.",
 )
 TLS_KEY: Final = Option[str | None](
     "headgate.network.tls.key", TEXT, None, "PEM file of the private key of the certificate."

@@ -47,7 +47,7 @@ from headgate.runtime.master.assembly import slots_wait_ms
 from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices, SlotCount
-from headgate.runtime.wire import JobSecret, Poller, Wire
+from headgate.runtime.wire import JobSecret, Poller, ThrowAwayCertificate, Wire
 
 IDLE_S_MAX: Final = 1.0
 END_S_MAX: Final = 10.0
@@ -66,6 +66,7 @@ class _Services:
     server: ControlServer
     folder: JobFolder
     storage_of_slots: str | None
+    certificate: ThrowAwayCertificate | None
 
 
 @final
@@ -105,10 +106,16 @@ class SparkHost:
             collected=results.collected,
         )
         master = JobMaster(self._plan, services)
-        wire = Wire(driver_network(self._plan.settings, self._own_address()), self._secret)
-        server = ControlServer(wire, self._poller, self._clock, master, self._unfit)
+        network = driver_network(self._plan.settings, self._own_address())
+        server = ControlServer(Wire(network, self._secret), self._poller, self._clock, master, self._unfit)
         shared = None if location is None or keeps_in_memory(self._plan) else absolute(location)
-        self._services = _Services(master=master, server=server, folder=folder, storage_of_slots=shared)
+        self._services = _Services(
+            master=master,
+            server=server,
+            folder=folder,
+            storage_of_slots=shared,
+            certificate=network.tls if isinstance(network.tls, ThrowAwayCertificate) else None,
+        )
         return master
 
     def _location(self) -> str | None:
@@ -207,6 +214,7 @@ class SparkHost:
             host=services.server.address.host,
             port=services.server.address.port,
             secret=self._secret.reveal(),
+            certificate=services.certificate,
             storage=services.storage_of_slots,
             proof=None if proof is None else proof.nonce,
             settings=self._plan.settings,

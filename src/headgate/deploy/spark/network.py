@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from typing import Final
 
 from headgate import options
 from headgate.config import Settings
 from headgate.errors import ConfigError
-from headgate.runtime.wire import NetworkConfig, TlsConfig
+from headgate.runtime.wire import NetworkConfig, ThrowAwayCertificate, TlsConfig
+from headgate.web.access import is_loopback
 
 LOOPBACK: Final = "127.0.0.1"
 _EVERYWHERE: Final = "0.0.0.0"  # connections are authenticated
@@ -17,14 +19,26 @@ _EVERYWHERE: Final = "0.0.0.0"  # connections are authenticated
 def driver_network(settings: Settings, own_address: str) -> NetworkConfig:
     """Return the network configuration of the driver: slots reach it at the advertised host, else at its own address.
 
-    On loopback, only this machine can connect; elsewhere the process listens on every interface. Raises ConfigError.
+    On loopback, only this machine can connect; elsewhere the process listens on every interface, under TLS. Without
+    files of the user, the driver makes a certificate, which slots have to get. Raises ConfigError and EnvironmentFault.
     """
-    return _network(settings, own_address, settings.get(options.ADVERTISED_HOST))
+    config = _network(settings, own_address, settings.get(options.ADVERTISED_HOST))
+    enabled, files = settings.get(options.TLS_ENABLED), _tls_files(settings)
+    if enabled is False and files is not None:
+        raise ConfigError(
+            f"{options.TLS_ENABLED.key} is false, but {options.TLS_CERT.key} is set: leave one of them out"
+        )
+    if enabled is None:
+        enabled = files is not None or not is_loopback(config.bind_host)
+    return replace(config, tls=(files or ThrowAwayCertificate.generate()) if enabled else None)
 
 
-def slot_network(settings: Settings, own_address: str) -> NetworkConfig:
-    """Return the network configuration of a slot: like the driver's, but an advertised host is the driver's only."""
-    return _network(settings, own_address, None)
+def slot_network(settings: Settings, own_address: str, throw_away: ThrowAwayCertificate | None) -> NetworkConfig:
+    """Return the network configuration of a slot: like the driver's, but an advertised host is the driver's only.
+
+    `throw_away` is the certificate that the driver has made, None if it has made none.
+    """
+    return replace(_network(settings, own_address, None), tls=throw_away or _tls_files(settings))
 
 
 def _network(settings: Settings, own_address: str, advertised: str | None) -> NetworkConfig:
@@ -37,11 +51,10 @@ def _network(settings: Settings, own_address: str, advertised: str | None) -> Ne
         bind_host=bind_host,
         advertised_host=advertised,
         ports=settings.get(options.PORT_RANGE_OPTION),
-        tls=_tls(settings),
     )
 
 
-def _tls(settings: Settings) -> TlsConfig | None:
+def _tls_files(settings: Settings) -> TlsConfig | None:
     files = {option.key: settings.get(option) for option in (options.TLS_CERT, options.TLS_KEY, options.TLS_CA)}
     if not any(files.values()):
         return None

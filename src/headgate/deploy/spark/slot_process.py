@@ -78,7 +78,8 @@ class SlotProcess:
         self._last_resort = threading.Timer(STUCK_S_MAX, os._exit, (1,))
         self._last_resort.daemon = True
         master = Address(spec.host, spec.port)
-        wire = Wire(slot_network(spec.settings, address_towards(*master)), JobSecret(spec.secret))
+        network = slot_network(spec.settings, address_towards(*master), spec.certificate)
+        wire = Wire(network, JobSecret(spec.secret))
         window = CreditWindow.of(spec.settings)
         self._exchange = NetworkExchange(index, wire, self._poller, window, lambda why: self.slot.exchange_broken(why))
         store = MemoryStore() if spec.storage is None else FileSystemStore.open(spec.storage, spec.job_id)

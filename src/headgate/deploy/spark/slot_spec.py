@@ -1,6 +1,7 @@
 """What a slot is told by the closure of its Spark task.
 
-The closure is the only way that the job's secret travels: it is in no conf, argument, environment or log.
+The closure is the only way that the job's secret and the key of its certificate travel: they are in no conf, argument,
+environment or log.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import final
 
 from headgate.config import Settings
 from headgate.ids import JobId, Launch
+from headgate.runtime.wire import ThrowAwayCertificate
 
 
 @final
@@ -18,7 +20,8 @@ class SlotSpec:
     """Everything that the slots of one launch need but the job's package.
 
     `storage` is None when the slots need none. `proof` is the nonce with which each slot proves that it sees the
-    driver's storage, None where both are one machine, or there is none.
+    driver's storage, None where both are one machine, or there is none. `certificate` is for the slots' connections,
+    None where they use none or the user's own.
     """
 
     job_id: JobId
@@ -27,6 +30,7 @@ class SlotSpec:
     host: str
     port: int
     secret: bytes
+    certificate: ThrowAwayCertificate | None
     storage: str | None
     proof: str | None
     settings: Settings

@@ -17,6 +17,7 @@ from headgate.runtime.wire.frames import LARGE_BYTES, Frame, Sendable
 from headgate.runtime.wire.listener import Listener, OnConnection
 from headgate.runtime.wire.poller import Deadline, Poller
 from headgate.runtime.wire.secret import JobSecret
+from headgate.runtime.wire.throw_away import ThrowAwayCertificate
 from headgate.runtime.wire.wire import Wire
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "OnConnection",
     "Poller",
     "Sendable",
+    "ThrowAwayCertificate",
     "TlsConfig",
     "Wire",
 ]

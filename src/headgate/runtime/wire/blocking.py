@@ -62,7 +62,8 @@ class BlockingConnection:
     def interrupt(self) -> None:
         """Make the other methods raise from now on, also one that is blocked. Callable from any thread."""
         with contextlib.suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)
+            # Not the method of a TLS socket, after which the other methods would take bytes without TLS.
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """End the connection."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import socket
+import ssl
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from headgate.errors import ConfigError, NetworkError
+from headgate.runtime.wire.throw_away import ThrowAwayCertificate
 
 PORT_MAX = 65_535
 ANY_PORT = (0, 0)
@@ -32,6 +35,24 @@ class TlsConfig:
     key: str
     ca: str
 
+    @property
+    def der(self) -> bytes:
+        """The first certificate of the file, in DER form. Raises ValueError if there is none."""
+        text, end = Path(self.cert).read_text(), "-----END CERTIFICATE-----"
+        begin = text.index("-----BEGIN CERTIFICATE-----")
+        return ssl.PEM_cert_to_DER_cert(text[begin : text.index(end, begin) + len(end) + 1])
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """Have a context show the certificate, and check those of others. Raises ConfigError, naming the files."""
+        try:
+            context.load_cert_chain(self.cert, self.key)
+            context.load_verify_locations(self.ca)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(
+                f"cannot use the TLS files {self.cert}, {self.key}, {self.ca}: {error.strerror or error}; "
+                "each must be readable PEM, and the key must be the certificate's"
+            ) from error
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkConfig:
@@ -45,7 +66,7 @@ class NetworkConfig:
     bind_host: str = "127.0.0.1"
     advertised_host: str | None = None
     ports: tuple[int, int] = ANY_PORT
-    tls: TlsConfig | None = None
+    tls: TlsConfig | ThrowAwayCertificate | None = None
     frame_bytes_max: int = 1 << 30
     socket_buffer_bytes: int | None = None
     handshake_timeout_s: float = 10.0

@@ -6,11 +6,11 @@ import hashlib
 import socket
 import ssl
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol, final
 
-from headgate.errors import ConfigError, NetworkError
+from headgate.errors import NetworkError
 from headgate.runtime.wire.config import NetworkConfig, TlsConfig
+from headgate.runtime.wire.throw_away import ThrowAwayCertificate
 
 
 class StreamCut(NetworkError):
@@ -132,10 +132,10 @@ class TlsStream:
 class TlsContexts:
     """The certificates of this process, loaded once. Raises ConfigError for a file that cannot be used."""
 
-    def __init__(self, config: TlsConfig) -> None:
+    def __init__(self, config: TlsConfig | ThrowAwayCertificate) -> None:
         self._server = _context(ssl.PROTOCOL_TLS_SERVER, config)
         self._client = _context(ssl.PROTOCOL_TLS_CLIENT, config)
-        self._certificate = ssl.PEM_cert_to_DER_cert(_first_certificate(config.cert))
+        self._certificate = config.der
 
     def server_side(self, sock: socket.socket) -> TlsStream:
         """Wrap an accepted socket, without any I/O."""
@@ -161,26 +161,12 @@ def tune(sock: socket.socket, config: NetworkConfig) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, config.socket_buffer_bytes)
 
 
-def _context(protocol: int, config: TlsConfig) -> ssl.SSLContext:
+def _context(protocol: int, config: TlsConfig | ThrowAwayCertificate) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     # Slots share a certificate and their hosts are not known in advance, so no host name is checked; the job's own
     # handshake covers the very certificate that the client was shown, which a man in the middle cannot match.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    try:
-        context.load_cert_chain(config.cert, config.key)
-        context.load_verify_locations(config.ca)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            f"cannot use the TLS files {config.cert}, {config.key}, {config.ca}: {error.strerror or error}; "
-            "each must be readable PEM, and the key must be the certificate's"
-        ) from error
+    config.load_into(context)
     return context
-
-
-def _first_certificate(path: str) -> str:
-    text = Path(path).read_text()
-    end = "-----END CERTIFICATE-----"
-    begin = text.index("-----BEGIN CERTIFICATE-----")
-    return text[begin : text.index(end, begin) + len(end) + 1]

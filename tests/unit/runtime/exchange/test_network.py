@@ -21,17 +21,17 @@ from tests.unit.runtime.wire.loopback import SECRET, drive
 
 BARRIER = Barrier(CheckpointId(1), 0)
 WINDOW = CreditWindow(4, 1 << 20)
+NETWORK = NetworkConfig(frame_bytes_max=64 << 20)
 
 
 class Side:
     """One slot's exchange, with two channels that end in it."""
 
-    def __init__(self, slot: int, window: CreditWindow) -> None:
+    def __init__(self, slot: int, window: CreditWindow, network: NetworkConfig) -> None:
         self.slot = SlotIndex(slot)
         self.poller = Poller()
         self.broken: list[str] = []
-        wire = Wire(NetworkConfig(frame_bytes_max=64 << 20), SECRET)
-        self.exchange = NetworkExchange(self.slot, wire, self.poller, window, self.broken.append)
+        self.exchange = NetworkExchange(self.slot, Wire(network, SECRET), self.poller, window, self.broken.append)
         self.inputs: dict[ChannelId, InputChannel] = {}
 
     def begin(self, attempt: int, other: Side) -> None:
@@ -49,11 +49,12 @@ class Pair:
     """A sender and a receiver."""
 
     window: CreditWindow = WINDOW
+    network: NetworkConfig = NETWORK
     sender: Side = field(init=False)
     receiver: Side = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sender, self.receiver = Side(0, self.window), Side(1, self.window)
+        self.sender, self.receiver = (Side(slot, self.window, self.network) for slot in range(2))
 
     def begin(self, attempt: int = 1, *, of_receiver: int | None = None) -> list[OvertakableChannel]:
         self.sender.begin(attempt, self.receiver)
