@@ -28,7 +28,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import SystemClock
 from headgate.elements import Barrier, Batch
 from headgate.functions.api import KeyedProcessFunction
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.operators.base import Operator, OperatorContext, RestoredState
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.services import Services
@@ -124,6 +124,7 @@ class Rig:
         operator.open(
             OperatorContext(
                 job_id=JobId("0" * 32),
+                lineage=Lineage("0" * 32, 0),
                 name=UID,
                 uid=UID,
                 subtask=subtask,

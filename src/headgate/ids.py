@@ -37,6 +37,23 @@ class SubtaskId:
         return f"{self.vertex}.{self.index}"
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """One history of a job's output. What a job writes outside carries job id and lineage.
+
+    A job id may be used again, with other storage or from a savepoint. Attempts and checkpoints are then counted from
+    the beginning, so that only the lineage tells what this run writes from what an earlier one has written. `digits`
+    are 32 random hexadecimal digits; `began_ms` is the time of day, in milliseconds, at which the lineage began.
+    """
+
+    digits: str
+    began_ms: int
+
+    def __str__(self) -> str:
+        return self.digits
+
+
 def new_job_id(rng: random.Random) -> JobId:
     """Return a fresh job id drawn from `rng`.
 
@@ -44,3 +61,12 @@ def new_job_id(rng: random.Random) -> JobId:
     'cd613e30d8f16adf91b7584a2265b1f5'
     """
     return JobId(f"{rng.getrandbits(128):032x}")
+
+
+def new_lineage(rng: random.Random, wall_ms: int) -> Lineage:
+    """Return a fresh lineage drawn from `rng`, which begins now.
+
+    >>> new_lineage(random.Random(1), 5)
+    Lineage(digits='cd613e30d8f16adf91b7584a2265b1f5', began_ms=5)
+    """
+    return Lineage(f"{rng.getrandbits(128):032x}", wall_ms)

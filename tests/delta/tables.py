@@ -11,12 +11,13 @@ from deltalake import DeltaTable, QueryBuilder
 
 from headgate.connectors.delta import DeltaSink
 from headgate.connectors.delta.table import DataFile
-from headgate.functions.sink import SinkContext
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.functions.sink import SinkIdentity
+from headgate.ids import CheckpointId, JobId, Lineage
+from headgate.testing.contracts.sink import sink_context
 
 SCHEMA: Final = pa.schema([("number", pa.int64()), ("word", pa.string())])
-JOB: Final = JobId("a1" * 16)
-OTHER_JOB: Final = JobId("b2" * 16)
+JOB: Final = SinkIdentity(job_id=JobId("a1" * 16), lineage=Lineage("c3" * 16, 0), uid="sink")
+OTHER_JOB: Final = SinkIdentity(job_id=JobId("b2" * 16), lineage=Lineage("d4" * 16, 0), uid="sink")
 
 
 def rows_of(table_uri: str | Path, **options: Any) -> list[dict[str, Any]]:
@@ -41,15 +42,12 @@ class Driver:
     """One driver's view of a sink: it has subtasks write, and commits what they prepare."""
 
     sink: DeltaSink
-    job_id: JobId = JOB
+    identity: SinkIdentity = JOB
     attempt: int = 1
 
     def prepared(self, checkpoint_id: int, records: list[Any], subtask: int = 0) -> list[DataFile]:
         """Have a subtask write records and prepare them for the checkpoint."""
-        context = SinkContext(
-            job_id=self.job_id, uid="sink", subtask=subtask, parallelism=2, attempt=Attempt(self.attempt)
-        )
-        writer = self.sink.writer(context)
+        writer = self.sink.writer(sink_context(self.identity, subtask, self.attempt))
         writer.write(records)
         prepared = writer.prepare_commit(CheckpointId(checkpoint_id))
         writer.close()

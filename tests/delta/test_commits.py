@@ -64,7 +64,7 @@ def test_a_commit_that_is_there_already_is_done(driver: Driver, table: Path) -> 
 
 
 def test_another_job_commits_what_it_restores_as_the_job_that_has_prepared_it(driver: Driver, table: Path) -> None:
-    other = Driver(sink=DeltaSink(table, SCHEMA), job_id=OTHER_JOB)
+    other = Driver(sink=DeltaSink(table, SCHEMA), identity=OTHER_JOB)
     restored, own = driver.prepared(5, rows(1)), other.prepared(5, rows(2))
     other.commit(5, restored + own)
     driver.commit(5, restored)
@@ -78,7 +78,7 @@ def test_what_a_later_attempt_commits_does_not_hide_the_savepoint_of_an_earlier_
     savepoint = driver.prepared(3, rows(1, 2))
     later = Driver(sink=driver.sink, attempt=2)
     later.commit(4, later.prepared(4, rows(1)))  # it went back behind the savepoint, and was cancelled at row 1
-    Driver(sink=driver.sink, job_id=OTHER_JOB).commit(3, savepoint)
+    Driver(sink=driver.sink, identity=OTHER_JOB).commit(3, savepoint)
     assert rows_of(table) == rows(1, 1, 2)  # the job had put row 1 out a second time; row 2 must not be lost for that
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from headgate.connectors.delta import DeltaSink
 from headgate.connectors.delta.table import DataFile
-from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext, SinkWriter
-from headgate.ids import CheckpointId, JobId
+from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext, SinkIdentity, SinkWriter
+from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink import JOB, SINK_CHECKS, SinkCase, SinkTarget
 from headgate.types.row import Row
 from tests.delta.tables import SCHEMA, rows_of
@@ -30,14 +30,14 @@ class CommittedBySubtasks(Sink[Prepared]):
 
     sink: DeltaSink
 
-    def prepare(self, job_id: JobId) -> None:
-        self.sink.prepare(job_id)
+    def prepare(self, identity: SinkIdentity) -> None:
+        self.sink.prepare(identity)
 
-    def discard(self, job_id: JobId) -> None:
-        self.sink.discard(job_id)
+    def discard(self, identity: SinkIdentity) -> None:
+        self.sink.discard(identity)
 
-    def release(self, job_id: JobId) -> None:
-        self.sink.release(job_id)
+    def release(self, identity: SinkIdentity) -> None:
+        self.sink.release(identity)
 
     def writer(self, context: SinkContext) -> Numbering:
         return Numbering(self.sink.writer(context))

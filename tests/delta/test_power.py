@@ -9,8 +9,7 @@ import pytest
 
 from headgate.connectors.delta import DeltaSink
 from headgate.connectors.delta.table import DataFile
-from headgate.functions.sink import SinkContext
-from headgate.ids import Attempt
+from headgate.testing.contracts.sink import sink_context
 from tests.delta.tables import JOB, SCHEMA, Driver, rows_of
 from tests.power import disk
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def secure(driver: Driver, files: list[DataFile]) -> None:
-    context = SinkContext(job_id=JOB, uid="sink", subtask=0, parallelism=2, attempt=Attempt(1))
+    context = sink_context(JOB)
     driver.sink.committer(context).secure(files)
 
 

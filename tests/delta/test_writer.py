@@ -15,13 +15,13 @@ import pytest
 from headgate.common import Types
 from headgate.connectors.delta import DeltaSink
 from headgate.errors import SerializationError, SinkError
-from headgate.functions.sink import SinkContext
-from headgate.ids import Attempt, CheckpointId
+from headgate.ids import CheckpointId
+from headgate.testing.contracts.sink import sink_context
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from tests.delta.tables import JOB, SCHEMA, Driver, query, rows_of
 
-CONTEXT = SinkContext(job_id=JOB, uid="sink", subtask=0, parallelism=1, attempt=Attempt(1))
+CONTEXT = sink_context(JOB)
 EVERY_TYPE = pa.schema(
     [
         ("number", pa.int64()),
@@ -210,7 +210,7 @@ def test_names_of_files_say_who_wrote_them_and_are_never_the_same(tmp_path: Path
     sink.prepare(JOB)
     names = [Driver(sink=sink, attempt=attempt).prepared(1, [(1, "a")])[0].path for attempt in (1, 1, 12)]
     assert len(set(names)) == 3
-    assert all(re.fullmatch(r"part-a1a1a1a1-[0-9a-f]{8}-0-(1|12)-[0-9a-f]{32}-0\.parquet", name) for name in names)
+    assert all(re.fullmatch(rf"part-{JOB.digest()}-0-(1|12)-[0-9a-f]{{32}}-0\.parquet", name) for name in names)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headgate.common import SimpleStringSchema
 from headgate.datastream.connectors.base import DeliveryGuarantee
 from headgate.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink, KafkaSinkBuilder
-from headgate.functions.sink import SinkContext
-from headgate.ids import Attempt, JobId
-from headgate.testing.contracts.sink import JOB
+from headgate.functions.sink import SinkContext, SinkIdentity
+from headgate.testing.contracts.sink import JOB, sink_context
 from headgate.testing.servers.kafka import KafkaBroker
 
 
@@ -27,6 +28,6 @@ def exactly_once(broker: KafkaBroker, topic: str) -> KafkaSinkBuilder:
     )
 
 
-def at(subtask: int = 0, parallelism: int = 1, attempt: int = 1, job_id: JobId = JOB) -> SinkContext:
+def at(subtask: int = 0, parallelism: int = 1, attempt: int = 1, identity: SinkIdentity = JOB) -> SinkContext:
     """Return where a sink runs."""
-    return SinkContext(job_id=job_id, uid="out", subtask=subtask, parallelism=parallelism, attempt=Attempt(attempt))
+    return replace(sink_context(identity, subtask, attempt), parallelism=parallelism)

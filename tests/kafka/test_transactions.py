@@ -143,14 +143,14 @@ def test_what_comes_behind_the_restored_checkpoint_is_a_leftover(broker: KafkaBr
 def test_a_job_that_starts_from_the_snapshot_of_a_dead_one_aborts_what_that_left(broker: KafkaBroker) -> None:
     topic = new_topic(broker)
     sink = exactly_once(broker, topic).build()
-    first = sink.writer(at(job_id=OTHER_JOB))
+    first = sink.writer(at(identity=OTHER_JOB))
     first.write(["a"])
     restored = first.prepare_commit(CheckpointId(1))
     first.write(["b"])
     [left] = first.prepare_commit(CheckpointId(2))
-    heir = dataclasses.replace(at(job_id=JobId("3" * 32)), restored_id=CheckpointId(1), restored_job=OTHER_JOB)
+    heir = dataclasses.replace(at(), job_id=JobId("3" * 32), restored_id=CheckpointId(1), restored_job=OTHER_JOB.job_id)
     [of_heir] = prepare(sink, ["b"], heir, checkpoint=2)  # it starts from the same snapshot, and dies as well
-    later = dataclasses.replace(at(), restored_id=CheckpointId(1), restored_job=OTHER_JOB)
+    later = dataclasses.replace(at(), restored_id=CheckpointId(1), restored_job=OTHER_JOB.job_id)
     sink.committer(later).recover(restored)
     sink.committer(later).commit(restored)
     assert (fate(broker, left), fate(broker, of_heir)) == (TransactionState.ABORTED, TransactionState.ABORTED)
@@ -160,8 +160,8 @@ def test_a_job_that_starts_from_the_snapshot_of_a_dead_one_aborts_what_that_left
 def test_a_job_does_not_touch_the_transactions_of_another_prefix_that_begins_alike(broker: KafkaBroker) -> None:
     topic = new_topic(broker)
     of_others = exactly_once(broker, topic).set_transactional_id_prefix(f"test-{topic}-eu").build()
-    [prepared] = prepare(of_others, ["a"], at(job_id=OTHER_JOB))
-    later = dataclasses.replace(at(), restored_id=CheckpointId(0), restored_job=OTHER_JOB)
+    [prepared] = prepare(of_others, ["a"], at(identity=OTHER_JOB))
+    later = dataclasses.replace(at(), restored_id=CheckpointId(0), restored_job=OTHER_JOB.job_id)
     exactly_once(broker, topic).build().committer(later).recover([])
     assert fate(broker, prepared) is TransactionState.OPEN
 
@@ -181,7 +181,7 @@ def test_a_job_that_ends_without_checkpoints_aborts_what_it_prepared_and_no_save
     sink = exactly_once(broker, topic).build()
     [held] = prepare(sink, ["a"], at())
     [dropped] = prepare(sink, ["b"], at(subtask=1))
-    [of_others] = prepare(sink, ["c"], at(job_id=OTHER_JOB))
+    [of_others] = prepare(sink, ["c"], at(identity=OTHER_JOB))
     sink.committer(at()).keep([held])
     sink.discard(JOB)
     assert [fate(broker, each) for each in (held, dropped, of_others)] == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import traceback
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -163,8 +164,7 @@ def test_a_server_that_does_not_prepare_transactions_is_refused_before_anything_
 def test_a_server_that_prepares_too_few_transactions_fails_the_job_for_good(shop: TestDatabase) -> None:
     sink = PreparedPostgresSink(PostgresTable(shop.url, "totals", COLUMNS))
     sink.prepare(JOB)
-    many = sink_context()
-    context = type(many)(job_id=JOB, uid="sink", subtask=0, parallelism=21, attempt=many.attempt)
+    context = replace(sink_context(), parallelism=21)
     with pytest.raises(SinkError, match="max_prepared_transactions = 20, too few for 21 subtasks") as caught:
         sink.committer(context).recover([])
     assert isinstance(caught.value.__cause__, SuppressRestartsException)

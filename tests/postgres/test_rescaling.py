@@ -33,8 +33,9 @@ class Subtask:
     def context(self) -> SinkContext:
         restored = None if self.restored_id is None else CheckpointId(self.restored_id)
         return SinkContext(
-            job_id=JOB,
-            uid="sink",
+            job_id=JOB.job_id,
+            lineage=JOB.lineage,
+            uid=JOB.uid,
             subtask=self.subtask,
             parallelism=self.parallelism,
             attempt=Attempt(self.attempt),

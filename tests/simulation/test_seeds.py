@@ -25,9 +25,8 @@ def test_every_promise_is_kept_whatever_goes_wrong(first: int) -> None:
 @pytest.mark.parametrize(
     ("seed", "happening"),
     [
-        (1375, "chk-2/_metadata is lost: it is damaged"),
-        (9173, "chk-1/_metadata is lost: it is damaged"),
-        (7774, "master2  dies: crash"),
+        (77, "master2  dies: crash"),
+        (34, "master2  dies: crash"),
     ],
 )
 def test_the_oracle_asks_for_no_more_than_was_promised(seed: int, happening: str) -> None:

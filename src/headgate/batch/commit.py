@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, final
 
 from headgate.batch.task import CHECKPOINT
-from headgate.functions.sink import GlobalCommitter, RetriableCommitError, Sink, SinkContext
+from headgate.functions.sink import GlobalCommitter, RetriableCommitError, Sink, SinkContext, SinkIdentity
 from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.ids import Attempt
 from headgate.operators.sink import SinkFactory
@@ -26,7 +26,7 @@ class BatchSinks:
     """The sinks of a job. Used in the driver; all methods but `prepared` may block."""
 
     def __init__(self, plan: JobGraph) -> None:
-        self._job_id = plan.job_id
+        self._job_id, self._lineage = plan.job_id, plan.lineage
         self._retries = plan.settings.get(COMMITTER_RETRIES)
         self._sinks: dict[int, tuple[OperatorPlan, Sink[Any]]] = {
             vertex.id: (vertex.operators[-1], factory.sink)
@@ -42,8 +42,8 @@ class BatchSinks:
     def prepare(self) -> None:
         """Check the targets. Raises what `Sink.prepare` raises; those that were checked are given back."""
         try:
-            for stage, (_, sink) in self._sinks.items():
-                sink.prepare(self._job_id)
+            for stage, (operator, sink) in self._sinks.items():
+                sink.prepare(self._identity(operator))
                 self._ready.append(stage)
                 together = sink.global_committer()
                 if together is not None:
@@ -76,8 +76,16 @@ class BatchSinks:
 
     def _context(self, operator: OperatorPlan, task: int, tasks: int) -> SinkContext:
         return SinkContext(
-            job_id=self._job_id, uid=operator.uid, subtask=task, parallelism=tasks, attempt=Attempt(2**31)
+            job_id=self._job_id,
+            lineage=self._lineage,
+            uid=operator.uid,
+            subtask=task,
+            parallelism=tasks,
+            attempt=Attempt(2**31),
         )
+
+    def _identity(self, operator: OperatorPlan) -> SinkIdentity:
+        return SinkIdentity(job_id=self._job_id, lineage=self._lineage, uid=operator.uid)
 
     def _retried(self, commit: Callable[[], None]) -> None:
         pause_s = _PAUSE_S
@@ -98,11 +106,11 @@ class BatchSinks:
         All of them, whichever fails; what fails is logged, as what is left over harms nothing.
         """
         for stage in self._ready:
-            _, sink = self._sinks[stage]
+            operator, sink = self._sinks[stage]
             if discards and not self.committed:
                 self._logged(partial(self._abort, stage))
-                self._logged(partial(sink.discard, self._job_id))
-            self._logged(partial(sink.release, self._job_id))
+                self._logged(partial(sink.discard, self._identity(operator)))
+            self._logged(partial(sink.release, self._identity(operator)))
         self._ready = []
 
     def _abort(self, stage: int) -> None:

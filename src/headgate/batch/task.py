@@ -118,6 +118,7 @@ class StageTask:
             operator: Operator = plan.factory.create()
             operator.context = OperatorContext(
                 job_id=self._plan.job_id,
+                lineage=self._plan.lineage,
                 name=plan.name,
                 uid=plan.uid,
                 subtask=self._place.task,

@@ -17,6 +17,7 @@
     <root>/<job id>/_epoch/<n>-<nonce>-base                                where it, and those before it, started from
     <root>/<job id>/_stopped/<n>-<nonce>                                   the savepoint that the job is to end with
     <root>/<job id>/_claimed                                               the snapshot that the job deletes some time
+    <root>/<job id>/_lineage/<n>-<nonce>-<time>-<lineage>                  sinks write under it: see `drivers.lineages`
     <root>/<job id>/_master/<n>-<nonce>                                    where a running driver is reached
     <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
 
@@ -43,6 +44,7 @@ ATTEMPTS: Final = "_attempt"
 MASTERS: Final = "_master"
 EPOCHS: Final = "_epoch"
 BASE_SUFFIX: Final = "-base"
+LINEAGES: Final = "_lineage"
 STOPPED: Final = "_stopped"
 COMPLETE: Final = "_complete"
 CLAIMED: Final = "_claimed"
@@ -255,6 +257,15 @@ def epoch_base(owner: str) -> str:
     '_epoch/2-5f-base'
     """
     return f"{epoch(owner)}{BASE_SUFFIX}"
+
+
+def lineage(owner: str, began_ms: int, digits: str) -> str:
+    """Return the path of the file by which the owner says which lineage it has begun.
+
+    >>> lineage("2-5f", 1700000000000, "cd61")
+    '_lineage/2-5f-1700000000000-cd61'
+    """
+    return f"{LINEAGES}/{owner}-{began_ms}-{digits}"
 
 
 def stop_intent(owner: str) -> str:

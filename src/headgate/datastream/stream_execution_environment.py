@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from headgate import unsupported
 from headgate.batch.check import is_batch
+from headgate.clock import SystemClock
 from headgate.common.configuration import Configuration
 from headgate.common.execution_config import ExecutionConfig
 from headgate.common.job_client import JobClient
@@ -52,7 +53,7 @@ from headgate.functions.source import Source
 from headgate.graph.describe import execution_plan
 from headgate.graph.job_graph import JobGraph, JobOptions, plan
 from headgate.graph.logical import GraphDefaults
-from headgate.ids import JobId, new_job_id
+from headgate.ids import JobId, new_job_id, new_lineage
 from headgate.operators.source import SourceFactory
 from headgate.options import (
     BUFFER_TIMEOUT,
@@ -360,6 +361,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         fixed_id = settings.get(JOB_ID)
         options = JobOptions(
             job_id=new_job_id(random.SystemRandom()) if fixed_id is None else JobId(fixed_id),
+            lineage=new_lineage(random.SystemRandom(), SystemClock().wall_ms()),
             job_name=job_name or settings.get(JOB_NAME) or _JOB_NAME,
             defaults=replace(self._defaults(settings), stored_max_parallelism=stored_max_parallelism(settings)),
             settings=settings,

@@ -12,12 +12,16 @@ twice does no harm, is `headgate.functions.flushing`.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, final
 
 from headgate.errors import SinkError
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.types.type_information import TypeInformation
 
 Committable = TypeVar("Committable")
@@ -45,13 +49,40 @@ class CommitLostError(CommitFailedError):
     """
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkContext:
-    """Where a sink runs: names made from these never clash with those of another job, attempt or subtask."""
+class SinkIdentity:
+    """Which sink writes. Whatever it writes under a name, or marks as committed, must carry all three, or the digest.
+
+    The `lineage` is another one whenever attempts and checkpoints may have been counted from the beginning: when the
+    same job id is used with other storage, or goes back to a savepoint. So no mark of an earlier run is taken for one
+    of this run.
+    """
 
     job_id: JobId
+    lineage: Lineage
     uid: str
+
+    def digest(self, target: str = "") -> str:
+        """Return 26 letters and digits that no other sink, job, lineage or target has, for names with little room.
+
+        They are a digest of 128 bits.
+
+        `target` is what the sink writes to, where names of several targets lie side by side.
+
+        >>> sink = SinkIdentity(job_id=JobId("ab" * 16), lineage=Lineage("cd" * 16, 0), uid="totals")
+        >>> sink.digest("shop.totals")
+        '3n6tqlw5d2atrcovbwummbesda'
+        """
+        parts = json.dumps([self.job_id, str(self.lineage), self.uid, target])
+        digest = hashlib.blake2s(parts.encode(), digest_size=16).digest()
+        return base64.b32encode(digest).decode().rstrip("=").lower()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkContext(SinkIdentity):
+    """Where a sink runs: names made from these never clash with those of another job, lineage, attempt or subtask."""
+
     subtask: int
     parallelism: int
     attempt: Attempt
@@ -77,20 +108,30 @@ class Sink(ABC, Generic[Committable]):
         """Return the sink for a stream whose records have this declared type; this one, if that changes nothing."""
         return self
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         """Check the target, once for each job, in the driver, before anything runs; may block.
 
         Raises `SinkError` when the target cannot be used, for instance when another live job owns it.
         """
 
-    def discard(self, job_id: JobId) -> None:
-        """Remove all that the job has prepared and not committed, except what its committers were told to keep.
+    def discard(self, identity: SinkIdentity) -> None:
+        """Remove all that the lineage has prepared and not committed, except what its committers were told to keep.
 
         Called in the driver, before `release`, when the job has ended and none of its checkpoints is retained; may
         block.
         """
 
-    def release(self, job_id: JobId) -> None:
+    def end_others(self, identity: SinkIdentity, held: list[Committable]) -> Callable[[], None]:
+        """Look for transactions that other lineages of the job id have left open; return what aborts them.
+
+        Only what blocks readers or writers of the target while it is open has to be looked for: files that nobody sees
+        may stay. `held` is what the restored snapshot holds for this sink: all of it will be committed, and so may what
+        a savepoint keeps. Called in the driver when all subtasks are restored; may block. What is returned is called
+        next, unless another driver has taken over the job.
+        """
+        return lambda: None
+
+    def release(self, identity: SinkIdentity) -> None:
         """Give the target back when the job has ended. Called in the driver; may block; may be called twice.
 
         What was prepared stays: a checkpoint may be retained, from which another job commits it.

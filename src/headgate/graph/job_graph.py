@@ -13,7 +13,7 @@ from headgate.graph.chain import ChainedGraph, Vertex, chain
 from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, GraphDefaults, LogicalGraph, Partitioning
 from headgate.graph.resolve import ResolvedEdge, resolve
 from headgate.graph.validate import validate
-from headgate.ids import JobId, SubtaskId
+from headgate.ids import JobId, Lineage, SubtaskId
 from headgate.options import JOB_PARAMETERS
 from headgate.types.type_information import TypeInformation
 
@@ -76,6 +76,8 @@ class JobGraph:
     """What a job is, in every attempt, whatever its parallelism. Pickled, it goes to every slot."""
 
     job_id: JobId
+    lineage: Lineage
+    """Drawn for this submission. The job runs under it unless it goes on from a checkpoint of an earlier lineage."""
     job_name: str
     vertices: tuple[VertexPlan, ...]
     edges: tuple[EdgePlan, ...]
@@ -95,6 +97,7 @@ class JobOptions:
     """What a plan needs besides the graph."""
 
     job_id: JobId
+    lineage: Lineage
     job_name: str
     defaults: GraphDefaults
     settings: Settings
@@ -107,6 +110,7 @@ def plan(graph: LogicalGraph, options: JobOptions) -> JobGraph:
     chained = chain(resolve(graph, options.defaults))
     return JobGraph(
         job_id=options.job_id,
+        lineage=options.lineage,
         job_name=options.job_name,
         vertices=tuple(_vertex_plan(index, vertex) for index, vertex in enumerate(chained.vertices)),
         edges=tuple(_edge_plans(chained)),

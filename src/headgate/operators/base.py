@@ -19,7 +19,7 @@ from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import EndOfInput, Given, NotReady
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.operators.failed_samples import FailedSamples
 from headgate.operators.keyed_states import StatesByKind
 from headgate.operators.services import Services
@@ -57,6 +57,7 @@ class OperatorContext:
     """Where an operator runs and what it starts from."""
 
     job_id: JobId
+    lineage: Lineage
     name: str
     uid: str
     subtask: int

@@ -57,6 +57,7 @@ class SinkOperator(Operator):
         super().open(context)
         self._where = SinkContext(
             job_id=context.job_id,
+            lineage=context.lineage,
             uid=context.uid,
             subtask=context.subtask,
             parallelism=context.parallelism,

@@ -14,7 +14,7 @@ from headgate.clock import VirtualClock
 from headgate.datastream.data_stream import DataStream
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow, SavepointOrder, Watermark
 from headgate.functions.metrics import MetricGroup
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, UserCodeError
 from headgate.runtime.exchange.credit import encoded
 from headgate.state.descriptors import MapStateDescriptor
@@ -157,6 +157,7 @@ class OperatorHarness:
         self.operator.open(
             OperatorContext(
                 job_id=JobId("0" * 32),
+                lineage=Lineage("0" * 32, 0),
                 name="operator",
                 uid="operator",
                 subtask=place.subtask,

@@ -21,7 +21,7 @@ from headgate.graph.logical import (
     Partitioning,
 )
 from headgate.graph.placement import PlacementPolicy, as_programmed
-from headgate.ids import JobId
+from headgate.ids import JobId, Lineage
 from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.operators.broadcast import KeyedBroadcastFactory
 from headgate.operators.collect import CollectFactory
@@ -306,7 +306,14 @@ def plan_of(spec: JobSpec, outside: int) -> JobGraph:
     )
     return job_graph.plan(
         graph,
-        JobOptions(job_id=spec.job_id, job_name="simulated", defaults=defaults, settings=settings, checkpointing=True),
+        JobOptions(
+            job_id=spec.job_id,
+            lineage=Lineage("0" * 32, 0),
+            job_name="simulated",
+            defaults=defaults,
+            settings=settings,
+            checkpointing=True,
+        ),
     )
 
 

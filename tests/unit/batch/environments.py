@@ -7,7 +7,7 @@ from typing import Any
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.graph.job_graph import JobGraph, JobOptions, plan
 from headgate.graph.logical import GraphDefaults
-from headgate.ids import JobId
+from headgate.ids import JobId, Lineage
 from tests.unit.datastream.environments import environment
 
 
@@ -21,6 +21,11 @@ def plan_of(env: StreamExecutionEnvironment, *, chaining: bool = True) -> JobGra
     settings: Any = env._settings()
     defaults = GraphDefaults(parallelism=env.get_parallelism(), chaining=chaining)
     options = JobOptions(
-        job_id=JobId("ab" * 16), job_name="a job", defaults=defaults, settings=settings, checkpointing=False
+        job_id=JobId("ab" * 16),
+        lineage=Lineage("cd" * 16, 0),
+        job_name="a job",
+        defaults=defaults,
+        settings=settings,
+        checkpointing=False,
     )
     return plan(env._program.graph(), options)

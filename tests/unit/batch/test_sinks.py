@@ -24,9 +24,10 @@ from headgate.functions.sink import (
     RetriableCommitError,
     Sink,
     SinkContext,
+    SinkIdentity,
     SinkWriter,
 )
-from headgate.ids import CheckpointId, JobId
+from headgate.ids import CheckpointId
 from tests.unit.batch.environments import batch
 from tests.unit.operators.functions import time_of
 
@@ -50,15 +51,15 @@ class Shelf(Sink[Any]):
         self.together = together
         self.broken = broken
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         CALLS["prepare"] += 1
         if self.broken:
             raise SinkError("the shelf is broken")
 
-    def discard(self, job_id: JobId) -> None:
+    def discard(self, identity: SinkIdentity) -> None:
         CALLS["discard"] += 1
 
-    def release(self, job_id: JobId) -> None:
+    def release(self, identity: SinkIdentity) -> None:
         CALLS["release"] += 1
 
     def writer(self, context: SinkContext) -> SinkWriter[Any]:
@@ -191,7 +192,7 @@ def test_where_nothing_was_written_nothing_is_committed() -> None:
 class StuckShelf(Shelf):
     """A shelf that nothing can be taken from."""
 
-    def discard(self, job_id: JobId) -> None:
+    def discard(self, identity: SinkIdentity) -> None:
         raise SinkError("the shelf is stuck")
 
 

@@ -12,7 +12,7 @@ from headgate.connectors.postgres import PostgresSink, PostgresTable
 from headgate.connectors.postgres.batches import Leftovers, RowBatch
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import SinkContext
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.types.row import Row
 
 URL = "postgresql://ann:secret@db/shop"
@@ -87,6 +87,7 @@ def context(subtask: int, parallelism: int, restored_id: int | None) -> SinkCont
     restored = None if restored_id is None else CheckpointId(restored_id)
     return SinkContext(
         job_id=JobId("5ce7a710"),
+        lineage=Lineage("0b" * 16, 0),
         uid="sink",
         subtask=subtask,
         parallelism=parallelism,

@@ -9,7 +9,7 @@ import pytest
 from headgate.errors import ProgramError
 from headgate.graph.job_graph import JobGraph, JobOptions, plan
 from headgate.graph.logical import GraphDefaults, LogicalGraph, Partitioning
-from headgate.ids import SubtaskId, new_job_id
+from headgate.ids import SubtaskId, new_job_id, new_lineage
 from headgate.options import resolve
 from tests.unit.graph.programs import TWO, edge, line, node
 
@@ -18,7 +18,12 @@ SETTINGS = resolve({"pipeline.global-job-parameters": "city:Oslo"})
 
 def plan_of(graph: LogicalGraph, defaults: GraphDefaults = TWO) -> JobGraph:
     options = JobOptions(
-        job_id=new_job_id(random.Random(1)), job_name="j", defaults=defaults, settings=SETTINGS, checkpointing=False
+        job_id=new_job_id(random.Random(1)),
+        lineage=new_lineage(random.Random(2), 0),
+        job_name="j",
+        defaults=defaults,
+        settings=SETTINGS,
+        checkpointing=False,
     )
     return plan(graph, options)
 

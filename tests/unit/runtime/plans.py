@@ -26,7 +26,7 @@ from headgate.graph.logical import (
     Partitioning,
 )
 from headgate.graph.placement import as_programmed
-from headgate.ids import Attempt, ChannelId, CheckpointId, JobId, SlotIndex, SubtaskId
+from headgate.ids import Attempt, ChannelId, CheckpointId, JobId, Lineage, SlotIndex, SubtaskId
 from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy, FromSlot, Start, ToSlot
 from headgate.runtime.exchange.credit import CreditWindow
@@ -35,6 +35,7 @@ from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.runtime.slot_storage.scratch import Scratch
 
 JOB_ID = JobId("ab" * 16)
+LINEAGE = Lineage("cd" * 16, 0)
 M = TypeVar("M")
 RUNNING: list[SlotRig] = []
 """The slots of the test that runs, which are shut down at its end."""
@@ -75,6 +76,7 @@ def line_plan(
         LogicalGraph(nodes, edges),
         JobOptions(
             job_id=JOB_ID,
+            lineage=LINEAGE,
             job_name="a job",
             defaults=GraphDefaults(parallelism=1, buffer_timeout_ms=resolved.get(options.BUFFER_TIMEOUT)),
             settings=resolved,
@@ -180,6 +182,7 @@ def deploy_of(plan: JobGraph, attempt: int, *, checkpoint: int | None = None, **
     }
     return Deploy(
         attempt=Attempt(attempt),
+        lineage=LINEAGE,
         placement=as_programmed(plan),
         checkpoint_id=None if checkpoint is None else CheckpointId(checkpoint),
         restored=rest.pop("restored", {}),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.retention import leftover_files
 from headgate.checkpoint.drivers.epochs import EpochOwner
+from headgate.checkpoint.drivers.lineages import earlier_records
 from headgate.checkpoint.drivers.ownership import older_claims
 from headgate.checkpoint.manifest import decode
 from headgate.checkpoint.restore.resolve import Resolution
@@ -95,6 +96,7 @@ def remove_leftovers(store: CheckpointStore, own: EpochOwner, found: Resolution,
     listing = store.list_files("")
     store.delete(leftover_files(listing, complete, frozenset(found.leftovers), before))
     store.delete(older_claims(store, own))
+    store.delete(earlier_records(store))
     used = {path.partition("/")[0] for path in store.list_files("")}
     for checkpoint_id in found.leftovers:
         if paths.checkpoint_folder(checkpoint_id) not in used:

@@ -19,8 +19,8 @@ from headgate.connectors.delta.disk import sync_files, sync_log
 from headgate.connectors.delta.table import DataFile, Preparer, TablePlace, append, prepare_table
 from headgate.connectors.delta.writer import DataFiles, DeltaWriter
 from headgate.errors import ProgramError
-from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext
-from headgate.ids import CheckpointId, JobId
+from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext, SinkIdentity
+from headgate.ids import CheckpointId
 from headgate.types.typeinfo import TypeInformation
 
 _FILE_BYTES: Final = 128 << 20
@@ -58,7 +58,7 @@ class DeltaSink(Sink[DataFile]):
         self._create = create
         self._file_bytes_max = file_bytes_max
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         prepare_table(self._place, self._columns, self._partition_by, create=self._create)
         sync_log(self._place, after="")
 

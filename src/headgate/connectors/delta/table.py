@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Any, Final, final
 
 import pyarrow as pa
 from pyarrow import fs
@@ -39,20 +39,28 @@ _TRIES: Final = 5
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparer:
-    """Who has prepared a file: one attempt of one operator of one job. Each has a transaction identifier of its own.
+    """Who has prepared a file: one attempt of one operator in one lineage of one job.
 
-    The attempt is part of it: a job that goes back to before a savepoint prepares what the savepoint holds once more,
-    under later checkpoints, which must not let the savepoint's look as if they were committed.
+    Each has a transaction identifier of its own. The attempt is part of it: a job that goes back to before a savepoint
+    prepares what the savepoint holds once more, under later checkpoints, which must not let the savepoint's look as if
+    they were committed. `lineage` is empty where a release without lineages has prepared the file.
     """
 
     job_id: str
     uid: str
     attempt: int
+    lineage: str = ""
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Take the fields in order, as dataclasses pickle them; earlier releases wrote no lineage."""
+        job_id, uid, attempt, *rest = state
+        self.__init__(job_id=job_id, uid=uid, attempt=attempt, lineage=rest[0] if rest else "")
 
     @property
     def app_id(self) -> str:
         """The `appId` of its transactions in the table's log."""
-        return f"headgate-{self.job_id}-{self.uid}-{self.attempt}"
+        lineage = f"{self.lineage}-" if self.lineage else ""
+        return f"headgate-{self.job_id}-{lineage}{self.uid}-{self.attempt}"
 
 
 @final

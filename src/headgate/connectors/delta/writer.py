@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 import uuid
 from collections.abc import Iterator
@@ -48,7 +47,9 @@ class DeltaWriter(SinkWriter[DataFile]):
     def __init__(self, place: TablePlace, kind: DataFiles, context: SinkContext) -> None:
         self._place = place
         self._kind = kind
-        self._preparer = Preparer(job_id=context.job_id, uid=context.uid, attempt=context.attempt)
+        self._preparer = Preparer(
+            job_id=context.job_id, uid=context.uid, attempt=context.attempt, lineage=str(context.lineage)
+        )
         self._stem = _stem(context)
         self._count = 0
         self._file_columns = pa.schema([column for column in kind.columns if column.name not in kind.partition_by])
@@ -142,5 +143,4 @@ class DeltaWriter(SinkWriter[DataFile]):
 
 def _stem(context: SinkContext) -> str:
     """Return how the names of a writer's files begin: no other writer's do, nor those of a superseded driver."""
-    operator = hashlib.blake2s(context.uid.encode(), digest_size=4).hexdigest()
-    return f"part-{context.job_id[:8]}-{operator}-{context.subtask}-{context.attempt}-{uuid.uuid4().hex}"
+    return f"part-{context.digest()}-{context.subtask}-{context.attempt}-{uuid.uuid4().hex}"

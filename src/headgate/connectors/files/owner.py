@@ -15,7 +15,7 @@ from headgate.clock import SystemClock
 from headgate.connectors.files.durable_places import make_folder
 from headgate.connectors.files.places import FAILURES, Place
 from headgate.errors import SinkError
-from headgate.ids import JobId
+from headgate.functions.sink import SinkIdentity
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +32,8 @@ class FileOwner:
     """The job that writes to a folder, and the process that drives it."""
 
     job_id: str
+    lineage: str = ""
+    """Empty: a release without lineages has written the file."""
     host: str
     pid: int
     process: str
@@ -42,17 +44,34 @@ class FileOwner:
         """Whether it is known that the process is gone; of another host's processes nothing is known."""
         if self.host != socket.gethostname():
             return False
-        return self.process != _PROCESS if self.pid == os.getpid() else not _is_running(self.pid)
+        return not self._runs
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is known that the process runs."""
+        return self.host == socket.gethostname() and self._runs
+
+    @property
+    def _runs(self) -> bool:
+        return self.process == _PROCESS if self.pid == os.getpid() else _is_running(self.pid)
+
+    def is_followed_by(self, other: FileOwner) -> bool:
+        """Return whether the folder goes to `other` without further ado: the same job, started again.
+
+        With other storage the same job id is another lineage. If the first one is known to run, both would write here.
+        """
+        return self.job_id == other.job_id and (self.lineage == other.lineage or not self.is_alive)
 
 
-def claim(folder: Place, job_id: JobId) -> None:
+def claim(folder: Place, identity: SinkIdentity) -> None:
     """Make the job the owner of the folder, which is created if need be; blocks. May be repeated by the same job.
 
-    Raises `SinkError` when another job owns the folder, unless its process is known to be dead.
+    Raises `SinkError` when another job, or another lineage of the job, owns the folder and its process may be alive.
     """
     file = folder.child(OWNER_FILE)
     own = FileOwner(
-        job_id=job_id,
+        job_id=identity.job_id,
+        lineage=str(identity.lineage),
         host=socket.gethostname(),
         pid=os.getpid(),
         process=_PROCESS,
@@ -65,13 +84,13 @@ def claim(folder: Place, job_id: JobId) -> None:
         raise SinkError(f"cannot write to the folder {str(folder)!r}: {error}") from error
 
 
-def give_up(folder: Place, job_id: JobId) -> None:
+def give_up(folder: Place, identity: SinkIdentity) -> None:
     """End the job's ownership, if it has it; blocks."""
     file = folder.child(OWNER_FILE)
     try:
         data = _read(file)
         found = None if data is None else _decode(data, file)
-        if found is not None and found.job_id == job_id:
+        if found is not None and (found.job_id, found.lineage) == (identity.job_id, str(identity.lineage)):
             file.system.delete_file(file.path)
     except FAILURES as error:
         raise SinkError(f"cannot remove {str(file)!r}: {error}; remove it before the next job") from error
@@ -87,9 +106,10 @@ def _claim(folder: Place, file: Place, own: FileOwner) -> None:
         found = _decode(data, file)
         if found is None:
             _log.warning("%s is cut short, so it protects no job: job %s takes the folder over", file, own.job_id)
-        elif found.job_id != own.job_id and not found.is_dead:
+        elif not found.is_dead and not found.is_followed_by(own):
             raise SinkError(
-                f"the folder {str(folder)!r} belongs to job {found.job_id}, process {found.pid} on {found.host}; "
+                f"the folder {str(folder)!r} belongs to job {found.job_id} (lineage {found.lineage or 'unknown'}), "
+                f"process {found.pid} on {found.host}; "
                 f"choose another folder, or, if that job is dead, remove {str(file)!r}"
             )
         _remove_stale(file, data)

@@ -1,13 +1,14 @@
 """Part files: what a subtask writes becomes visible as whole files, each exactly once.
 
 A file is written under a hidden name, closed before its checkpoint is acknowledged, and moved once the checkpoint is
-complete. Its name holds job, operator, subtask and attempt, so nothing else ever has it: no file of another job or of
-an earlier run is overwritten, and what a dead attempt left behind is known by its name. So does the checkpoint that it
-comes behind: one that is restored holds all files that come behind earlier ones and are not committed, and no other.
+complete. Its name holds a digest of job, lineage and operator, then subtask and attempt, so nothing else ever has it:
+no file of another job or of an earlier run is overwritten, and what a dead attempt left behind is known by its name. So
+does the checkpoint that it comes behind: one that is restored holds all files that come behind earlier ones and are not
+committed, and no other.
 
-    .part-<job>-<operator>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.inprogress    written, or waits
-    .part-<job>-<operator>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.kept          part of a savepoint: it stays
-    <bucket>/part-<job>-<operator>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl       committed
+    .part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.inprogress    written, or waits
+    .part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.kept          part of a savepoint: it stays
+    <bucket>/part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl       committed
 
 Hidden files are all in the base folder, whatever bucket they are for: so leftovers are found by listing one folder.
 
@@ -20,7 +21,6 @@ file or none, and a commit that is cut short is completed by the next one.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import socket
 from dataclasses import dataclass
@@ -32,8 +32,7 @@ from headgate.connectors.files.durable_places import folders_to, sync_files, syn
 from headgate.connectors.files.part_names import IN_PROGRESS, KEPT, OutputFileConfig
 from headgate.connectors.files.places import FAILURES, Place, is_hidden, together
 from headgate.errors import SinkError
-from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext
-from headgate.ids import JobId
+from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext, SinkIdentity
 
 _NUMBERS: Final = re.compile(r"(\d+)-(\d+)-(\d+)-\d")
 
@@ -46,14 +45,9 @@ class PartFolder:
     place: Place
     names: OutputFileConfig
 
-    def stem(self, job_id: JobId, uid: str | None = None, subtask: int | None = None) -> str:
-        """Return how the names of a job's files begin, or of one operator, or of one of its subtasks."""
-        parts = [self.names.part_prefix, job_id[:8]]
-        if uid is not None:
-            parts.append(hashlib.blake2s(uid.encode(), digest_size=4).hexdigest())
-        if subtask is not None:
-            parts.append(str(subtask))
-        return "-".join(parts) + "-"
+    def stem(self, identity: SinkIdentity) -> str:
+        """Return how the names of a sink's files begin."""
+        return f"{self.names.part_prefix}-{identity.digest()}-"
 
     def bucket(self, bucket: str) -> Place:
         """Return the folder of a bucket. Raises `SinkError` for one that is hidden, or not below the base path."""
@@ -122,7 +116,7 @@ class PartCommitter(Committer[PartFile]):
 
     def recover(self, restored: list[PartFile]) -> None:
         kept = {part.pending for part in restored}
-        stem = self._folder.stem(self._context.job_id, self._context.uid)
+        stem = self._folder.stem(self._context)
         for leftover in self._folder.pending(stem):
             if leftover not in kept and self._is_left_to_us(leftover.name.removeprefix(f".{stem}")):
                 delete(leftover)

@@ -20,8 +20,7 @@ from headgate.connectors.files.part_writer import PartSettings, PartWriter
 from headgate.connectors.files.places import Place
 from headgate.connectors.files.rolling import RollingPolicy
 from headgate.errors import ProgramError, SinkError
-from headgate.functions.sink import Sink, SinkContext
-from headgate.ids import JobId
+from headgate.functions.sink import Sink, SinkContext, SinkIdentity
 from headgate.types.type_information import TypeInformation
 
 _log = logging.getLogger(__name__)
@@ -119,15 +118,15 @@ class FileSink(Sink[PartFile]):
     def of_type(self, record_type: TypeInformation) -> FileSink:
         return FileSink(replace(self._settings, writers=self._settings.writers.of_type(record_type)))
 
-    def prepare(self, job_id: JobId) -> None:
-        claim(self._folder.place, job_id)
+    def prepare(self, identity: SinkIdentity) -> None:
+        claim(self._folder.place, identity)
 
-    def discard(self, job_id: JobId) -> None:
-        for leftover in self._folder.pending(self._folder.stem(job_id)):
+    def discard(self, identity: SinkIdentity) -> None:
+        for leftover in self._folder.pending(self._folder.stem(identity)):
             delete(leftover)
 
-    def release(self, job_id: JobId) -> None:
-        give_up(self._folder.place, job_id)
+    def release(self, identity: SinkIdentity) -> None:
+        give_up(self._folder.place, identity)
 
     def writer(self, context: SinkContext) -> PartWriter:
         return PartWriter(self._settings, context)

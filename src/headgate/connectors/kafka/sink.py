@@ -16,8 +16,8 @@ from headgate.connectors.kafka.transactions import Transaction, abandoned, job_p
 from headgate.connectors.kafka.writers import KafkaFlushingWriter, TransactionalWriter
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.flushing import FlushingSink
-from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
-from headgate.ids import CheckpointId, JobId
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkIdentity, SinkWriter
+from headgate.ids import CheckpointId
 
 _TIMEOUT: Final = "transaction.timeout.ms"
 _TIMEOUT_MS: Final = 900_000
@@ -36,7 +36,7 @@ class KafkaSink(Sink[Any]):
         """Return a builder, which needs bootstrap servers and a record serializer."""
         return KafkaSinkBuilder()
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         """Find the brokers, log in, and look for the topic, if all records go to one."""
         if self._serializer.topic is None:
             topics_of(self._properties, SinkError)
@@ -74,15 +74,15 @@ class TransactionalKafkaSink(KafkaSink):
         self._timeout_ms = _milliseconds(self._properties[_TIMEOUT])
         self.transaction_timeout_ms = self._timeout_ms
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         """Also ask the brokers whether they allow such transactions, of such length."""
-        super().prepare(job_id)
+        super().prepare(identity)
         with TransactionCoordinator(self._properties) as coordinator:
-            coordinator.register(job_prefix(self._prefix, job_id), self._timeout_ms)
+            coordinator.register(job_prefix(self._prefix, identity.job_id), self._timeout_ms)
 
-    def discard(self, job_id: JobId) -> None:
+    def discard(self, identity: SinkIdentity) -> None:
         with TransactionCoordinator(self._properties) as coordinator:
-            coordinator.fence(abandoned(coordinator.unfinished(self._prefix), self._prefix, job_id))
+            coordinator.fence(abandoned(coordinator.unfinished(self._prefix), self._prefix, identity.job_id))
 
     def writer(self, context: SinkContext) -> SinkWriter[Transaction]:
         return TransactionalWriter(

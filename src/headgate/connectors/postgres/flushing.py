@@ -21,8 +21,7 @@ from headgate.connectors.postgres.checks import check_columns
 from headgate.connectors.postgres.database import Connection, answers
 from headgate.connectors.postgres.table import ROWS_AT_ONCE, SEQUENCE, PostgresTable, Values
 from headgate.functions.flushing import FlushingSink, FlushingWriter
-from headgate.functions.sink import SinkContext
-from headgate.ids import JobId
+from headgate.functions.sink import SinkContext, SinkIdentity
 
 _ROWS: Final = sql.Identifier("headgate_rows")
 
@@ -43,11 +42,11 @@ class PostgresFlushingSink(FlushingSink):
         self._table = table
         self.idempotent = bool(table.key)
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         """Check server, login, table, columns, key and rights. Raises `SinkError`, with what to do about it."""
         database = self._table.database
         with database.writing("connect"):
-            connection = database.connect(session_of_job(job_id))
+            connection = database.connect(session_of_job(identity.job_id))
         with connection, database.writing(f"use table {self._table.name!r}"):
             _create_rows(connection, self._table)
             connection.execute(sql.SQL("EXPLAIN {}").format(self._table.insert_from(_ROWS)))

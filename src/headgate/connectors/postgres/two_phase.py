@@ -24,8 +24,8 @@ from headgate.connectors.postgres.batches import (
 from headgate.connectors.postgres.checks import checked
 from headgate.connectors.postgres.database import Connection, answers
 from headgate.connectors.postgres.table import ROWS_AT_ONCE, PostgresTable, Values
-from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkWriter
-from headgate.ids import CheckpointId, JobId
+from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkIdentity, SinkWriter
+from headgate.ids import CheckpointId
 
 
 @final
@@ -87,15 +87,15 @@ class TwoPhaseSink(Sink[WaitingRows]):
         self._room = room
         self.idempotent = bool(room.table.key)
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         """Check server, login, table, columns, key and rights. Raises `SinkError`, with what to do about it."""
-        with checked(self._room.table, session_of_job(job_id)) as connection:
+        with checked(self._room.table, session_of_job(identity.job_id)) as connection:
             self._room.check(connection, 1)
 
-    def discard(self, job_id: JobId) -> None:
+    def discard(self, identity: SinkIdentity) -> None:
         database = self._room.table.database
-        with database.writing("remove leftovers"), database.connect(session_of_job(job_id)) as connection:
-            remove_unless_kept(self._room, connection, self._room.waiting(connection, of_job(job_id)))
+        with database.writing("remove leftovers"), database.connect(session_of_job(identity.job_id)) as connection:
+            remove_unless_kept(self._room, connection, self._room.waiting(connection, of_job(identity.job_id)))
 
     def writer(self, context: SinkContext) -> BatchWriter:
         return BatchWriter(self._room, RowBatch.of(context))

@@ -21,7 +21,7 @@ from headgate.checkpoint.messages import (
 from headgate.elements import Barrier
 from headgate.functions.source import Given
 from headgate.graph.placement import Placement
-from headgate.ids import Attempt, CheckpointId, JobId, Launch, SlotIndex, SubtaskId
+from headgate.ids import Attempt, CheckpointId, JobId, Launch, Lineage, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.operators.sampler import Sample
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
@@ -178,13 +178,14 @@ FromSlot = (
 class Deploy:
     """Build the subtasks that `placement` gives this slot, for `attempt`.
 
-    `checkpoint_id` is what they start from, and `restored_job` the job that took it.
+    `lineage` is what sinks write under. `checkpoint_id` is what they start from, `restored_job` the job that took it.
     `restored` is keyed by subtask and operator uid, and is empty for a fresh start; `splits` are the source splits of
     a fresh start. `root` is the folder that the paths of restored state are relative to, None: that of the job.
     `in_flight` is what subtasks process before anything else. An attempt that is `finishing` only commits.
     """
 
     attempt: Attempt
+    lineage: Lineage
     placement: Placement
     checkpoint_id: CheckpointId | None
     restored: dict[SubtaskId, dict[str, RestoredOperator]]

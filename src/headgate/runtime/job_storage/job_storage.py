@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar, final
 
 from headgate import options
@@ -17,6 +17,7 @@ from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.commit import retry_delay_ms
 from headgate.checkpoint.drivers.intents import StopIntent
+from headgate.checkpoint.drivers.lineages import read_lineage
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution
 from headgate.checkpoint.store import CheckpointStore
@@ -25,7 +26,7 @@ from headgate.clock import Clock
 from headgate.errors import RestoreError, StorageError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement
-from headgate.ids import Attempt, CheckpointId
+from headgate.ids import Attempt, CheckpointId, Lineage
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.finishing import Finishing, releasing
@@ -55,6 +56,16 @@ def new_nonce() -> str:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Untidy:
+    """What was found of the job's own checkpoints before an attempt, and what that starts from."""
+
+    found: Resolution
+    before: Attempt
+    point: RestorePoint
+
+
+@final
 class JobStorage:
     """The storage of one job, which one driver acts on at a time: see `lease`. Owned by the loop; nothing blocks."""
 
@@ -75,7 +86,7 @@ class JobStorage:
         self._interrupted = False
         self._known = Known()
         self._newest_attempt = Attempt(0)
-        self._untidy: tuple[Resolution, Attempt] | None = None
+        self._untidy: Untidy | None = None
         self._has_restored = self._has_tidied = False
         self.has_completed = False
         """Whether this driver has completed a checkpoint."""
@@ -83,7 +94,7 @@ class JobStorage:
     # --- before the first attempt
 
     def prepare(self, plan: JobGraph, done: Done[PriorRuns]) -> None:
-        """Take the lease, check the storage and every sink's target, list the splits of every source that begins.
+        """Take the lease and the lineage, check storage and sinks' targets, list the splits of sources that begin.
 
         `done` gets what drivers before this one have done, or `SinkError`, `SourceError`, `StorageError`,
         `ProgramError`.
@@ -91,19 +102,22 @@ class JobStorage:
         run(self._preparing(plan), done)
 
     def _preparing(self, plan: JobGraph) -> Steps[PriorRuns]:
-        self._parts.sinks = sinks = SinkCommits(plan)
         beginning = yield from step(self._parts.snapshot_owner, lambda: begin(self._parts.store, self._nonce))
         self._parts.lease = lease = beginning.lease
         if beginning.ended is not None or lease is None:
+            ran = yield from step(self._parts.snapshot_owner, lambda: read_lineage(self._parts.store))
+            self._parts.sinks = SinkCommits(plan, ran or plan.lineage)
             return beginning
         self._has_restored = beginning.last_attempt == 0
         self._parts.snapshots = snapshots = Snapshots(self._parts.store, self._parts.open_store, lease)
+        ahead = yield from step(self._parts.snapshot_owner, lambda: snapshots.look_ahead(plan))
+        lineage = yield from step(self._parts.snapshot_owner, lambda: snapshots.begin_lineage(plan, ahead))
+        self._parts.sinks = sinks = SinkCommits(plan, lineage)
         yield from step(self._parts.sink_owner, lambda: sinks.prepare(plan))
-        known = yield from step(self._parts.snapshot_owner, lambda: snapshots.known_operators(plan))
         self._parts.inputs = inputs = SourceInputs(plan)
         if self._interrupted:
             inputs.interrupt()
-        yield from step(self._parts.source_owner, lambda: inputs.begin(known))
+        yield from step(self._parts.source_owner, lambda: inputs.begin(ahead.operators))
         return beginning
 
     def interrupt(self) -> None:
@@ -115,6 +129,12 @@ class JobStorage:
     def release(self, done: Done[None]) -> None:
         """Give the targets of all sinks back, and close sources."""
         run(releasing(self._parts), done)
+
+    @property
+    def lineage(self) -> Lineage:
+        """What sinks of the job, which is prepared, write under."""
+        assert self._parts.sinks is not None
+        return self._parts.sinks.lineage
 
     @property
     def owner(self) -> str:
@@ -151,7 +171,7 @@ class JobStorage:
         self._check_newest(attempt)
         self._known, point, manifest = found.known, found.point, found.point.manifest
         if not self._has_tidied:
-            self._untidy = found.resolution, attempt
+            self._untidy = Untidy(found.resolution, attempt, point)
         if manifest is not None and sinks.any:
             yield from step(parts.sink_owner, lambda: sinks.commit(parts.folder_of(point.root), manifest))
             self._check_newest(attempt)
@@ -176,12 +196,23 @@ class JobStorage:
         return True
 
     def tidy(self) -> None:
-        """Delete what drivers before this one have left behind, once, when all subtasks have restored."""
+        """Delete what drivers before this one have left behind, once, when all subtasks have restored.
+
+        Transactions that ended lineages of the job id have left open are aborted, too.
+        """
         self._has_restored = True
         untidy, self._untidy = self._untidy, None
         if untidy is not None:
             self._has_tidied = True
-            self._clean(lambda clean_up: clean_up.tidy(*untidy))
+            self._clean(lambda clean_up: clean_up.tidy(untidy.found, untidy.before))
+            self._parts.sink_owner.submit(lambda: self._end_others(untidy.point), _cleaned(lambda: None))
+
+    def _end_others(self, point: RestorePoint) -> None:
+        lease, sinks = self._parts.held(), self._parts.sinks
+        assert sinks is not None
+        ends = sinks.end_others(self._parts.folder_of(point.root), point.manifest)
+        lease.folder()  # all that was found is older than any later driver
+        ends()
 
     # --- checkpoints
 

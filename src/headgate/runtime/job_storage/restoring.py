@@ -105,6 +105,19 @@ class Found:
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """What can be told of the first start of a driver before `RestoreResolver.find` decides.
+
+    `goes_on`: from something of the job's own, as far as can be told. `operators` are the uids that the snapshot knows;
+    None: it cannot be read, or is final.
+    """
+
+    goes_on: bool
+    operators: frozenset[str] | None
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class RestoreResolver:
     """Finds what an attempt of this placement starts from. `chain` tells what of earlier drivers counts."""
@@ -139,22 +152,23 @@ class RestoreResolver:
             except DamagedFileError as error:  # which may now be passed over, or may not
                 known = known.with_damaged(resolution.manifest.checkpoint_id, str(error))
 
-    def known_operators(self) -> frozenset[str] | None:
-        """Return the uids of the operators that the snapshot to start from knows; None: it cannot be read, or is final.
-
-        Only a look ahead: `find` decides.
-        """
+    def look_ahead(self) -> Ahead:
+        """Return what can be told of the start before it is decided on."""
         try:
             if intents.read_stop(self.store, self.chain) is not None:
-                return None
+                return Ahead(goes_on=True, operators=None)
             manifest = self._own(Known(), None).manifest
+        except (RestoreError, StorageError):
+            return Ahead(goes_on=True, operators=None)
+        goes_on = manifest is not None
+        try:
             location = self.plan.settings.get(options.RECOVERY_PATH)
             if manifest is None and location is not None:
                 manifest = open_snapshot(absolute(location), self.open_store).manifest
         except (RestoreError, StorageError):
-            return None
+            return Ahead(goes_on=goes_on, operators=None)
         found = () if manifest is None else follow_uid_hashes(manifest, self._shapes()).operators
-        return frozenset(operator.uid for operator in found)
+        return Ahead(goes_on=goes_on, operators=frozenset(operator.uid for operator in found))
 
     def complete(self, known: Known) -> Resolution:
         """Return which checkpoints of the job are complete."""

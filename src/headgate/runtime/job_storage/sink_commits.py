@@ -15,9 +15,9 @@ from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.checkpoint.workflow import InDoubt, Refused
 from headgate.errors import ProgramError, SinkError, StorageError
-from headgate.functions.sink import CommitLostError, GlobalCommitter, RetriableCommitError, Sink
+from headgate.functions.sink import CommitLostError, GlobalCommitter, RetriableCommitError, Sink, SinkIdentity
 from headgate.graph.job_graph import JobGraph
-from headgate.ids import CheckpointId
+from headgate.ids import CheckpointId, Lineage
 from headgate.operators.sink import COMMITTABLES_STATE, CommittingFactory, SinkFactory
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.prepared import Prepared
@@ -77,7 +77,8 @@ def check_transaction_timeout(plan: JobGraph, uid: str, sink: Sink[Any]) -> None
 class SinkCommits:
     """The sinks of a job, as the driver sees them. Its methods block, and are called one after the other."""
 
-    def __init__(self, plan: JobGraph) -> None:
+    def __init__(self, plan: JobGraph, lineage: Lineage) -> None:
+        self.lineage = lineage
         self._job_id = plan.job_id
         self._sinks = sinks_by_uid(plan)
         self._moved = plan.settings.get(options.MOVED_CLASSES)
@@ -86,7 +87,7 @@ class SinkCommits:
     def prepare(self, plan: JobGraph) -> None:
         """Prepare every sink's target. Raises `SinkError`, `ProgramError`."""
         for uid, sink in self._sinks.items():
-            sink.prepare(self._job_id)
+            sink.prepare(self._identity(uid))
             check_transaction_timeout(plan, uid, sink)
         found = {uid: sink.global_committer() for uid, sink in self._sinks.items()}
         self._committers = {uid: committer for uid, committer in found.items() if committer is not None}
@@ -121,14 +122,32 @@ class SinkCommits:
     def discard(self) -> None:
         """Have all sinks remove what no checkpoint of the job will ever commit; raise the first failure at the end."""
         with contextlib.ExitStack() as stack:
-            for sink in self._sinks.values():
-                stack.callback(sink.discard, self._job_id)
+            for uid, sink in self._sinks.items():
+                stack.callback(sink.discard, self._identity(uid))
 
     def release(self) -> None:
         """Give the targets of all sinks back; raise the first failure at the end."""
         with contextlib.ExitStack() as stack:
-            for sink in self._sinks.values():
-                stack.callback(sink.release, self._job_id)
+            for uid, sink in self._sinks.items():
+                stack.callback(sink.release, self._identity(uid))
+
+    def end_others(self, store: CheckpointStore, manifest: Manifest | None) -> Callable[[], None]:
+        """Look for what other lineages of the job id have left open; return what aborts it. `manifest` is restored."""
+        operators = {} if manifest is None else {operator.uid: operator for operator in manifest.operators}
+        ends: list[Callable[[], None]] = []
+        for uid, sink in self._sinks.items():
+            pending = self._pending(store, operators[uid]) if uid in operators else []
+            held = [each for part in pending for each in part.committables]
+            ends.append(sink.end_others(self._identity(uid), held))
+
+        def end() -> None:
+            for each in ends:
+                each()
+
+        return end
+
+    def _identity(self, uid: str) -> SinkIdentity:
+        return SinkIdentity(job_id=self._job_id, lineage=self.lineage, uid=uid)
 
     def _commit(self, committer: GlobalCommitter[Any], pending: list[PendingCommit]) -> None:
         for checkpoint_id, committables in _by_checkpoint(pending).items():

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate.checkpoint import workflow
-from headgate.checkpoint.drivers import intents, ownership
+from headgate.checkpoint.drivers import intents, lineages, ownership
 from headgate.checkpoint.drivers.epochs import Chain
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import JobResult
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, as_programmed
-from headgate.ids import Attempt
+from headgate.ids import Attempt, Lineage
 from headgate.runtime.job_storage.lease import Lease
-from headgate.runtime.job_storage.restoring import Found, Known, RestorePoint, RestoreResolver
+from headgate.runtime.job_storage.restoring import Ahead, Found, Known, RestorePoint, RestoreResolver
 
 
 @final
@@ -58,9 +58,19 @@ class Snapshots:
         self._lease = lease
         self._chain: Chain | None = None
 
-    def known_operators(self, plan: JobGraph) -> frozenset[str] | None:
-        """Look ahead at what the first attempt will start from: see `RestoreResolver.known_operators`."""
-        return self._finder(plan, as_programmed(plan), ownership.read_chain(self._store)).known_operators()
+    def look_ahead(self, plan: JobGraph) -> Ahead:
+        """Look ahead at what the first attempt will start from: see `RestoreResolver.look_ahead`."""
+        return self._finder(plan, as_programmed(plan), ownership.read_chain(self._store)).look_ahead()
+
+    def begin_lineage(self, plan: JobGraph, ahead: Ahead) -> Lineage:
+        """Return what sinks write under, which is then recorded in the job's folder. Raises LeaseLost, StorageError."""
+        folder = self._lease.folder()
+        recorded = lineages.read_lineage(folder) if ahead.goes_on else None
+        if recorded is not None:
+            return recorded
+        lineages.record_lineage(folder, self._lease.driver, plan.lineage)
+        self._lease.folder()  # a later driver has either seen the record, or is seen here
+        return plan.lineage
 
     def find(self, plan: JobGraph, attempt: Attempt, placement: Placement, known: Known) -> Found:
         """Begin an attempt: find what it starts from in its placement, and see to it that there is evidence of that.

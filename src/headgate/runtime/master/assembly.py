@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from headgate import options
 from headgate.checkpoint.cleanup.registry import SharedStateRegistry
@@ -17,7 +17,7 @@ from headgate.config import Settings
 from headgate.errors import InternalError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Addresses, Placement, PlacementPolicy
-from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
+from headgate.ids import Attempt, CheckpointId, Lineage, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy
@@ -160,11 +160,11 @@ def committing_subtasks(plan: JobGraph, placement: Placement) -> frozenset[Subta
 def deploy_messages(
     plan: JobGraph,
     attempt: Attempt,
+    lineage: Lineage,
     point: RestorePoint,
-    splits: dict[int, list[Any]],
     addresses: Addresses,
 ) -> dict[SlotIndex, Deploy]:
-    """Return the order for each slot. `splits` has those of each source vertex; sources that begin again get them."""
+    """Return the order for each slot. Sources that begin again get the splits of the restore point."""
     placement = replace(point.placement, addresses=addresses)
 
     def message(slot: SlotIndex) -> Deploy:
@@ -173,12 +173,13 @@ def deploy_messages(
             subtask: point.restored[subtask] for subtask in own if subtask in point.restored
         }
         dealt = {
-            subtask: splits[subtask.vertex][subtask.index :: placement.parallelism[subtask.vertex]]
+            subtask: point.splits[subtask.vertex][subtask.index :: placement.parallelism[subtask.vertex]]
             for subtask in own
-            if subtask.vertex in splits and starts_fresh(plan, subtask, point)
+            if subtask.vertex in point.splits and starts_fresh(plan, subtask, point)
         }
         return Deploy(
             attempt=attempt,
+            lineage=lineage,
             placement=placement,
             checkpoint_id=point.checkpoint_id,
             restored=restored,

@@ -440,7 +440,8 @@ class JobMaster:
             )
         )
         addresses = self._links.addresses(point.placement.slots)
-        for slot, message in deploy_messages(self._plan, attempt, point, point.splits, addresses).items():
+        lineage = self._storage.lineage
+        for slot, message in deploy_messages(self._plan, attempt, lineage, point, addresses).items():
             self._links.send(slot, message)
 
     def _start(self, attempt: Attempt) -> None:

@@ -151,6 +151,7 @@ class Execution:
             operator: Operator = operator_plan.factory.create()
             context = OperatorContext(
                 job_id=self._plan.job_id,
+                lineage=deploy.lineage,
                 name=operator_plan.name,
                 uid=operator_plan.uid,
                 subtask=subtask.index,

@@ -9,11 +9,11 @@ from typing import Any, Final, final
 
 import cloudpickle
 
-from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkIdentity, SinkWriter
+from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 
-JOB: Final = JobId("11111111111111111111111111111111")
-OTHER_JOB: Final = JobId("22222222222222222222222222222222")
+JOB: Final = SinkIdentity(job_id=JobId("1" * 32), lineage=Lineage("a" * 32, 1_000), uid="sink")
+OTHER_JOB: Final = SinkIdentity(job_id=JobId("2" * 32), lineage=Lineage("b" * 32, 2_000), uid="sink")
 
 
 @final
@@ -45,9 +45,16 @@ class SinkCase:
     """Why the target cannot keep what is prepared until another job commits it, None: it can."""
 
 
-def sink_context(job_id: JobId = JOB, subtask: int = 0, attempt: int = 1) -> SinkContext:
+def sink_context(identity: SinkIdentity = JOB, subtask: int = 0, attempt: int = 1) -> SinkContext:
     """Return where one subtask of a sink runs, for one attempt."""
-    return SinkContext(job_id=job_id, uid="sink", subtask=subtask, parallelism=2, attempt=Attempt(attempt))
+    return SinkContext(
+        job_id=identity.job_id,
+        lineage=identity.lineage,
+        uid=identity.uid,
+        subtask=subtask,
+        parallelism=2,
+        attempt=Attempt(attempt),
+    )
 
 
 Prepared = tuple[CheckpointId, list[Any]]

@@ -5,11 +5,13 @@ As on Spark, the loss of one slot ends its launch.
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from headgate import options
-from headgate.ids import Launch, SlotIndex
+from headgate.ids import Launch, SlotIndex, new_lineage
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot
 from headgate.runtime.job_storage.job_storage import JobStorage
@@ -46,7 +48,8 @@ class MasterProcess(Process):
             collected=cluster.results.collected,
             placed=cluster.placed,
         )
-        self.master = JobMaster(cluster.plan, services)
+        lineage = new_lineage(random.Random(f"{cluster.plan.job_id} {self.name}"), int(self.world.now_ms))
+        self.master = JobMaster(replace(cluster.plan, lineage=lineage), services)
 
     def _nonce(self) -> str:
         return f"{self.world.rng.getrandbits(16):04x}"

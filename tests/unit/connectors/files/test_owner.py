@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,14 @@ def dead_pid() -> int:
 
 def test_folder_is_created(tmp_path: Path) -> None:
     claim(folder(tmp_path / "a" / "b"), JOB)
-    assert json.loads((tmp_path / "a" / "b" / OWNER_FILE).read_text())["job_id"] == JOB
+    assert json.loads((tmp_path / "a" / "b" / OWNER_FILE).read_text())["job_id"] == JOB.job_id
 
 
 def test_folder_of_a_live_job_is_refused_naming_the_job(tmp_path: Path) -> None:
     claim(folder(tmp_path), JOB)
-    with pytest.raises(SinkError, match=rf"belongs to job {JOB}, process {os.getpid()} on .*choose another folder"):
+    with pytest.raises(
+        SinkError, match=rf"job {JOB.job_id} .lineage {JOB.lineage}., process {os.getpid()} on .*choose"
+    ):
         claim(folder(tmp_path), OTHER_JOB)
 
 
@@ -58,7 +61,7 @@ def test_folder_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     claim(folder(tmp_path), JOB)
     rewrite(tmp_path, pid=dead_pid())
     claim(folder(tmp_path), OTHER_JOB)
-    assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == OTHER_JOB
+    assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == OTHER_JOB.job_id
     assert [path.name for path in tmp_path.iterdir()] == [OWNER_FILE]
 
 
@@ -76,6 +79,17 @@ def test_same_job_in_a_new_process_is_the_owner_now(tmp_path: Path) -> None:
     assert (found["host"], found["pid"]) == (socket.gethostname(), os.getpid())
 
 
+def test_the_same_job_with_other_storage_is_refused_while_its_first_driver_runs(tmp_path: Path) -> None:
+    claim(folder(tmp_path), JOB)
+    elsewhere = replace(JOB, lineage=OTHER_JOB.lineage)
+    with pytest.raises(SinkError, match=rf"belongs to job {JOB.job_id} \(lineage {JOB.lineage}\)"):
+        claim(folder(tmp_path), elsewhere)
+    rewrite(tmp_path, host="elsewhere", pid=1)
+    claim(folder(tmp_path), elsewhere)
+    give_up(folder(tmp_path), JOB)
+    assert json.loads((tmp_path / OWNER_FILE).read_text())["lineage"] == str(elsewhere.lineage)
+
+
 def test_folder_given_up_is_free(tmp_path: Path) -> None:
     claim(folder(tmp_path), JOB)
     give_up(folder(tmp_path), OTHER_JOB)
@@ -89,7 +103,7 @@ def test_folder_given_up_is_free(tmp_path: Path) -> None:
 def test_a_file_that_was_cut_short_stops_no_job(tmp_path: Path, torn: str, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / OWNER_FILE).write_text(torn)
     claim(folder(tmp_path), JOB)
-    assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == JOB
+    assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == JOB.job_id
     assert "is cut short, so it protects no job" in caplog.text
 
 
@@ -108,7 +122,7 @@ def test_a_loss_of_power_while_a_folder_is_claimed_leaves_a_whole_file_or_none(t
             claim(folder(tmp_path), JOB)
         power.lose_power()
         if syncs == 4:
-            assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == JOB
+            assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == JOB.job_id
         claim(folder(tmp_path), JOB)
 
 

@@ -52,7 +52,7 @@ def test_folder_elsewhere_has_one_owner() -> None:
     place = Place.of("mock:///owned", SinkError)
     claim(place, JOB)
     claim(place, JOB)
-    with pytest.raises(SinkError, match=f"belongs to job {JOB}"):
+    with pytest.raises(SinkError, match=f"belongs to job {JOB.job_id}"):
         claim(place, OTHER_JOB)
     give_up(place, JOB)
     claim(place, OTHER_JOB)

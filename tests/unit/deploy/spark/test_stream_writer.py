@@ -28,8 +28,8 @@ from headgate.datastream.connectors.spark import SparkSink
 from headgate.deploy.spark.stream_writer.call import WriteAbandoned
 from headgate.errors import ProgramError, SerializationError, SinkError
 from headgate.functions.sink import RetriableCommitError, SinkWriter
-from headgate.ids import CheckpointId, JobId
-from headgate.testing.contracts.sink import open_sink, sink_context
+from headgate.ids import CheckpointId
+from headgate.testing.contracts.sink import JOB, open_sink, sink_context
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
@@ -305,7 +305,7 @@ def test_without_word_that_commits_are_idempotent_a_warning_says_at_least_once(
     idempotent: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        SparkSink.for_writer(StagedFiles("x"), NUMBERS, idempotent_commit=idempotent).prepare(JobId("1" * 32))
+        SparkSink.for_writer(StagedFiles("x"), NUMBERS, idempotent_commit=idempotent).prepare(JOB)
     assert ("StagedFiles.commit may be called twice" in caplog.text) is not idempotent
 
 

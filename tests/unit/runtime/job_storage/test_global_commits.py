@@ -19,6 +19,7 @@ from headgate.functions.sink import (
     RetriableCommitError,
     Sink,
     SinkContext,
+    SinkIdentity,
     SinkWriter,
 )
 from headgate.ids import CheckpointId, JobId
@@ -67,8 +68,8 @@ def _clear() -> None:
 
 
 class ToTable(Sink[int]):
-    def discard(self, job_id: JobId) -> None:
-        Table.discarded.append(job_id)
+    def discard(self, identity: SinkIdentity) -> None:
+        Table.discarded.append(identity.job_id)
 
     def writer(self, context: SinkContext) -> SinkWriter[int]:
         return Gathering()

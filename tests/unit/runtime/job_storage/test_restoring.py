@@ -16,7 +16,8 @@ from headgate.checkpoint.manifest import Manifest, encode
 from headgate.checkpoint.workflow import Stored
 from headgate.elements import SavepointFormat
 from headgate.errors import RestoreError
-from headgate.ids import Attempt, JobId
+from headgate.functions.sink import SinkIdentity
+from headgate.ids import Attempt
 from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
@@ -90,7 +91,7 @@ def test_a_driver_that_was_taken_over_stores_records_and_deletes_nothing_and_beg
 
 def test_a_driver_that_is_taken_over_while_it_ends_leaves_the_checkpoints_alone(rig: Rig) -> None:
     class Releasing(Committing):
-        def release(self, job_id: JobId) -> None:
+        def release(self, identity: SinkIdentity) -> None:
             ownership.take_epoch(rig.store, "zz")
 
     plan = plan_with(Releasing())

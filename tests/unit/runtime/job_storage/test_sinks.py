@@ -11,7 +11,15 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.workflow import read_result
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.flushing import FlushingSink, FlushingWriter
-from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, Sink, SinkContext, SinkWriter
+from headgate.functions.sink import (
+    CommitLostError,
+    Committer,
+    RetriableCommitError,
+    Sink,
+    SinkContext,
+    SinkIdentity,
+    SinkWriter,
+)
 from headgate.ids import CheckpointId, JobId
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.job_storage.restoring import may_fall_back
@@ -33,8 +41,8 @@ class Keeping(Sink[Any]):
     def __init__(self, timeout_ms: int | None = None) -> None:
         self.transaction_timeout_ms = timeout_ms
 
-    def discard(self, job_id: JobId) -> None:
-        Keeping.discarded.append(job_id)
+    def discard(self, identity: SinkIdentity) -> None:
+        Keeping.discarded.append(identity.job_id)
 
     def writer(self, context: SinkContext) -> SinkWriter[Any]:
         return KeepingWriter()

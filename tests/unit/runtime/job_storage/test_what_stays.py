@@ -14,8 +14,9 @@ from headgate.checkpoint.store import Chunk
 from headgate.checkpoint.workflow import Stored, read_result
 from headgate.elements import SavepointFormat
 from headgate.errors import SinkError, StorageError
+from headgate.functions.sink import SinkIdentity
 from headgate.graph.job_graph import JobGraph
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.stores import OverMemory
@@ -202,7 +203,7 @@ def test_a_job_that_is_cancelled_before_it_has_restored_keeps_what_earlier_drive
 class Unreachable(Committing):
     """A sink whose target does not answer."""
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         raise SinkError("no answer within 10 s")
 
 
@@ -277,10 +278,10 @@ class Noting(Committing):
     def __init__(self) -> None:
         self.noted: list[str] = []
 
-    def discard(self, job_id: JobId) -> None:
+    def discard(self, identity: SinkIdentity) -> None:
         self.noted.append("discard")
 
-    def release(self, job_id: JobId) -> None:
+    def release(self, identity: SinkIdentity) -> None:
         self.noted.append("release")
 
 

@@ -19,7 +19,7 @@ from headgate.runtime.master.assembly import committing_subtasks, deploy_message
 from headgate.runtime.master.restart import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart
 from headgate.state.operator.list_elements import ListElements
 from tests.unit.checkpoint.manifests import manifest, operator
-from tests.unit.runtime.plans import Step, line_plan
+from tests.unit.runtime.plans import LINEAGE, Step, line_plan
 
 PLACED = Placement(parallelism=(1, 3, 1))
 FRESH = RestorePoint(placement=PLACED, manifest=None, last_id=CheckpointId(0))
@@ -31,7 +31,7 @@ def job(settings: dict[str, Any] | None = None) -> JobGraph:
 
 
 def test_on_a_fresh_start_the_splits_of_a_source_are_dealt_to_its_subtasks() -> None:
-    messages = deploy_messages(job(), Attempt(1), FRESH, {0: ["a", "b", "c"]}, PEERS)
+    messages = deploy_messages(job(), Attempt(1), LINEAGE, replace(FRESH, splits={0: ["a", "b", "c"]}), PEERS)
     assert {slot: message.splits for slot, message in messages.items()} == {
         0: {SubtaskId(0, 0): ["a", "b", "c"]},
         1: {},
@@ -51,14 +51,14 @@ def test_on_a_restore_no_splits_are_dealt_and_each_slot_gets_the_state_of_its_su
         last_id=CheckpointId(9),
         restored={SubtaskId(1, 2): state, SubtaskId(0, 0): {}},
     )
-    messages = deploy_messages(job(), Attempt(2), point, {0: ["a"]}, PEERS)
+    messages = deploy_messages(job(), Attempt(2), LINEAGE, replace(point, splits={0: ["a"]}), PEERS)
     assert all(message.splits == {} and message.checkpoint_id == 7 for message in messages.values())
     assert [message.restored for message in messages.values()] == [{SubtaskId(0, 0): {}}, {}, {SubtaskId(1, 2): state}]
 
 
 def test_a_source_that_the_program_did_not_have_when_the_checkpoint_was_taken_reads_from_its_beginning() -> None:
     point = RestorePoint(placement=PLACED, manifest=manifest(7, operator("op1", None)), last_id=CheckpointId(9))
-    messages = deploy_messages(job(), Attempt(2), point, {0: ["a"]}, PEERS)
+    messages = deploy_messages(job(), Attempt(2), LINEAGE, replace(point, splits={0: ["a"]}), PEERS)
     assert messages[SlotIndex(0)].splits == {SubtaskId(0, 0): ["a"]}
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from headgate.errors import SinkError, SourceError
-from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkIdentity, SinkWriter
 from headgate.functions.source import Source, SourceContext, SourceReader
-from headgate.ids import CheckpointId, JobId
+from headgate.ids import CheckpointId
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.masters import MasterRig
@@ -29,12 +29,12 @@ class Shelf(Sink[str]):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         LOG.append(f"prepare {self.name}")
         if self.name == "refused":
             raise SinkError("the target belongs to another job")
 
-    def release(self, job_id: JobId) -> None:
+    def release(self, identity: SinkIdentity) -> None:
         LOG.append(f"release {self.name}")
 
     def writer(self, context: SinkContext) -> SinkWriter[str]:

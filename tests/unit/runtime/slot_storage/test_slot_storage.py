@@ -16,6 +16,7 @@ from headgate.runtime.control.messages import Deploy
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.slot_storage.slot_storage import SlotStorage
 from headgate.state.files import FileHandle, KeyedState, StateFile
+from tests.unit.runtime.plans import LINEAGE
 
 SUBTASK = SubtaskId(0, 0)
 SETTINGS = resolve({"execution.checkpointing.local-backup.enabled": "true"})
@@ -36,6 +37,7 @@ class Rig:
         keyed = KeyedState(key_groups=(0, 127), kind="rocksdb", base=self.files)
         return Deploy(
             attempt=Attempt(attempt),
+            lineage=LINEAGE,
             placement=Placement(parallelism=(1,)),
             checkpoint_id=CheckpointId(1),
             restored={SUBTASK: {"op": RestoredOperator(keyed=(keyed,))}},

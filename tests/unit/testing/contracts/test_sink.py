@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
-from headgate.ids import CheckpointId, JobId
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkIdentity, SinkWriter
+from headgate.ids import CheckpointId
 from headgate.testing.contracts import sink as contract
 from headgate.testing.contracts.sink import SinkCase, SinkTarget
 from tests.power import Disks
@@ -123,7 +123,7 @@ class PlantedSink(Sink[Path]):
     writer_class: type[Writing] = Writing
     committer_class: type[Committing] = Committing
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         """Nobody else is there."""
 
     def writer(self, context: SinkContext) -> Writing:

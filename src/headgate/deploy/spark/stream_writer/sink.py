@@ -20,8 +20,16 @@ from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, DataSourceSt
 from headgate.deploy.spark.stream_writer.call import WriteCall
 from headgate.deploy.spark.stream_writer.columns import AnySchema, WriterColumns
 from headgate.errors import ProgramError, SinkError
-from headgate.functions.sink import Committer, GlobalCommitter, RetriableCommitError, Sink, SinkContext, SinkWriter
-from headgate.ids import CheckpointId, JobId
+from headgate.functions.sink import (
+    Committer,
+    GlobalCommitter,
+    RetriableCommitError,
+    Sink,
+    SinkContext,
+    SinkIdentity,
+    SinkWriter,
+)
+from headgate.ids import CheckpointId
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +103,7 @@ class SparkSink(Sink[WriterCommitMessage]):
             ) from error
         return SparkSink(writer, schema, idempotent_commit=idempotent_commit)
 
-    def prepare(self, job_id: JobId) -> None:
+    def prepare(self, identity: SinkIdentity) -> None:
         if not self._idempotent_commit:
             _log.warning(
                 "%s.commit may be called twice for a batch when a job fails: its output is at least once. If a second "
