@@ -21,12 +21,14 @@ from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.vocabulary import CoordinatorEffect, DiscardFiles
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.checkpoint.restore import assign
+from headgate.dataflow.channel import NO_LIMIT
 from headgate.elements import Barrier
 from headgate.graph.job_graph import JobGraph
-from headgate.ids import Attempt, ChannelId, CheckpointId
+from headgate.ids import Attempt, CheckpointId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.pending import PendingOperator
 from headgate.operators.sink import SinkOperator
+from headgate.runtime.exchange.credit import Credit, Encoded
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.supervision import SupervisorEffect
@@ -39,7 +41,7 @@ from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.walk import Walk
 from headgate.state.operator.list_elements import ListElements
 from headgate.state.operator.operator_state import OperatorStateStore
-from headgate.testing.sim.exchange import SimExchange
+from headgate.testing.sim.exchange import Sent, SimExchange
 from headgate.testing.sim.external import External
 from headgate.testing.sim.work import work_now
 from tests.simulation.own_jobs.user_code import SimReader, SimSplit
@@ -72,11 +74,15 @@ def no_fencing(patch: pytest.MonkeyPatch) -> None:
     def supervised(self: Supervisor, event: Any) -> list[SupervisorEffect]:
         return on_attempt_event(self, replace(event, attempt=self._attempt))
 
-    def arrived(self: SimExchange, flow: Any, channel_id: ChannelId, element: Any, consumed: Any) -> bool:
-        if channel_id in self._inputs:
-            self._inputs[channel_id].push(element)
-            self.process.wake()
-        consumed()
+    def arrived(self: SimExchange, flow: Any, sent: Sent) -> bool:
+        channel, element = self._inputs.get(sent.channel), sent.element
+        if isinstance(element, Encoded):
+            if channel is not None:
+                channel.push_bytes(memoryview(element.payload), element.records)
+            sent.credited(Credit(1, len(element.payload), element.records, NO_LIMIT))
+        elif channel is not None:
+            channel.push(element)
+        self.process.wake()
         return True
 
     def end(self: SimExchange) -> None:

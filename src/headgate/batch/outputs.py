@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headgate.batch.rows import ORDER_BITS, KeyRoutes, dealt, encoded
 from headgate.batch.stages import Shuffle, Target
+from headgate.dataflow.channel import NO_LIMIT
 from headgate.elements import Batch, Element, sendable
 from headgate.errors import SerializationError
 from headgate.operators.custom_partition import CustomPartition
@@ -36,6 +37,7 @@ class RowsChannel:
     """An `OutputChannel` that makes rows of batches. Control elements end here: the end of a task says it all."""
 
     writable = True
+    records_max = NO_LIMIT
     sent_bytes = 0
 
     def __init__(self, target: Target, sent: Sent) -> None:

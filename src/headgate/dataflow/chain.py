@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import final
 
 from headgate.clock import Clock
-from headgate.dataflow.channel import ChannelAddress
+from headgate.dataflow.channel import NO_LIMIT, ChannelAddress
 from headgate.dataflow.output import Output
-from headgate.dataflow.pace import Pace
+from headgate.dataflow.pace import EXPANSION_MAX, Pace
 from headgate.dataflow.tapped import Conversion, Tapped
 from headgate.dataflow.waiting import Waiting
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Payload, Watermark, WatermarkStatus
@@ -249,13 +249,27 @@ class Chain:
 
     def _records_max(self, first: int) -> int:
         """Return how many records, or timers, may be the cause of what comes to the operators from `first` on."""
-        records = self.pace.records
+        records = min(self.pace.records, self._emitted_max)
         return max(1, min([records, *self._rooms(first)])) if self._pending else records
 
+    @property
+    def _emitted_max(self) -> int:
+        """How many records a piece of work should emit: what slow receivers take in a short time."""
+        most = NO_LIMIT
+        for output in self.outputs:
+            if output.records_max < most:
+                most = output.records_max
+        return most
+
+    @property
+    def pending_room(self) -> int:
+        """The room of all operators with pending inputs: it rises by one when an input is done."""
+        return sum(self._rooms(0)) if self._pending else 0
+
     def _learn(self, took_ms: float, emitted: int) -> None:
-        """Adapt the size of pieces; one that has overdrawn the room of an operator was too large."""
+        """Adapt the size of pieces; one that has overdrawn the room of an operator, or of outputs, was too large."""
         self.pace.learn(took_ms, emitted)
-        if self._pending and min(self._rooms(0)) < 0:
+        if (self._pending and min(self._rooms(0)) < 0) or emitted > EXPANSION_MAX * self._emitted_max:
             self.pace.shrink()
 
     # --- what leaves

@@ -2,8 +2,8 @@
 
 A channel's two ends are an `InputChannel` and something with the methods of `OutputChannel`. Sending never blocks and
 is never refused: credit is asked for *before* a subtask begins a piece of work, so what one piece emits may overdraw
-it. Control elements need no credit; watermarks that are not read yet are replaced by newer ones, so that they cannot
-pile up.
+it. Credit is for batches, and for the records that the receiver takes within a target time (`debloat`). Control
+elements need no credit; watermarks that are not read yet are replaced by newer ones, so that they cannot pile up.
 
 A barrier that may overtake is announced as soon as it is in the queue. What waits before it there can then be taken
 for the snapshot, and what still comes before a barrier that is not there yet.
@@ -11,13 +11,17 @@ for the snapshot, and what still comes before a barrier that is not there yet.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from headgate.elements import Barrier, Batch, Element, Payload, Watermark
 from headgate.ids import ChannelId, CheckpointId
+
+NO_LIMIT: Final = sys.maxsize
+"""Records that a channel may have under way where nothing but the credit for batches limits them."""
 
 
 class OutputChannel(Protocol):
@@ -26,6 +30,11 @@ class OutputChannel(Protocol):
     @property
     def writable(self) -> bool:
         """Whether the receiver has room for another batch."""
+        ...
+
+    @property
+    def records_max(self) -> int:
+        """Records that should be under way at most, as far as is known here."""
         ...
 
     @property
@@ -60,7 +69,7 @@ class ChannelAddress:
     keyed: bool
 
 
-def _nothing(size_bytes: int) -> None:
+def _nothing(size_bytes: int, records: int, records_max: int) -> None:
     """Return no credit: a channel inside a slot looks at the queue itself."""
 
 
@@ -68,12 +77,13 @@ def _nothing(size_bytes: int) -> None:
 class InputChannel:
     """The receiving end: a queue of elements. What came over the network is queued as bytes, a `memoryview`.
 
-    `consumed` is called with the size of each batch that is taken out, so that a network channel can give credit back:
-    0 for one that never was bytes. `read_bytes` is the sum of them.
+    `consumed` is called for each batch that is taken out, so that a channel between slots can give credit back. It gets
+    the bytes, 0 for a batch that never was bytes, the records, and `records_max`. `read_bytes` is the sum of the bytes.
     """
 
     __slots__ = (
         "_announce",
+        "_barrier",
         "_consumed",
         "_record",
         "_recorded_id",
@@ -81,23 +91,33 @@ class InputChannel:
         "blocked",
         "ended",
         "id",
+        "pushed",
         "queue",
         "read_bytes",
+        "records_max",
+        "waiting",
     )
 
-    def __init__(self, channel_id: ChannelId) -> None:
+    def __init__(self, channel_id: ChannelId, records_max: int = NO_LIMIT) -> None:
         self.id = channel_id
         self.queue: deque[Element | memoryview] = deque()
         self.batches = 0
+        self.waiting = 0
+        """Records that wait."""
+        self.records_max = records_max
+        """Records that may wait."""
+        self.pushed = 0
+        """Records that have arrived in all."""
         self.read_bytes = 0
         self.blocked = False
         self.ended = False
-        self._consumed: Callable[[int], None] = _nothing
+        self._barrier: tuple[Barrier, int] | None = None
+        self._consumed: Callable[[int, int, int], None] = _nothing
         self._announce: Callable[[Barrier], None] | None = None
         self._record: Callable[[Batch | memoryview], None] | None = None
         self._recorded_id = CheckpointId(0)
 
-    def on_consumed(self, consumed: Callable[[int], None]) -> None:
+    def on_consumed(self, consumed: Callable[[int, int, int], None]) -> None:
         """Have `consumed` called for each batch taken out from now on."""
         self._consumed = consumed
 
@@ -111,13 +131,23 @@ class InputChannel:
         kind = type(self.queue[0])
         return kind is Batch or kind is memoryview
 
-    def push(self, element: Element | memoryview) -> None:
+    def push_bytes(self, payload: memoryview, records: int) -> None:
+        """Add a batch that arrived as bytes, of so many records."""
+        self._add_batch(payload, records)
+        self.queue.append(payload)
+
+    def _add_batch(self, batch: Batch | memoryview, records: int) -> None:
+        self.batches += 1
+        self.waiting += records
+        self.pushed += records
+        if self._record is not None:
+            self._record(batch)
+
+    def push(self, element: Element) -> None:
         """Add an element that arrived. A watermark takes the place of one that is the last in the queue."""
         queue = self.queue
-        if type(element) is memoryview or type(element) is Batch:
-            self.batches += 1
-            if self._record is not None:
-                self._record(element)
+        if type(element) is Batch:
+            self._add_batch(element, len(element))
         elif type(element) is Watermark:
             if queue and type(queue[-1]) is Watermark:
                 queue.pop()
@@ -126,6 +156,7 @@ class InputChannel:
         queue.append(element)
 
     def _arrived(self, barrier: Barrier) -> None:
+        self._barrier = barrier, self.pushed
         if barrier.checkpoint_id >= self._recorded_id:
             self._record = None
         if self._announce is not None and barrier.unaligned_after_ms is not None:
@@ -135,16 +166,29 @@ class InputChannel:
         """Take the oldest element out. Raises whatever the class of a record raises when it is unpickled."""
         element = self.queue.popleft()
         if type(element) is memoryview:
-            size_bytes = len(element)
-            self.batches -= 1
-            self.read_bytes += size_bytes
-            self._consumed(size_bytes)
-            return Batch.decode(element)
+            batch = Batch.decode(element)
+            self.read_bytes += len(element)
+            self._taken(len(element), len(batch))
+            return batch
         if type(element) is Batch:
-            self.batches -= 1
-            self._consumed(0)
+            self._taken(0, len(element))
+        elif type(element) is Barrier and self._barrier is not None and element is self._barrier[0]:
+            self._barrier = None
         assert not isinstance(element, memoryview)
         return element
+
+    def _taken(self, size_bytes: int, records: int) -> None:
+        self.batches -= 1
+        self.waiting -= records
+        self._consumed(size_bytes, records, self.records_max)
+
+    @property
+    def before_barrier(self) -> tuple[Barrier, int] | None:
+        """The newest barrier that waits here, and how many records wait before it."""
+        if self._barrier is None:
+            return None
+        barrier, pushed = self._barrier
+        return barrier, max(0, self.waiting - (self.pushed - pushed))
 
     def record(self, checkpoint_id: CheckpointId, take: Callable[[Batch | memoryview], None]) -> None:
         """Give `take` each batch before the barrier of the checkpoint: those that wait, and those still to come.
@@ -176,7 +220,12 @@ class LocalOutput:
 
     @property
     def writable(self) -> bool:
-        return self._target.batches < self._batches_max
+        target = self._target
+        return target.batches < self._batches_max and target.waiting < target.records_max
+
+    @property
+    def records_max(self) -> int:
+        return self._target.records_max
 
     def send(self, element: Element) -> None:
         self._target.push(element)

@@ -1,7 +1,8 @@
 """Outputs: what leaves a subtask over one edge, gathered into batches of a good size.
 
 A batch leaves when it is full, when the buffer timeout has passed since its first record, or when the slot's loop has
-run out of work (`flush`). So under load records never travel one by one, and when idle they never wait.
+run out of work (`flush`). So under load records never travel one by one, and when idle they never wait. A batch for a
+slow receiver is full sooner: with a quarter of the records that the receiver allows under way.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Output:
         "_since_ms",
         "_timeout_ms",
         "overtakable",
+        "records_max",
         "records_out",
         "tag",
         "tag_type",
@@ -52,6 +54,8 @@ class Output:
         self._timeout_ms = timeout_ms
         self._pending: dict[int, Batch] = {}
         self._since_ms: float | None = None
+        self.records_max = partitioner.spread * min(map(self._full, range(len(channels))), default=batch_records)
+        """Records that should be emitted at once, at most: a batch for each channel that gets a part of them."""
         self.records_out = 0
 
     @property
@@ -70,28 +74,38 @@ class Output:
     def emit(self, batch: Batch, now_ms: float) -> None:
         """Deal a batch out. Full parts leave; the rest is kept for `flush`."""
         self.records_out += len(batch)
+        least = self._batch_records
         for index, part in self._partitioner.split(batch):
-            self._add(index, part)
+            full = self._full(index)
+            if full < least:
+                least = full
+            self._add(index, part, full)
+        self.records_max = least * self._partitioner.spread
         if self._timeout_ms == 0:
             self.flush()
         elif self._pending and self._since_ms is None:
             self._since_ms = now_ms
 
-    def _add(self, index: int, part: Batch) -> None:
+    def _full(self, index: int) -> int:
+        """Return the records of a full batch for a channel: at most a quarter of what may be under way on it."""
+        quarter = self._channels[index].records_max >> 2
+        return self._batch_records if quarter >= self._batch_records else quarter or 1
+
+    def _add(self, index: int, part: Batch, full: int) -> None:
         pending = self._pending.get(index)
         if pending is not None and pending.append(part):
             part = pending
         elif pending is not None:
             self._channels[index].send(pending)
-        if len(part) < self._batch_records:
+        if len(part) < full:
             self._pending[index] = part
         else:
             self._pending.pop(index, None)
-            self._send(index, part)
+            self._send(index, part, full)
 
-    def _send(self, index: int, part: Batch) -> None:
-        """Send in batches of at most twice the normal size, so that a receiver's pieces stay bounded."""
-        channel, size = self._channels[index], self._batch_records
+    def _send(self, index: int, part: Batch, size: int) -> None:
+        """Send in batches of at most twice the size of a full one, so that a receiver's pieces stay bounded."""
+        channel = self._channels[index]
         start = 0
         while len(part) - start > 2 * size:
             channel.send(part.piece(start, start + size))

@@ -23,7 +23,10 @@ Parts = list[tuple[int, Batch]]
 
 
 class StreamPartitioner(Protocol):
-    """Deals a batch out."""
+    """Deals a batch out. `spread` is the number of channels that share the records of a batch."""
+
+    @property
+    def spread(self) -> int: ...
 
     def split(self, batch: Batch) -> Parts:
         """Return the parts of `batch`; their lists belong to the caller."""
@@ -34,6 +37,8 @@ class StreamPartitioner(Protocol):
 class Forward:
     """Everything goes to the one channel there is."""
 
+    spread = 1
+
     def split(self, batch: Batch) -> Parts:
         return [(0, batch)]
 
@@ -43,7 +48,7 @@ class Rebalance:
     """Round robin; begins at the sender's own index so that senders do not move in step."""
 
     def __init__(self, channels: int, first: int) -> None:
-        self._channels = channels
+        self.spread = self._channels = channels
         self._next = first % channels
 
     def split(self, batch: Batch) -> Parts:
@@ -68,6 +73,7 @@ class Rescale:
         self._first = sender * channels // senders
         own = max(1, (sender + 1) * channels // senders - self._first)
         self._among_own = Rebalance(own, 0)
+        self.spread = own
 
     def split(self, batch: Batch) -> Parts:
         return [(self._first + index, part) for index, part in self._among_own.split(batch)]
@@ -78,7 +84,7 @@ class Shuffle:
     """By chance, evenly; what chance it is follows from `seed`."""
 
     def __init__(self, channels: int, seed: int) -> None:
-        self._channels = channels
+        self.spread = self._channels = channels
         self._random = random.Random(seed)  # nothing secret
 
     def split(self, batch: Batch) -> Parts:
@@ -91,7 +97,7 @@ class Custom:
 
     def __init__(self, partition: CustomPartition, channels: int) -> None:
         self._partition = partition
-        self._channels = channels
+        self.spread = self._channels = channels
 
     def split(self, batch: Batch) -> Parts:
         """Raises `UserCodeError` naming the record for which the user's functions fail."""
@@ -108,6 +114,8 @@ def _dealt(batch: Batch, targets: list[int]) -> Parts:
 @final
 class Broadcast:
     """Everything goes to every channel, in lists of its own."""
+
+    spread = 1
 
     def __init__(self, channels: int) -> None:
         self._channels = channels
@@ -142,7 +150,7 @@ class KeyGroupPartitioner:
 
     def __init__(self, selector: AnyKeySelector, parallelism: int, max_parallelism: int) -> None:
         self._selection = KeySelection(selector)
-        self._parallelism = parallelism
+        self.spread = self._parallelism = parallelism
         self._routes = RouteCache(parallelism, max_parallelism)
 
     def split(self, batch: Batch) -> Parts:

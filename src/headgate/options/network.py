@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config import Option
-from headgate.config_kinds import BOOLEAN, INTEGER, PORT_RANGE, SIZE_BYTES, TEXT
+from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, PORT_RANGE, SIZE_BYTES, TEXT
+
+_DEBLOAT: Final = "taskmanager.network.memory.buffer-debloat."
 
 BIND_HOST: Final = Option[str | None](
     "headgate.network.bind-host",
@@ -51,4 +53,28 @@ CREDIT_BYTES: Final = Option[int](
     "Bytes that a channel between slots may have under way. One larger batch still passes.",
     (),
     1,
+)
+DEBLOAT: Final = Option[bool](
+    f"{_DEBLOAT}enabled",
+    BOOLEAN,
+    True,
+    "Whether the records that wait before a subtask are limited to what it takes within the target time, so that "
+    "barriers do not wait for long. In Flink the default is false.",
+)
+DEBLOAT_TARGET: Final = Option[int](
+    f"{_DEBLOAT}target", DURATION_MS, 1000, "How long the records that wait before a subtask may take it.", (), 1
+)
+DEBLOAT_PERIOD: Final = Option[int](
+    f"{_DEBLOAT}period", DURATION_MS, 200, "Longest time for which a subtask's rate is sampled.", (), 1
+)
+DEBLOAT_SAMPLES: Final = Option[int](
+    f"{_DEBLOAT}samples", INTEGER, 20, "Newest samples of which the rate is the average.", (), 1
+)
+DEBLOAT_THRESHOLD: Final = Option[int](
+    f"{_DEBLOAT}threshold-percentages",
+    INTEGER,
+    25,
+    "A limit that would change by less, in percent, stays as it is.",
+    (),
+    0,
 )

@@ -48,20 +48,57 @@ def test_a_send_beyond_the_credit_is_taken_all_the_same() -> None:
 
 def test_each_batch_taken_out_is_reported_with_the_size_it_came_with() -> None:
     channel = InputChannel(ChannelId(0))
-    consumed: list[int] = []
-    channel.on_consumed(consumed.append)
+    consumed: list[tuple[int, int]] = []
+    channel.on_consumed(lambda size_bytes, records, _: consumed.append((size_bytes, records)))
     payload = memoryview(Batch([1, 2], [5, 6], ["a", "b"]).encode())
-    channel.push(payload)
+    channel.push_bytes(payload, 2)
     channel.push(BARRIER)
     channel.push(Batch([2]))
     batch = channel.pop()
     assert isinstance(batch, Batch)
     assert (batch.records, batch.timestamps, batch.keys) == ([1, 2], [5, 6], ["a", "b"])
     channel.pop()
-    assert consumed == [len(payload)]
+    assert consumed == [(len(payload), 2)]
     channel.pop()
-    assert consumed == [len(payload), 0]
-    assert (channel.batches, channel.read_bytes) == (0, len(payload))
+    assert consumed == [(len(payload), 2), (0, 1)]
+    assert (channel.batches, channel.waiting, channel.read_bytes) == (0, 0, len(payload))
+
+
+def test_a_channel_is_writable_until_it_holds_the_records_that_it_may() -> None:
+    channel = InputChannel(ChannelId(0), 5)
+    output = LocalOutput(channel, 100)
+    assert output.records_max == 5
+    output.send(Batch([1, 2, 3]))
+    assert output.writable
+    output.send(Batch([4, 5, 6]))
+    assert not output.writable
+    channel.pop()
+    assert output.writable
+
+
+def test_it_is_known_how_many_records_wait_before_a_barrier() -> None:
+    channel = InputChannel(ChannelId(0))
+    channel.push(Batch([1, 2]))
+    assert channel.before_barrier is None
+    channel.push_bytes(memoryview(Batch([3]).encode()), 1)
+    channel.push(BARRIER)
+    channel.push(Batch([4, 5, 6]))
+    assert channel.before_barrier == (BARRIER, 3)
+    channel.pop()
+    assert channel.before_barrier == (BARRIER, 1)
+    channel.pop()
+    assert channel.before_barrier == (BARRIER, 0)
+    assert channel.pop() == BARRIER
+    assert channel.before_barrier is None
+
+
+def test_an_older_barrier_does_not_end_what_is_known_of_a_newer_one() -> None:
+    channel = InputChannel(ChannelId(0))
+    newer = Barrier(CheckpointId(2), 0)
+    for element in (BARRIER, Batch([1]), newer):
+        channel.push(element)
+    channel.pop()
+    assert channel.before_barrier == (newer, 1)
 
 
 def test_a_watermark_takes_the_place_of_one_that_nobody_has_read_but_of_nothing_else() -> None:

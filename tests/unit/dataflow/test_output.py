@@ -86,6 +86,28 @@ def test_a_large_batch_leaves_in_batches_of_at_most_twice_the_size() -> None:
     assert [time for batch in channel.batches for time in batch.timestamps or []] == list(range(105))
 
 
+def test_batches_for_a_slow_receiver_have_a_quarter_of_what_may_be_under_way() -> None:
+    channels = [NotingChannel() for _ in range(2)]
+    output = Output([*channels], Rebalance(2, 0), 1024, 100)
+    assert output.records_max == 2048
+    channels[1].records_max = 20
+    output.emit(Batch(list(range(80))), 0.0)
+    assert max(len(batch) for batch in channels[1].batches) == 10  # at most twice as large
+    assert channels[0].batches == []
+    assert output.records_max == 10
+    channels[1].records_max = 1
+    output.emit(Batch([1]), 0.0)
+    output.emit(Batch([2]), 0.0)
+    assert len(channels[1].batches[-1]) == 1
+    assert output.records_max == 2
+
+
+def test_all_records_of_a_broadcast_go_to_the_slowest_receiver() -> None:
+    channels = [NotingChannel() for _ in range(2)]
+    channels[0].records_max = 40
+    assert Output([*channels], Broadcast(2), 1024, 100).records_max == 10
+
+
 class Sliced(list[Any]):
     """A list that counts what its slices, and theirs, copy."""
 

@@ -104,7 +104,7 @@ class MasterRig:
             io=self.io,
             store=self.store,
             open_store=self.folders.__getitem__,
-            exchange=MemoryExchange(index, switchboard, CreditWindow(16, 1 << 20)),
+            exchange=MemoryExchange(index, switchboard, CreditWindow.of(self.plan.settings)),
             send=lambda message: self._messages.append((launch, message)),
             scratch=Scratch(index),
             watch=lambda file, events, handler: None,

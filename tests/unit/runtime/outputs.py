@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headgate.dataflow.channel import NO_LIMIT
 from headgate.elements import Barrier, Batch, Element, Payload
 
 
@@ -11,6 +12,7 @@ class NotingChannel:
     """The sending end of a channel that goes nowhere."""
 
     sent_bytes = 0
+    records_max = NO_LIMIT
 
     def __init__(self, room: int = 10**9) -> None:
         self.sent: list[Element] = []

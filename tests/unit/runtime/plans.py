@@ -128,7 +128,7 @@ class SlotRig:
     def __post_init__(self) -> None:
         self.io = HeldIo()
         self.sent: list[FromSlot] = []
-        self.exchange = MemoryExchange(SlotIndex(self.index), self.switchboard, CreditWindow(16, 1 << 20))
+        self.exchange = MemoryExchange(SlotIndex(self.index), self.switchboard, CreditWindow(16, 1 << 20, 16))
         package = pack(self.plan)
         services = SlotServices(
             clock=self.clock,

@@ -39,8 +39,12 @@ def counting_rig(**settings: str) -> SlotRig:
 def push(rig: SlotRig, *batches: Batch | memoryview, to: SubtaskId = COUNT) -> None:
     """Have batches wait in the first channel of a subtask."""
     assert rig.slot._execution is not None
+    channel = rig.slot._execution.subtasks[to]._inputs[0]
     for batch in batches:
-        rig.slot._execution.subtasks[to]._inputs[0].push(batch)
+        if isinstance(batch, Batch):
+            channel.push(batch)
+        else:
+            channel.push_bytes(batch, len(Batch.decode(batch)))
 
 
 def keyed(*numbers: int) -> Batch:

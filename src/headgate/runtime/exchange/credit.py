@@ -1,17 +1,19 @@
 """Credit between slots: how much of a channel may be under way, and batches as the bytes that count against it.
 
-A sender may have so many batches and so many bytes of each channel under way; a single larger batch passes when nothing
-else is. Whatever carries the bytes, a batch is encoded when it is sent: no slot ever holds an object of another.
+A sender may have so many batches, bytes and records of each channel under way; a single larger batch passes when
+nothing else is. With each credit, the receiver says how many records it allows. Whatever carries the bytes, a batch is
+encoded when it is sent: no slot ever holds an object of another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 from headgate import options
 from headgate.config import Settings
+from headgate.dataflow.debloat import first_window
 from headgate.elements import Batch, sendable
 from headgate.errors import SerializationError
 from headgate.operators.base import UserCodeError
@@ -20,62 +22,86 @@ from headgate.operators.base import UserCodeError
 @final
 @dataclass(frozen=True, slots=True)
 class CreditWindow:
-    """How much of one channel may be under way."""
+    """How much of one channel may be under way; of records so many until the first credit, which says it anew."""
 
     batches: int
     size_bytes: int
+    first_records: int
 
     @classmethod
     def of(cls, settings: Settings) -> CreditWindow:
         """Return the window that the settings of the job give."""
-        return cls(settings.get(options.CREDIT_BATCHES), settings.get(options.CREDIT_BYTES))
+        return cls(settings.get(options.CREDIT_BATCHES), settings.get(options.CREDIT_BYTES), first_window(settings))
+
+
+class Credit(NamedTuple):
+    """What a receiver has consumed of a channel, `taken` records, and how many it allows under way from now on."""
+
+    batches: int
+    size_bytes: int
+    taken: int
+    records_max: int
+
+
+class Encoded(NamedTuple):
+    """A batch as bytes, and how many records it has."""
+
+    payload: bytes
+    records: int
 
 
 class CreditedOutput:
     """The part of a sending end into another slot that encodes batches and counts what is under way."""
 
-    __slots__ = ("_batches", "_bytes", "_records_max", "_window", "sent_bytes")
+    __slots__ = ("_batches", "_bytes", "_piece_max", "_records", "_window", "records_max", "sent_bytes")
 
     def __init__(self, window: CreditWindow) -> None:
         self._window = window
         self._batches = 0
         self._bytes = 0
-        self._records_max = 1
+        self._records = 0
+        self._piece_max = 1
+        self.records_max = window.first_records
+        """Records that the receiver allows under way."""
         self.sent_bytes = 0
 
     @property
     def writable(self) -> bool:
         """Whether there is credit for another batch."""
-        return self._batches < self._window.batches and self._bytes < self._window.size_bytes
+        window = self._window
+        return self._batches < window.batches and self._bytes < window.size_bytes and self._records < self.records_max
 
-    def credited(self, batches: int, size_bytes: int) -> None:
+    def credited(self, credit: Credit) -> None:
         """Take back credit: the receiver has consumed that much."""
-        self._batches -= batches
-        self._bytes -= size_bytes
+        self._batches -= credit.batches
+        self._bytes -= credit.size_bytes
+        self._records -= credit.taken
+        self.records_max = credit.records_max
 
-    def _encoded(self, batch: Batch) -> Iterator[bytes]:
+    def _encoded(self, batch: Batch) -> Iterator[Encoded]:
         """Return the batch as bytes, cut into pieces that fit the window, and count each piece as under way.
 
         Raises `UserCodeError` naming a record that cannot be pickled.
         """
         start = 0
         while start < len(batch):
-            stop = start + self._records_max
+            stop = start + self._piece_max
             piece = batch if start == 0 and stop >= len(batch) else batch.piece(start, stop)
             payload = encoded(piece)
             self._batches += 1
             self._bytes += len(payload)
+            self._records += len(piece)
             self.sent_bytes += len(payload)
             self._learn(len(piece), len(payload))
-            yield payload
+            yield Encoded(payload, len(piece))
             start = stop
 
     def _learn(self, records: int, size_bytes: int) -> None:
         """Keep payloads within the window: a batch of large records is cut before it is pickled."""
         if size_bytes > self._window.size_bytes:
-            self._records_max = max(1, records * self._window.size_bytes // size_bytes)
-        elif records == self._records_max and 2 * size_bytes <= self._window.size_bytes:
-            self._records_max *= 2
+            self._piece_max = max(1, records * self._window.size_bytes // size_bytes)
+        elif records == self._piece_max and 2 * size_bytes <= self._window.size_bytes:
+            self._piece_max *= 2
 
 
 def encoded(batch: Batch) -> bytes:
@@ -91,22 +117,29 @@ def encoded(batch: Batch) -> bytes:
 
 @final
 class CreditGiver:
-    """Counts what was consumed of one channel and gives credit back by the half window."""
+    """Counts what was consumed of one channel and gives credit back by the half window that the sender knows."""
 
-    __slots__ = ("_batches", "_bytes", "_give", "_window")
+    __slots__ = ("_batches", "_bytes", "_give", "_records", "_records_max", "_window")
 
-    def __init__(self, window: CreditWindow, give: Callable[[int, int], None]) -> None:
-        """`give` is called with a number of batches and of bytes."""
+    def __init__(self, window: CreditWindow, give: Callable[[Credit], None]) -> None:
         self._window = window
         self._give = give
         self._batches = 0
         self._bytes = 0
+        self._records = 0
+        self._records_max = window.first_records
 
-    def consumed(self, size_bytes: int) -> None:
-        """Count a batch of this size."""
+    def consumed(self, size_bytes: int, records: int, records_max: int) -> None:
+        """Count a batch of this size; `records_max` is how many records may be under way now."""
         self._batches += 1
         self._bytes += size_bytes
-        if 2 * self._batches >= self._window.batches or 2 * self._bytes >= self._window.size_bytes:
-            batches, total_bytes = self._batches, self._bytes
-            self._batches = self._bytes = 0
-            self._give(batches, total_bytes)
+        self._records += records
+        if (
+            2 * self._batches >= self._window.batches
+            or 2 * self._bytes >= self._window.size_bytes
+            or 2 * self._records >= self._records_max
+        ):
+            credit = Credit(self._batches, self._bytes, self._records, records_max)
+            self._batches = self._bytes = self._records = 0
+            self._records_max = records_max
+            self._give(credit)

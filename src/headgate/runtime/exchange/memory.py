@@ -72,8 +72,8 @@ class _MemoryOutput(CreditedOutput):
             receiver.push(element)
             return
         receiver.on_consumed(self._giver.consumed)
-        for payload in self._encoded(element):
-            receiver.push(memoryview(payload))
+        for payload, records in self._encoded(element):
+            receiver.push_bytes(memoryview(payload), records)
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
         """All that was sent is in the receiver's queue."""

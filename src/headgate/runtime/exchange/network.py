@@ -4,7 +4,8 @@ Elements flow with the connection, credit flows back on it. The receiver always 
 channel, so a channel that is not read holds back only its own sender. Batches stay bytes until they are read. A barrier
 that overtakes is sent ahead of all frames that wait for the connection.
 
-Frame: u32 channel, u8 kind, payload. The connection's hello names sender and attempt, so a frame need not.
+Frame: u32 channel, u8 kind, payload; of a batch, u32 records before the payload. The connection's hello names sender
+and attempt, so a frame need not.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.elements import Barrier, Batch, Element, Payload, Watermark
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.runtime.exchange.credit import CreditedOutput, CreditGiver, CreditWindow
+from headgate.runtime.exchange.credit import Credit, CreditedOutput, CreditGiver, CreditWindow
 from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, Poller, Wire
 
 _HEAD: Final = struct.Struct("<IB")
-_CREDIT: Final = struct.Struct("<IQ")
+_BATCH_HEAD: Final = struct.Struct("<IBI")
+_CREDIT: Final = struct.Struct("<IQQQ")
 _BATCH, _CONTROL, _CREDIT_BACK = 0, 1, 2
 
 
@@ -63,9 +65,8 @@ class RemoteOutput(CreditedOutput):
         if not isinstance(element, Batch):
             connection.send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(element, 5))
             return
-        head = _HEAD.pack(self._id, _BATCH)
-        for payload in self._encoded(element):
-            connection.send(head, payload)
+        for payload, records in self._encoded(element):
+            connection.send(_BATCH_HEAD.pack(self._id, _BATCH, records), payload)
 
     def release(self) -> None:
         """Send the watermark that is held, if there is one."""
@@ -76,8 +77,8 @@ class RemoteOutput(CreditedOutput):
     def overtake(self, barrier: Barrier) -> list[Payload]:
         """A watermark that is held stays behind the batches."""
         connection = self._connection_of(self._target)
-        own = _HEAD.pack(self._id, _BATCH)
-        overtaken: list[Payload] = [bytes(payload) for head, payload in connection.waiting if head == own]
+        own, size = _HEAD.pack(self._id, _BATCH), _HEAD.size
+        overtaken: list[Payload] = [bytes(payload) for head, payload in connection.waiting if head[:size] == own]
         connection.send_first(_HEAD.pack(self._id, _CONTROL), pickle.dumps(barrier, 5))
         return overtaken
 
@@ -157,9 +158,12 @@ class NetworkExchange:
             if channel.id not in known:
                 known.add(channel.id)
                 channel.on_consumed(CreditGiver(self._window, partial(_give_back, connection, channel.id)).consumed)
-            body = memoryview(frame)[_HEAD.size :]
-            # Control elements are from an authenticated peer.
-            channel.push(body if kind == _BATCH else pickle.loads(body))  # noqa: S301
+            if kind == _BATCH:
+                _, _, records = _BATCH_HEAD.unpack_from(frame)
+                channel.push_bytes(memoryview(frame)[_BATCH_HEAD.size :], records)
+            else:
+                # From an authenticated peer.
+                channel.push(pickle.loads(memoryview(frame)[_HEAD.size :]))  # noqa: S301
 
         return Handlers(on_frame, self._closing(slot, self._attempt))
 
@@ -167,7 +171,7 @@ class NetworkExchange:
         channel_id, _kind = _HEAD.unpack_from(frame)
         output = self._outputs.get(channel_id)
         if output is not None:
-            output.credited(*_CREDIT.unpack_from(frame, _HEAD.size))
+            output.credited(Credit(*_CREDIT.unpack_from(frame, _HEAD.size)))
 
     def _closing(self, slot: SlotIndex, attempt: Attempt | None) -> Callable[[Connection, Closed], None]:
         def on_closed(connection: Connection, closed: Closed) -> None:
@@ -177,5 +181,5 @@ class NetworkExchange:
         return on_closed
 
 
-def _give_back(connection: Connection, channel_id: ChannelId, batches: int, size_bytes: int) -> None:
-    connection.send(_HEAD.pack(channel_id, _CREDIT_BACK), _CREDIT.pack(batches, size_bytes))
+def _give_back(connection: Connection, channel_id: ChannelId, credit: Credit) -> None:
+    connection.send(_HEAD.pack(channel_id, _CREDIT_BACK), _CREDIT.pack(*credit))

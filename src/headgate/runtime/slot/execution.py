@@ -12,6 +12,7 @@ from typing import Final, final
 from headgate import options
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker
 from headgate.dataflow.channel import ChannelAddress, InputChannel, LocalOutput, OvertakableChannel
+from headgate.dataflow.debloat import Debloating, first_window
 from headgate.dataflow.output import Output
 from headgate.dataflow.partition import partitioner
 from headgate.dataflow.waiting import restored_waiting
@@ -96,7 +97,8 @@ class Execution:
     ) -> None:
         """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
         channels = {subtask: self._channels.into(subtask) for subtask in self._own}
-        self._inputs = {channel.id: InputChannel(channel.id) for own in channels.values() for channel in own}
+        first = first_window(self._plan.settings)
+        self._inputs = {channel.id: InputChannel(channel.id, first) for own in channels.values() for channel in own}
         self._exchange.listen(deploy.attempt, self._inputs)
         for subtask in self._own:
             operators = self._operators(subtask, deploy, restored.get(subtask, {}))
@@ -132,6 +134,7 @@ class Execution:
             overtakable=overtakable,
             strategy=self._strategy(len(channels), frozenset(overtakable)),
             in_flight_bytes_max=self._plan.settings.get(options.MAX_IN_FLIGHT_SIZE),
+            debloating=Debloating.of(self._plan.settings),
         )
 
     def _strategy(self, channels: int, overtakable: frozenset[int]) -> AlignmentStrategy:
@@ -306,15 +309,17 @@ class Execution:
         worked = self._guard(subtask, subtask.run)
         if worked:
             self._now_ms = ended_ms = self._clock.monotonic_ms()
-            subtask.meter.worked(began_ms, ended_ms)
+            subtask.worked(began_ms, ended_ms)
             if subtask.outputs and subtask.has_more:
                 subtask.meter.held_back(ended_ms)  # until its next turn: those behind it come first
-        elif subtask.outputs:
+            return True
+        subtask.rested(began_ms)
+        if subtask.outputs:
             if subtask.is_held_back:
                 subtask.meter.held_back(began_ms)
             else:
                 subtask.meter.released(began_ms)
-        return worked
+        return False
 
     def held_back_ms(self, subtask: SubtaskId) -> float:
         """Return how long in all a subtask was back-pressured; 0 while it is being built."""

@@ -19,6 +19,7 @@ from typing import Protocol, final
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner
 from headgate.dataflow.chain import Chain
 from headgate.dataflow.channel import ChannelAddress, InputChannel
+from headgate.dataflow.debloat import Debloater, Debloating
 from headgate.dataflow.output import Output
 from headgate.dataflow.waiting import Waiting
 from headgate.elements import (
@@ -60,6 +61,8 @@ class Wiring:
     """How barriers are aligned, None: exactly once, without overtaking."""
     in_flight_bytes_max: int = MAX_IN_FLIGHT_SIZE.default
     """What may be overtaken in one snapshot."""
+    debloating: Debloating | None = field(default_factory=Debloating)
+    """How the records that wait are limited, None: by the credit for batches only."""
 
 
 @final
@@ -109,6 +112,7 @@ class Subtask:
         self._host = host
         self._clock = host.clock
         self._chain = chain = Chain(operators, wiring.outputs, host.clock, batch_records)
+        self._debloater = Debloater(wiring.inputs, wiring.debloating, chain.pending_room)
         self._processes = [chain.process_second if index else chain.process for index in wiring.input_of]
         self._valve = InputsValve(wiring.input_of)
         strategy = wiring.strategy or BarrierAligner(frozenset(range(max(1, len(wiring.inputs)))))
@@ -225,6 +229,17 @@ class Subtask:
             return self._work_on_rest(index, 0, element, self._processes[index])
         self._control(index, element)
         return True
+
+    def worked(self, began_ms: float, ended_ms: float) -> None:
+        """Learn from a piece of work how fast the subtask is."""
+        self.meter.worked(began_ms, ended_ms)
+        if self._inputs:
+            self._debloater.worked(began_ms, ended_ms, self.records_in + self._chain.pending_room)
+
+    def rested(self, now_ms: float) -> None:
+        """Know that there was no work: unless some waits or is pending, the time does not count."""
+        if self._debloater.window.runs and not self.has_more and not self._chain.has_pending:
+            self._debloater.window.rested(now_ms)
 
     def _resume(self) -> bool:
         """Emit what has become of inputs that were pending."""

@@ -16,7 +16,7 @@ from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.elements import Barrier, Batch, Control, Element, Payload
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.runtime.exchange.credit import CreditedOutput, CreditGiver, CreditWindow
+from headgate.runtime.exchange.credit import Credit, CreditedOutput, CreditGiver, CreditWindow, Encoded
 from headgate.testing.sim.process import Process
 
 HOP_MS: Final = (0.05, 3.0)
@@ -88,7 +88,10 @@ class SimExchange:
             return False
         channel = self._inputs[sent.channel]
         channel.on_consumed(flow.giver(sent).consumed)
-        channel.push(memoryview(sent.element) if isinstance(sent.element, bytes) else sent.element)
+        if isinstance(sent.element, Encoded):
+            channel.push_bytes(memoryview(sent.element.payload), sent.element.records)
+        else:
+            channel.push(sent.element)
         self.process.wake()
         return True
 
@@ -99,18 +102,14 @@ class SimExchange:
             self.process.wake()
 
 
-Credited = Callable[[int, int], None]
-"""Takes the batches and bytes that were consumed."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Sent:
     """An element under way, a batch as bytes, and whom to tell when it was consumed."""
 
     channel: ChannelId
-    element: Control | bytes
-    credited: Credited
+    element: Control | Encoded
+    credited: Callable[[Credit], None]
 
 
 @final
@@ -139,18 +138,18 @@ class Flow:
         self._under_way.insert(begun, barrier)
         self._schedule()
         own = [sent.element for sent in behind if sent.channel == barrier.channel]
-        return [element for element in own if isinstance(element, bytes)]
+        return [element.payload for element in own if isinstance(element, Encoded)]
 
     def giver(self, sent: Sent) -> CreditGiver:
         """Return what gives credit for the channel of the element back, after a hop."""
         giver = self._givers.get(sent.channel)
         if giver is None:
 
-            def give(batches: int, size_bytes: int) -> None:
-                self._sender.process.on_loop(self._world.now_ms + self._hop_ms(), lambda: arrive(batches, size_bytes))
+            def give(credit: Credit) -> None:
+                self._sender.process.on_loop(self._world.now_ms + self._hop_ms(), lambda: arrive(credit))
 
-            def arrive(batches: int, size_bytes: int) -> None:
-                sent.credited(batches, size_bytes)
+            def arrive(credit: Credit) -> None:
+                sent.credited(credit)
                 self._sender.process.wake()
 
             giver = self._givers[sent.channel] = CreditGiver(self._sender.window, give)

@@ -13,7 +13,23 @@ def random_settings(rng: random.Random) -> dict[str, object]:
     """Draw the settings of a job."""
     settings = _random_checkpoints(rng)
     # Drawn apart, so that seeds whose jobs align their barriers go on to mean what they meant before.
-    return {**settings, **_random_mode(random.Random(repr(settings)))}
+    return {
+        **settings,
+        **_random_mode(random.Random(repr(settings))),
+        **_random_debloating(random.Random(f"what waits in {settings!r}")),
+    }
+
+
+def _random_debloating(rng: random.Random) -> dict[str, object]:
+    """Draw how the records that wait are limited."""
+    if rng.random() < 0.65:
+        return {}
+    return {
+        "taskmanager.network.memory.buffer-debloat.target": rng.choice((1, 10, 100)),
+        "taskmanager.network.memory.buffer-debloat.period": rng.choice((1, 20)),
+        "taskmanager.network.memory.buffer-debloat.samples": rng.choice((1, 5)),
+        "taskmanager.network.memory.buffer-debloat.threshold-percentages": rng.choice((0, 25)),
+    }
 
 
 def _random_mode(rng: random.Random) -> dict[str, object]:

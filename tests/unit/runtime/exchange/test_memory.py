@@ -13,7 +13,7 @@ from headgate.operators.base import UserCodeError
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 
-WINDOW = CreditWindow(4, 1 << 16)
+WINDOW = CreditWindow(4, 1 << 16, 16)
 PLAN = ChannelPlan(id=ChannelId(0), edge=0, source=SubtaskId(0, 0), target=SubtaskId(1, 1))
 
 

@@ -20,7 +20,7 @@ from headgate.runtime.wire import NetworkConfig, Poller, Wire
 from tests.unit.runtime.wire.loopback import SECRET, drive
 
 BARRIER = Barrier(CheckpointId(1), 0)
-WINDOW = CreditWindow(4, 1 << 20)
+WINDOW = CreditWindow(4, 1 << 20, 16)
 NETWORK = NetworkConfig(frame_bytes_max=64 << 20)
 
 
@@ -132,6 +132,36 @@ def test_bytes_count_as_well_and_come_back_when_consumed(pair: Pair) -> None:
     pair.drive(lambda: arrived(pair))
     pair.receiver.inputs[ChannelId(0)].pop()
     pair.drive(lambda: output.writable)
+
+
+def test_records_count_as_well_and_the_receiver_says_with_each_credit_how_many_it_allows(pair: Pair) -> None:
+    output = pair.begin()[0]
+    channel = pair.receiver.inputs[ChannelId(0)]
+    assert output.records_max == WINDOW.first_records
+    channel.records_max = 5
+    output.send(Batch(list(range(WINDOW.first_records))))
+    assert not output.writable
+    pair.drive(lambda: channel.waiting == WINDOW.first_records)
+    while channel.queue:
+        channel.pop()
+    pair.drive(lambda: output.writable)
+    assert output.records_max == 5
+    output.send(Batch([1, 2, 3]))
+    assert output.writable
+    output.send(Batch([4, 5]))
+    assert not output.writable
+
+
+def test_a_receiver_that_allows_more_gives_credit_by_what_the_sender_knows(pair: Pair) -> None:
+    output = pair.begin()[0]
+    channel = pair.receiver.inputs[ChannelId(0)]
+    channel.records_max = 1_000_000
+    for _ in range(10):
+        pair.drive(lambda: output.writable)
+        output.send(Batch(list(range(WINDOW.first_records))))
+        pair.drive(lambda: channel.waiting == WINDOW.first_records)
+        while channel.queue:
+            channel.pop()
 
 
 def test_a_channel_that_is_not_read_holds_back_no_other(pair: Pair) -> None:

@@ -280,6 +280,7 @@ def test_an_output_that_refuses_a_record_in_a_flush_fails_the_subtask_and_not_th
 
 class Refusing:
     writable = True
+    records_max = 100
     sent_bytes = 0
 
     def send(self, element: Any) -> None:
@@ -309,7 +310,10 @@ def test_a_record_never_waits_in_an_idle_slot(timeout_ms: int) -> None:
     rig = collecting(
         Step(MapFactory(lambda n: n), Partitioning.REBALANCE),
         records=Pausing(ROUNDS_PER_STEP),
-        settings={"execution.buffer-timeout.interval": f"{timeout_ms} ms"},
+        settings={
+            "execution.buffer-timeout.interval": f"{timeout_ms} ms",
+            "taskmanager.network.memory.buffer-debloat.enabled": "false",  # else the records are a full batch
+        },
     )
     rig.run()
     rig.clock.advance(7)
