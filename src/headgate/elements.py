@@ -84,9 +84,12 @@ class Batch:
             return Batch.of_arrow(self._columns.slice(start, stop - start), own_times)
         return Batch(self._records[start:stop], own_times, None if keys is None else keys[start:stop])
 
-    def copy(self) -> Batch:
-        """Return the same records as a batch with lists of its own."""
-        return self.piece(0, len(self))
+    def copy(self, records: Callable[[list[Any]], list[Any]] = list) -> Batch:
+        """Return the batch for one more receiver, with lists of its own; `records` copies the list of records."""
+        copy = self.piece(0, len(self))
+        if self._columns is None:
+            copy._records = records(copy._records)
+        return copy
 
     def take(self, positions: list[int]) -> Batch:
         """Return the records at these positions."""

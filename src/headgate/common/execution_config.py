@@ -7,7 +7,7 @@ from typing import Final, final
 
 from headgate import unsupported
 from headgate.common.configuration import Configuration
-from headgate.options import JOB_PARAMETERS, MAX_PARALLELISM, PARALLELISM, WATERMARK_INTERVAL
+from headgate.options import JOB_PARAMETERS, MAX_PARALLELISM, OBJECT_REUSE, PARALLELISM, WATERMARK_INTERVAL
 
 __all__ = ["ExecutionConfig"]
 
@@ -56,16 +56,21 @@ class ExecutionConfig:
         return self
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        """Note it: records are never copied between operators of one slot, as between Python functions in PyFlink."""
-        return self._note("pipeline.object-reuse", value=True)
+        """Let functions and state share records instead of copying them: no function may then change a record.
+
+        Saves the look at each record that is emitted, and the copies of records that their function still holds.
+        """
+        self._configuration.write(OBJECT_REUSE, True)
+        return self
 
     def disable_object_reuse(self) -> ExecutionConfig:
-        """Note it; see `enable_object_reuse`."""
-        return self._note("pipeline.object-reuse", value=False)
+        """Give each receiver of a record a value of its own: the default."""
+        self._configuration.write(OBJECT_REUSE, False)
+        return self
 
     def is_object_reuse_enabled(self) -> bool:
         """Return whether it was enabled."""
-        return self._configuration.get_boolean("pipeline.object-reuse", False)
+        return self._configuration.read(OBJECT_REUSE)
 
     def get_global_job_parameters(self) -> dict[str, str]:
         """Return the parameters that functions read with `get_job_parameter`."""

@@ -37,6 +37,7 @@ class Chain:
         self.waiting: Waiting = []
         """What is still to run through operators."""
         self._clock = clock
+        self._each_copied = operators[-1].context.passing.each_copied
         self._pending = [(at, operator) for at, operator in enumerate(operators) if operator.room is not None]
         self._main = [output for output in outputs if output.tag is None]
         self._sides = [output for output in outputs if output.tag is not None]
@@ -279,7 +280,7 @@ class Chain:
             return
         self.current = self.operators[-1]
         for output in self._main[1:]:
-            output.emit(batch.copy(), now_ms)
+            output.emit(batch.copy(self._each_copied), now_ms)
         self._main[0].emit(batch, now_ms)
 
     def _emit_sides(self, now_ms: float) -> int:
@@ -294,7 +295,7 @@ class Chain:
             for output in self._sides:
                 if output.tag == tag:
                     emitted += len(batch)
-                    own = batch.copy()
+                    own = batch.copy(self._each_copied)
                     output.emit(own if output.tag_type is None else output.tag_type.converted(own), now_ms)
         return emitted
 

@@ -12,6 +12,7 @@ from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.keys import KeySelection, look_up
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.typed_key import key_hash_code
+from headgate.types.values import BY_VALUE
 
 ROUTES_MAX: Final = 1 << 20
 
@@ -113,7 +114,7 @@ def _dealt(batch: Batch, targets: list[int]) -> Parts:
 
 @final
 class Broadcast:
-    """Everything goes to every channel, in lists of its own."""
+    """Everything goes to every channel, each with records of its own."""
 
     spread = 1
 
@@ -121,7 +122,8 @@ class Broadcast:
         self._channels = channels
 
     def split(self, batch: Batch) -> Parts:
-        return [(index, batch.copy()) for index in range(self._channels)]
+        copies = [(index, batch.copy(BY_VALUE.each_copied)) for index in range(1, self._channels)]
+        return [(0, batch), *copies]
 
 
 @final

@@ -21,7 +21,7 @@ Any error that is raised from a `SuppressRestartsException` always fails the job
 class FailedRecord:
     """A record that an operator's function raised an error for, as a side output has it.
 
-    `record` is as the function left it. `error` is text: the user's own traceback, with the error in the last line.
+    `record` is as the function received it. `error` is text: the user's own traceback, with the error in the last line.
     `operator` is the operator's name, `key` the record's key on a keyed stream, `timestamp_ms` its event time; either
     is None where there is none.
 

@@ -7,7 +7,7 @@ which they began: one timer serves them all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, final
@@ -38,13 +38,15 @@ class AsyncOperator(CallingOperator):
         self._function = function = descriptor.async_function
         self._user = UserFunction(function)
         self._listed = partial(records_of, function=function, method="async_invoke")
-        self._invoke = retried(function.async_invoke, descriptor.async_retry_strategy, self._listed)
+        self._retries = descriptor.async_retry_strategy
         self._timeout_s = millis_of("the timeout", descriptor.timeout) / 1000.0
         self._calls: dict[PendingInput, tuple[asyncio.Task[None], float]] = {}
         """The calls under way, and the loop's time at which each expires, in that order."""
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self, context: OperatorContext) -> None:
+        self._extend, self._copied = context.passing.extend, context.passing.copied
+        self._invoke = retried(self._called, self._retries, self._listed)
         super().open(context)
         self._loop.call(partial(self._user.open, context))
 
@@ -54,17 +56,23 @@ class AsyncOperator(CallingOperator):
         if self._timer is None:
             self._timer = self._loop.call_at(due_s, self._expire)
 
+    def _called(self, record: Any) -> Awaitable[Any]:
+        """Call the function with a record of its own: the operator keeps the record for snapshots and retries."""
+        return self._function.async_invoke(self._copied(record))
+
     async def _call(self, pending: PendingInput) -> None:
         try:
             results = await self._invoke(pending.record)
             if type(results) is not list:
                 results = self._listed(results)
+            own: list[Any] = []
+            self._extend(own, results)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  # the loop would only log it
             self._failed(pending, error, "async_invoke()")
         else:
-            self._ended(pending, results)
+            self._ended(pending, own)
 
     def _ended(self, pending: PendingInput, results: list[Any]) -> None:
         """Take the results, unless the call has expired or the attempt is over."""
@@ -90,13 +98,15 @@ class AsyncOperator(CallingOperator):
         for pending, task in expired:
             task.cancel()
             try:
-                results = records_of(self._function.timeout(pending.record), self._function, "timeout")
+                results = records_of(self._function.timeout(self._copied(pending.record)), self._function, "timeout")
+                own: list[Any] = []
+                self._extend(own, results)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  # the loop would only log it
                 self._failed(pending, error, "timeout()")
             else:
-                self._ended(pending, results)
+                self._ended(pending, own)
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         snapshot = super().snapshot(barrier)

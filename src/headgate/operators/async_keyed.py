@@ -157,14 +157,19 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         method: Callable[[Any, Any], Any] = self._function.process_element
         if type(record) is FiredTimer:
             method, record = self._function.on_timer, record.timestamp
-        given = method(record, invocation)
+        given = method(self._copied(record), invocation)
+        out: list[Any] = []
         if inspect.isasyncgen(given):
-            return [each async for each in given]
+            async for each in given:
+                emitted = [each]
+                del each  # the loop's own reference, which would count as a holder
+                self._extend(out, emitted)
+            return out
         results = await given if inspect.isawaitable(given) else given
-        if results is None:
-            return []
-        expect_records(results, method)
-        return list(results)
+        if results is not None:
+            expect_records(results, method)
+            self._extend(out, results)
+        return out
 
     def _failed(self, pending: PendingInput, error: BaseException) -> None:
         if pending not in self._calls:

@@ -23,13 +23,14 @@ from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.operators.failed_samples import FailedSamples
 from headgate.operators.keyed_states import StatesByKind
 from headgate.operators.services import Services
-from headgate.options import USER_METRICS
+from headgate.options import OBJECT_REUSE, USER_METRICS
 from headgate.state.backend import KeyedBackend, KeyedSnapshot
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
 from headgate.state.keygroups import key_group_range
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.type_information import TypeInformation
+from headgate.types.values import BY_REFERENCE, BY_VALUE, Passing
 
 
 @final
@@ -82,6 +83,11 @@ class OperatorContext:
         if self.all_keys:
             return range(self.max_parallelism)
         return key_group_range(self.subtask, self.parallelism, self.max_parallelism)
+
+    @property
+    def passing(self) -> Passing:
+        """How records pass from the operator to its receivers, and from its state to the function."""
+        return BY_REFERENCE if self.settings.get(OBJECT_REUSE) else BY_VALUE
 
 
 @final
@@ -282,6 +288,11 @@ class Runtime(StatesByKind, RuntimeContext):
         super().__init__(context.name)
         self._context = context
         self._backend = backend
+
+    @property
+    def passing(self) -> Passing:
+        """How records pass between the operator's functions and its state, for functions of ours around others."""
+        return self._context.passing
 
     def get_task_name(self) -> str:
         return self._context.name

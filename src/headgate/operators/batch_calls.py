@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from functools import partial
-from typing import final
+from typing import Any, final
 
 from headgate.elements import MAX_TIMESTAMP, Watermark, WatermarkStatus
 from headgate.functions.batch_calls import BatchCalls
@@ -35,7 +35,7 @@ class BatchCallOperator(CallingOperator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        make = partial(SlotFunction, self._settings, context.services)
+        make = partial(SlotFunction, self._settings, context.services, context.passing)
         self._function = context.services.shared(context.uid, make)
         self._function.take()
 
@@ -73,7 +73,9 @@ class BatchCallOperator(CallingOperator):
                 self._fail(UserCodeError(records, during=f"a batch of {len(records)} records"), error)
         else:
             if self._is_taken():
-                for pending, result in zip(batch, results, strict=True):
+                own: list[Any] = []
+                self.context.passing.extend(own, results)
+                for pending, result in zip(batch, own, strict=True):
                     self.done(pending, [result])
 
     def _is_taken(self) -> bool:

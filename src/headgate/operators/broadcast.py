@@ -77,7 +77,9 @@ class KeyedBroadcastOperator(KeyedOperator):
 
     def process_second(self, batch: Batch) -> Batch:
         try:
-            out = process_each(batch, self._call_broadcast, self._broadcast_context, f"{_BROADCAST_ELEMENT}()")
+            out = process_each(
+                batch, self._call_broadcast, self._broadcast_context, self._extend, f"{_BROADCAST_ELEMENT}()"
+            )
         finally:
             self._backend.leave()
         return self._split(out)

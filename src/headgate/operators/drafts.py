@@ -12,8 +12,8 @@ from typing import Any, final
 
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import GENERATION, KEY, Cell
-from headgate.state.keyed.immutable import own
 from headgate.state.kinds.forms import LIST, MAP, StoredForm
+from headgate.types.values import copied
 
 
 @final
@@ -29,14 +29,14 @@ class DraftList:
 
     def append(self, element: Any) -> None:
         """Add an element at the end."""
-        self.added.append(own(element))
+        self.added.append(copied(element))
 
     def extend(self, elements: list[Any]) -> None:
         """Add elements at the end."""
-        self.added += map(own, elements)
+        self.added += map(copied, elements)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([own(element) for part in (self._there(), self.added) for element in part])
+        return iter([copied(element) for part in (self._there(), self.added) for element in part])
 
     def __len__(self) -> int:
         return len(self._there()) + len(self.added)
@@ -63,9 +63,9 @@ class DraftMap:
     def get(self, key: Any) -> Any:
         """Return the value of the key, None when there is none."""
         if key in self.written:
-            return own(self.written[key])
+            return copied(self.written[key])
         stored = self.stored(key)
-        return None if stored is None else own(stored.get(key))
+        return None if stored is None else copied(stored.get(key))
 
     def stored(self, key: Any) -> Any:
         """Return the map of the state, if the value of the key is what that says; else None."""
@@ -73,7 +73,7 @@ class DraftMap:
 
     def items(self) -> Iterable[tuple[Any, Any]]:
         """Return keys with their values."""
-        return [(key, own(value)) for key, value in self._merged().items()]
+        return [(key, copied(value)) for key, value in self._merged().items()]
 
     def keys(self) -> Iterable[Any]:
         """Return the keys: those that were there, then new ones."""
@@ -81,7 +81,7 @@ class DraftMap:
 
     def values(self) -> Iterable[Any]:
         """Return the values."""
-        return [own(value) for value in self._merged().values()]
+        return [copied(value) for value in self._merged().values()]
 
     def _merged(self) -> dict[Any, Any]:
         there = {key: value for key, value in self._there().items() if key not in self.removed}
@@ -92,7 +92,7 @@ class DraftMap:
         return {} if content is None else content
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.written[key] = own(value)
+        self.written[key] = copied(value)
 
     def __delitem__(self, key: Any) -> None:
         self.written.pop(key, None)
@@ -137,13 +137,13 @@ class Draft(dict[int, Any]):
         elif content is not None and form is MAP:
             content = DraftMap(lambda: self._content(column))
         else:
-            content = own(content)
+            content = copied(content)
         super().__setitem__(column, content)
         return content
 
     def __setitem__(self, column: int, content: Any) -> None:
         self._written.add(column)
-        super().__setitem__(column, content if isinstance(content, DraftList | DraftMap) else own(content))
+        super().__setitem__(column, content if isinstance(content, DraftList | DraftMap) else copied(content))
 
     def _content(self, column: int) -> Any:
         return cell_of(self._backend, self[KEY])[column]

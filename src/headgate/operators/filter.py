@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import compress
-from typing import final
+from typing import Any, final
 
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, failed_at
@@ -23,7 +24,9 @@ class FilterOperator(FunctionOperator):
         call, records = self._call, batch.records
         position = iter(records)
         try:
-            if batch.timestamps is None:
+            if not self._passing.is_plain(records):
+                self._filter(batch, position)
+            elif batch.timestamps is None:
                 batch.records = [value for value in position if call(value)]
             else:
                 kept = [bool(call(value)) for value in position]
@@ -32,6 +35,20 @@ class FilterOperator(FunctionOperator):
         except USER_ERRORS as error:
             raise failed_at(records, position) from error
         return batch
+
+    def _filter(self, batch: Batch, position: Iterator[Any]) -> None:
+        """Filter records that the function may keep and change later: such a record is copied when it passes."""
+        call = self._call
+        passed = self._passing.mapped(lambda value: value if call(value) else _dropped, position)
+        if batch.timestamps is not None:
+            batch.timestamps = [
+                time for time, value in zip(batch.timestamps, passed, strict=True) if value is not _dropped
+            ]
+        batch.records = [value for value in passed if value is not _dropped]
+
+
+def _dropped() -> None:
+    """Takes the place of a record that does not pass."""
 
 
 @final

@@ -23,7 +23,7 @@ class FlatMapOperator(FunctionOperator):
         self._call = many_of_one(self._call)
 
     def process(self, batch: Batch) -> Batch:
-        call, records, timestamps = self._call, batch.records, batch.timestamps
+        call, extend, records, timestamps = self._call, self._passing.extend, batch.records, batch.timestamps
         position = iter(records)
         out: list[Any] = []
         times: list[int] = []
@@ -32,12 +32,12 @@ class FlatMapOperator(FunctionOperator):
                 for value in position:
                     results = call(value)
                     if results is not None:
-                        out += results
+                        extend(out, results)
             else:
                 for time, value in zip(timestamps, position, strict=True):
                     results = call(value)
                     if results is not None:
-                        out += results
+                        extend(out, results)
                         times += [time] * (len(out) - len(times))
         except USER_ERRORS as error:
             raise failed_at(records, position) from error

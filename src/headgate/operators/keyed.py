@@ -71,6 +71,7 @@ class KeyedOperator(Operator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         services = context.services
+        self._extend, self._copied = context.passing.extend, context.passing.copied
         self._backend = backend = open_backend(
             BackendContext(
                 uid=context.uid,
@@ -130,7 +131,7 @@ class KeyedOperator(Operator):
         return self._split(out)
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
-        backend, context = self._backend, self._context.at(None)
+        backend, context, extend = self._backend, self._context.at(None), self._extend
         cell_of, generation = backend.cells.get, backend.generation
         out: list[Any] = []
         for key, value in zip(keys, self._position):  # noqa: B905  # lengths agree
@@ -140,11 +141,11 @@ class KeyedOperator(Operator):
             backend.cell = cell
             results = call(value, context)
             if results is not None:
-                out += results
+                extend(out, results)
         return Batch(out)
 
     def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
-        backend, context = self._backend, self._context
+        backend, context, extend = self._backend, self._context, self._extend
         cell_of, generation = backend.cells.get, backend.generation
         out: list[Any] = []
         times: list[int] = []
@@ -155,7 +156,7 @@ class KeyedOperator(Operator):
             backend.cell = cell
             results = call(value, context.at(time))
             if results is not None:
-                out += results
+                extend(out, results)
                 if len(out) > len(times):
                     times += [time] * (len(out) - len(times))
         return Batch(out, times)
@@ -195,6 +196,7 @@ class KeyedOperator(Operator):
         Its timestamps are the times of event-time timers; what comes of a processing-time timer has none.
         """
         on_timer, context, backend = self._on_timer, self._context.of_timers(domain), self._backend
+        extend = self._extend
         out: list[Any] = []
         times: list[int] = []
         timestamp_ms = until_ms
@@ -202,7 +204,7 @@ class KeyedOperator(Operator):
             for timestamp_ms in timers.due(until_ms, limit, out):
                 results = on_timer(timestamp_ms, context.at(timestamp_ms))
                 if results is not None:
-                    out += results
+                    extend(out, results)
                     while len(times) < len(out):
                         times.append(timestamp_ms)
         except USER_ERRORS as error:

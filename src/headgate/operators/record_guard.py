@@ -39,19 +39,22 @@ class RecordGuard:
     def around(self, call: RecordCall) -> RecordCall:
         """Return the call with all results of a record in a list, or of a failed one what is emitted in their place.
 
-        A generator is run to its end before anything of it counts.
+        A generator is run to its end before anything of it counts. A failed record is emitted as it was received.
         """
         kinds, give_up, output_type = self._errors.kinds, self._give_up, self._output_type
+        extend, copied = self._context.passing.extend, self._context.passing.copied
 
         def guarded(value: Any, context: Any) -> list[Any] | tuple[Any, ...] | None:
+            received = copied(value)
             try:
                 results = call(value, context)
                 if results is None:
                     return None
-                made = results if type(results) is list or type(results) is tuple else list(results)
+                made: list[Any] = []
+                extend(made, results)
                 return made if output_type is None else output_type.results(made)
             except kinds as error:
-                return give_up(value, context, error)
+                return give_up(received, context, error)
 
         return guarded
 

@@ -16,6 +16,7 @@ from headgate.operators.batch_formats import batch_of, results_of
 from headgate.operators.retried import retried
 from headgate.operators.services import Services
 from headgate.operators.token_bucket import TokenBucket
+from headgate.types.values import Passing
 
 
 @final
@@ -26,9 +27,13 @@ class SlotFunction:
     cancelled: the function is closed when the last call has left it.
     """
 
-    def __init__(self, calls: BatchCalls, services: Services) -> None:
-        """Make the instance of a class. Raises `UserCodeError`."""
+    def __init__(self, calls: BatchCalls, services: Services, passing: Passing) -> None:
+        """Make the instance of a class. Raises `UserCodeError`.
+
+        Each call gets records of its own: the operators keep the records for snapshots and further calls.
+        """
         self._calls = calls
+        self._each_copied = passing.each_copied
         self._services = services
         self._loop = services.event_loop()
         self._function = self._made()
@@ -77,7 +82,7 @@ class SlotFunction:
         if timeout.when() is None and self._calls.timeout_s is not None:
             timeout.reschedule(self._loop.time() + self._calls.timeout_s)
         try:
-            return await self._call(records)
+            return await self._call(self._each_copied(records))
         except Exception as error:
             self._bucket.pause(self._loop.time() + retry_after_s(error))
             raise

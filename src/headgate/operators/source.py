@@ -74,6 +74,7 @@ class SourceOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
+        self._owned = context.passing.of_type(context.output_type).owned
         self._inputs = InputOfReader(context.services, self._idle_timeout_ms() / STALLS_PER_TIMEOUT)
         if self._strategy is not None:
             self._event_time = self._event_time_by(self._strategy)
@@ -160,8 +161,10 @@ class SourceOperator(Operator):
         if isinstance(polled, EndOfInput):
             return self._at_end() if self._given_more else polled
         records = expect(Records, polled, self._reader, "poll()").records
-        of = Batch if isinstance(records, list) else Batch.of_arrow
-        batch = of(records, polled.timestamps)
+        if isinstance(records, list):
+            batch = Batch(self._owned(records), polled.timestamps)
+        else:
+            batch = Batch.of_arrow(records, polled.timestamps)
         if batch.timestamps is not None and len(batch.timestamps) != len(batch):
             raise ProgramError(
                 f"poll() of {type(self._reader).__name__} returned {len(batch.timestamps)} timestamps for {len(batch)} "

@@ -156,6 +156,10 @@ class FunctionOperator(UserOperator):
         super().__init__(function)
         self._call = method_of(function, self.method)
 
+    def open(self, context: OperatorContext) -> None:
+        self._passing = context.passing.of_type(context.output_type)
+        super().open(context)
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionFactory(ABC):

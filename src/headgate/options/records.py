@@ -13,6 +13,13 @@ WATERMARK_INTERVAL: Final = Option[int](
     200,
     "Time between periodic watermarks. 0: none are made.",
 )
+OBJECT_REUSE: Final = Option[bool](
+    "pipeline.object-reuse",
+    BOOLEAN,
+    False,
+    "false: each receiver of a record has a value of its own. true: a record is one object wherever it is, so that "
+    "functions must change no record that they have emitted or received.",
+)
 UNALIGNED_SPLITS: Final = Option[bool](
     "pipeline.watermark-alignment.allow-unaligned-source-splits",
     BOOLEAN,

@@ -132,7 +132,7 @@ def config(asked: Question) -> Json:
             "execution-mode": "PIPELINED",
             "restart-strategy": plan.settings.get(options.RESTART_STRATEGY) or "default",
             "job-parallelism": placement.slots,
-            "object-reuse-mode": False,
+            "object-reuse-mode": plan.settings.get(options.OBJECT_REUSE),
             "user-config": parameters_shown(plan.parameters),
         },
     }

@@ -127,6 +127,7 @@ def test_an_error_names_operator_key_and_record() -> None:
 
 def test_a_record_that_cannot_travel_is_named() -> None:
     env = batch()
+    env.get_config().enable_object_reuse()
     stream = env.from_collection([1]).rebalance().map(lambda number: (number, threading.Lock())).name("hopeless")
     stream.rebalance().map(lambda each: each).print()
     with pytest.raises(

@@ -163,9 +163,9 @@ class AsOfJoinOperator(KeyedOperator):
             return
         pair.own_ms, pair.kept_ms = left[0], None if right is None else right[0]
         pair.result_ms = time_ms = min(certain_ms + asof.grace_ms, MAX_TIMESTAMP)
-        results = self._join(left[1], None if right is None else right[1], pair)
+        results = self._join(left[1], None if right is None else self._copied(right[1]), pair)
         if results is not None:
-            out += results
+            self._extend(out, results)
             self._times += repeat(time_ms, len(out) - len(self._times))
 
 

@@ -119,6 +119,7 @@ class IntervalJoinOperator(KeyedOperator):
         lower_ms, upper_ms, watermark_ms = side.lower_ms, side.upper_ms, self._context.timers.watermark_ms
         cell_of, generation = backend.cells.get, backend.generation
         pair.is_left = is_left
+        extend, copied = self._extend, self._copied
         out: list[Any] = []
         times: list[int] = []
         for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
@@ -140,9 +141,10 @@ class IntervalJoinOperator(KeyedOperator):
                     if kept_ms > time or later_ms > time:
                         times += repeat(later_ms, len(out) - len(times))
                         pair.result_ms = later_ms = kept_ms if kept_ms > time else time
-                    results = join(value, kept, pair) if is_left else join(kept, value, pair)
+                    came, kept = copied(value), copied(kept)
+                    results = join(came, kept, pair) if is_left else join(kept, came, pair)
                     if results is not None:
-                        out += results
+                        extend(out, results)
                 times += repeat(later_ms, len(out) - len(times))
                 if current.marks:
                     current.other.update([_marked(each, first_ms, last_ms) for each in others])
@@ -173,7 +175,7 @@ class IntervalJoinOperator(KeyedOperator):
             pair.result_ms = over_ms = min(time + open_side.side.upper_ms, MAX_TIMESTAMP)
             results = self._join(value, None, pair) if open_side.is_left else self._join(None, value, pair)
             if results is not None:
-                out += results
+                self._extend(out, results)
                 times += repeat(over_ms, len(out) - len(times))
 
     # --- time

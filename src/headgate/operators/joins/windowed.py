@@ -12,7 +12,7 @@ from headgate.functions.api import KeySelector
 from headgate.functions.context import RuntimeContext
 from headgate.functions.joins import CoGroupFunction, FlatJoinFunction, JoinFunction
 from headgate.functions.windows.functions import WindowFunction
-from headgate.operators.base import Around, method_of
+from headgate.operators.base import Around, Runtime, method_of
 
 AnyJoin = JoinFunction | FlatJoinFunction | Callable[[Any, Any], Any]
 
@@ -86,13 +86,18 @@ class Joined(_OfBoth):
     def __init__(self, function: AnyJoin) -> None:
         super().__init__(function)
 
+    def open(self, runtime_context: RuntimeContext) -> None:
+        assert isinstance(runtime_context, Runtime)
+        self._copied = runtime_context.passing.copied
+        super().open(runtime_context)
+
     def apply(self, key: Any, window: Any, inputs: Iterable[OfStream]) -> Iterable[Any]:
         records = list(inputs)
         seconds = [value for stream, value in records if stream]
         join, flat = method_of(self._function, "join"), isinstance(self._function, FlatJoinFunction)
         pairs = [(first, second) for stream, first in records if not stream for second in seconds]
         for first, second in pairs:
-            result = join(first, second)
+            result = join(self._copied(first), self._copied(second))
             if flat:
                 yield from result or ()
             else:

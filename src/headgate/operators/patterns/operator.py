@@ -57,6 +57,7 @@ class PatternOperator(KeyedOperator):
         handles = isinstance(function, TimedOutPartialMatchHandler)
         self._timed_out: MatchCall = many(function.process_timed_out_match) if handles else _nothing
         self._found_at = MatchContext()
+        self._each_copied = self.context.passing.each_copied
         self._check_shape()
         self._matching = self._backend.state(ValueStateDescriptor("matching", Types.PICKLED_BYTE_ARRAY()))
         return self._opened()
@@ -117,9 +118,10 @@ class PatternOperator(KeyedOperator):
         context, out, times = self._found_at, self._out, self._times
         for match, time_ms, is_timed_out in found:
             context.time_ms = time_ms
-            results = (self._timed_out if is_timed_out else self._matched)(match, context)
+            own = {name: self._each_copied(records) for name, records in match.items()}
+            results = (self._timed_out if is_timed_out else self._matched)(own, context)
             if results is not None:
-                out += results
+                self._extend(out, results)
                 times += [time_ms] * (len(out) - len(times))
 
 

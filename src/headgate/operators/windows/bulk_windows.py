@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any
 
@@ -26,10 +26,14 @@ class BulkWindows(Windows):
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
         assert isinstance(contents, PaneContents)
-        self._inputs_of, self._none_made = contents.inputs_of, contents.none_made
+        self._inputs_of: Callable[[Any], list[Any] | None] = contents.inputs_of
+        self._none_made = contents.none_made
         passes = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
         self._result = contents.result if passes and isinstance(contents, Combined) else None
         """Makes the result of a value where there is no window function to call."""
+        if windowing.lateness_ms:  # the value stays for late records, whatever the functions do with theirs
+            self._inputs_of = _of_copy(self._inputs_of, self._copied)
+            self._result = self._result and _of_copy(self._result, self._copied)
         self._window: tuple[int, int] = (0, 0)
         """The start and the end of the window that is evaluated."""
         self._key: Any = None
@@ -47,22 +51,22 @@ class BulkWindows(Windows):
         """Evaluate the window for these keys and values."""
         out, result, last_ms = self.out, self._result, self._window_context.current.max_timestamp()
         if result is not None:
-            none_made = self._none_made
-            out += [
-                emitted
-                for _, value in position
-                if (emitted := none_made() if value is None else result(value)) is not None
-            ]
+            none_made, extend = self._none_made, self._extend
+            for _, value in position:
+                emitted = [none_made() if value is None else result(value)]
+                if emitted[0] is not None:
+                    extend(out, emitted)
         else:
             evaluate, context, inputs_of = self._evaluate, self._window_context, self._inputs_of
-            runtime, states = self._given_to
+            (runtime, states), extend = self._given_to, self._extend
             for key, value in position:
                 inputs = inputs_of(value)
                 if inputs is not None:
                     self._key = key
                     if runtime.any_given or states.any_given:
                         self._enter()
-                    out += evaluate(untyped(key), context, inputs)
+                    results = evaluate(untyped(key), context, inputs)
+                    extend(out, results)
         self.times += repeat(last_ms, len(out) - len(self.times))
 
     def _enter(self) -> None:
@@ -81,3 +85,7 @@ class BulkWindows(Windows):
             self._key = key
             self._enter()
             self._clears.clear(self._window_context)
+
+
+def _of_copy(function: Callable[[Any], Any], copied: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: function(copied(value))

@@ -55,10 +55,10 @@ class CellWindows(Windows):
 
     def _add(self, value: Any, timestamp: int) -> None:
         """Put a record into its windows, or deal with it as a late one."""
-        windowing = self._windowing
+        windowing, copied = self._windowing, self._copied
         in_time = False
         for window in windowing.assigner.assign_windows(value, timestamp, self._assigner_context):
-            if self._into(window, value, timestamp):
+            if self._into(window, copied(value), timestamp):
                 in_time = True
         if not in_time and self._event_time and timestamp + windowing.lateness_ms <= self._timers.watermark_ms:
             self._too_late(value, timestamp)

@@ -17,9 +17,9 @@ from headgate.operators.windows.combined_slices import CombinedSlices
 from headgate.operators.windows.contents import STATE_NAME, First, More, PaneContents
 from headgate.operators.windows.slice_values import SlicesBetween
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
-from headgate.state.keyed.immutable import own
 from headgate.state.kinds.aggregating_state import merge_of
 from headgate.types.typeinfo import TypeInformation
+from headgate.types.values import copied
 
 
 class Combined(PaneContents):
@@ -33,7 +33,7 @@ class Combined(PaneContents):
         """Return what makes one value of two, and leaves both as they are. Only for contents that are sliceable."""
 
     def owner(self) -> First:
-        return own
+        return copied
 
     def _checked(self, first: First, more: More) -> tuple[First, More]:
         """Have values checked as the state would check them, if the state is declared with a type."""
@@ -49,7 +49,7 @@ class Combined(PaneContents):
 
     def inputs(self, window: Window) -> list[Any] | None:
         value = self._state.get()
-        return None if value is None else [value]
+        return None if value is None else [self._passing.copied(value)]
 
     def inputs_of(self, value: Any) -> list[Any] | None:
         result = self.none_made() if value is None else self.result(value)
@@ -83,10 +83,10 @@ class Reduced(Combined):
 
     def combiner(self) -> More:
         function = method_of(self._function, "reduce")
-        return function if self._is_pure else lambda one, other: function(own(one), own(other))
+        return function if self._is_pure else lambda one, other: function(copied(one), copied(other))
 
     def owner(self) -> First:
-        return (lambda value: value) if self._is_pure else own
+        return (lambda value: value) if self._is_pure else copied
 
     def fold(self, values: list[Any]) -> list[Any]:
         return [reduce(method_of(self._function, "reduce"), values)]
@@ -118,7 +118,7 @@ class Aggregated(Combined):
 
     def combiner(self) -> More:
         merge = merge_of(self._function)
-        return lambda one, other: merge(own(one), own(other))
+        return lambda one, other: merge(copied(one), copied(other))
 
     def fold(self, values: list[Any]) -> list[Any]:
         accumulator = self._function.create_accumulator()

@@ -43,7 +43,7 @@ class Contents(ABC):
 
     @abstractmethod
     def inputs(self, window: Window) -> list[Any] | None:
-        """Return what the window function is given, None for nothing: then it is not called."""
+        """Return what the window function is given, and may change; None for nothing: then it is not called."""
 
     def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
         """Declare the state, and open the program's function. Raises `UserCodeError`, `RestoreError`."""
@@ -57,6 +57,7 @@ class Contents(ABC):
                 "all records with process(), and with an evictor also their times. Keep these, or give the operator "
                 "another uid"
             ) from error
+        self._passing = runtime.passing
         open_function(self._function, runtime)
 
     def finish(self) -> None:
@@ -167,7 +168,7 @@ class Evicting(Contents):
         if not left:
             self.clear()
             return None
-        return self._fold([element.value for element in left])
+        return self._fold(self._passing.each_copied([element.value for element in left]))
 
     def evaluated(self, window: Window) -> None:
         if self._left:

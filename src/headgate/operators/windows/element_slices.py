@@ -23,10 +23,16 @@ class ElementSlices:
 
     states: Final = (ARRIVALS,)
 
-    def __init__(self, check: Callable[[Any], Any] | None, between: SlicesBetween) -> None:
-        """`check` returns a record as one of the declared type, or raises."""
+    def __init__(
+        self,
+        check: Callable[[Any], Any] | None,
+        between: SlicesBetween,
+        each_copied: Callable[[list[Any]], list[Any]],
+    ) -> None:
+        """`check` returns a record as one of the declared type, or raises. `each_copied` copies records of a slice."""
         self._check = check
         self._between = between
+        self._each_copied = each_copied
         self._next = count()
         self._window = (0, 0)
 
@@ -67,7 +73,7 @@ class ElementSlices:
         for items in slices:
             for key, value in items:
                 found.setdefault(key, []).append(value)
-        return ((key, in_order(values)) for key, values in found.items())
+        return ((key, self._each_copied(in_order(values))) for key, values in found.items())
 
     def has_taken(self, at: int) -> bool:
         return False
@@ -76,10 +82,11 @@ class ElementSlices:
         """Nothing was taken."""
 
     def of_windows(self, found: Found, at: int, windows: Sequence[int], size: int) -> list[Any]:
-        return [in_order([value for start, value in found if window <= start < window + size]) for window in windows]
+        slices = ([value for start, value in found if window <= start < window + size] for window in windows)
+        return [self._each_copied(in_order(each)) for each in slices]
 
     def of_saved(self, value: Numbered) -> list[Any]:
-        return list(value[0])
+        return self._each_copied(value[0])
 
     def to_saved(self, value: list[Any]) -> tuple[list[Any], None]:
         return value, None

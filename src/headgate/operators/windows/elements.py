@@ -26,7 +26,7 @@ class Elements(PaneContents):
         return values
 
     def inputs(self, window: Window) -> list[Any] | None:
-        return self._state.get() or None
+        return self._passing.each_copied(self._state.get() or []) or None
 
     # --- as one value
 
@@ -52,7 +52,7 @@ class Elements(PaneContents):
         return list(value)  # the function may change what it is given
 
     def slice_values(self, between: SlicesBetween) -> ElementSlices:
-        return ElementSlices(self._check(), between)
+        return ElementSlices(self._check(), between, self._passing.each_copied)
 
 
 def _listed(record: Any) -> list[Any]:

@@ -56,7 +56,7 @@ class OverlappingPanes(PaneWindows):
         self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], but: Collection[Namespace] = ()
     ) -> None:
         """Add records to their windows `but` these."""
-        first, more = self._first, self._more
+        first, more, copied = self._first, self._more, self._copied
         start = end = 0
         panes: list[tuple[Namespace, Pane]] = []
         for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
@@ -66,11 +66,11 @@ class OverlappingPanes(PaneWindows):
             if not panes:
                 self._too_late(value, time)
             for namespace, pane in panes:
-                values = pane.open
+                own, values = copied(value), pane.open
                 so_far = values.get(key)
                 if so_far is None and (pane.sealed or key in values):
                     so_far = self._sought(pane, key)
-                values[key] = first(value) if so_far is None else more(value, so_far)
+                values[key] = first(own) if so_far is None else more(own, so_far)
                 if pane.is_evaluated:
                     self._evaluate_again(namespace, key, values[key])
 

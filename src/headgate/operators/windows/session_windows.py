@@ -266,11 +266,11 @@ class SessionWindows(BulkWindows):
 
     def _emit_all(self, position: Iterator[tuple[Any, Session]], result: Callable[[Any], Any]) -> None:
         """Emit what sessions come to, where there is no function to call."""
-        out, times, none_made = self.out, self.times, self._none_made
+        out, times, none_made, extend = self.out, self.times, self._none_made, self._extend
         for _, (_, end, value, is_evaluated) in position:
-            emitted = None if is_evaluated else none_made() if value is None else result(value)
-            if emitted is not None:
-                out.append(emitted)
+            emitted = [None if is_evaluated else none_made() if value is None else result(value)]
+            if emitted[0] is not None:
+                extend(out, emitted)
                 times.append(end - 1)
 
     def _finish(self, key: Any, session: Session) -> None:

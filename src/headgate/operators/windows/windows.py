@@ -49,6 +49,7 @@ class Windows(ABC):
         self._contents = contents
         self._event_time = windowing.assigner.is_event_time()
         self._evaluate = evaluation(function)
+        self._extend, self._copied = context.passing.extend, context.passing.copied
         self._clears = clearing(function)
         self._trigger_context = TriggerContext(self._timers, runtime, self._backend)
         self._window_states = WindowStates(context.name, self._backend, merging=windowing.merges)
@@ -101,5 +102,6 @@ class Windows(ABC):
         last_ms = window.max_timestamp()
         self._window_context.current = window
         out, times = self.out, self.times
-        out += self._evaluate(key, self._window_context, inputs)
+        results = self._evaluate(key, self._window_context, inputs)
+        self._extend(out, results)
         times += repeat(time_ms if last_ms == MAX_TIMESTAMP else last_ms, len(out) - len(times))

@@ -28,8 +28,8 @@ from headgate.state.keyed.cells import (
     Cell,
     CellIndex,
 )
-from headgate.state.keyed.immutable import is_immutable
 from headgate.state.keyed.panes import PanePiece
+from headgate.types.values import is_immutable
 
 _PIECE_LEAST: Final = 32
 """Taking a chunk costs at least as much as so many cells."""

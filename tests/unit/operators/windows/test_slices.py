@@ -20,8 +20,8 @@ from headgate.operators.windows.progress import WindowProgress
 from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
-from headgate.state.keyed.immutable import own
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
+from headgate.types.values import copied as own
 from tests.unit.operators.windows.kept import kept
 from tests.unit.operators.windows.sums import MergeableSum, Sum
 

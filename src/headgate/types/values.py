@@ -1,0 +1,450 @@
+"""Records are values: how a record passes from the function that emits it to its receivers.
+
+With `pipeline.object-reuse: false`, the default, each receiver sees a record as it was when it was emitted, and nothing
+that a receiver does to the record is seen elsewhere. Nothing is copied that nobody can change: immutable values, and
+values that the emitting function has let go of. Whether it has let go follows from reference counts: a fresh dict has
+no reference but ours; a dict that the function, its state or a closure still holds has another one, and is copied.
+
+=================================  =================================================================================
+kind of value                      passes on as it is if
+=================================  =================================================================================
+`ATOMIC` types, enums              always
+tuple, frozenset                   all that it holds is immutable, or nothing else holds the tuple or what is in it
+frozen dataclass                   the same
+list, dict, set, `Row`, named      nothing else holds it or what is in it
+tuple, instance of a plain class
+anything else: arrays, buffers,    never: it is copied by pickling, as on its way to another slot
+views, subclasses of containers
+=================================  =================================================================================
+
+CPython counts references exactly; what a count of *ours alone* is, is measured when this module is imported. Where the
+measurement does not hold, as without a global interpreter lock, every value that can change is copied.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, is_dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from itertools import chain
+from operator import attrgetter
+from sys import getrefcount
+from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
+from typing import Any, Final, final
+from weakref import getweakrefcount
+from zoneinfo import ZoneInfo
+
+import cloudpickle
+
+from headgate.types.instant import Instant
+from headgate.types.output_tag import OutputTag
+from headgate.types.row import Row, RowKind
+from headgate.types.sql_types import (
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
+from headgate.types.type_information import TypeInformation
+from headgate.types.typeinfo import BasicTypeInfo
+
+ATOMIC: Final = frozenset(
+    {
+        *(NoneType, bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range),
+        *(dt.date, dt.time, dt.datetime, dt.timedelta, dt.timezone, ZoneInfo, Decimal, Fraction, uuid.UUID),
+        *(type, FunctionType, BuiltinFunctionType, ModuleType),  # pickled by name, so that copies would be the same
+        *(Instant, OutputTag, RowKind),
+    }
+)
+"""Types whose values nothing can change."""
+
+
+# --- what nothing can change, and copies of the rest
+
+
+def is_immutable(value: Any) -> bool:
+    """Return whether a value, and all in it, can never change.
+
+    >>> is_immutable((1, "a", (None, 2.5))), is_immutable((1, []))
+    (True, False)
+    """
+    kind = type(value)
+    if kind in ATOMIC:
+        return True
+    if kind is tuple:
+        return all(map(is_immutable, value))
+    found = _kind_of(kind)
+    if not found.frozen:
+        return False
+    parts = found.parts(value)
+    return parts is not None and all(map(is_immutable, parts))
+
+
+def copied(value: Any) -> Any:
+    """Return the value, or a copy of it if it, or something in it, can change. Raises TypeError if it has no copy.
+
+    >>> shared = [1]
+    >>> copied(shared) is shared, copied("text")
+    (False, 'text')
+    """
+    kind = type(value)
+    if kind in ATOMIC:
+        return value
+    if kind is tuple:
+        for item in value:
+            if type(item) not in ATOMIC:
+                break
+        else:
+            return value
+    elif kind is dict:
+        if ATOMIC.issuperset(map(type, value.values())) and ATOMIC.issuperset(map(type, value)):
+            return value.copy()
+    elif kind is list:
+        if ATOMIC.issuperset(map(type, value)):
+            return value.copy()
+    elif isinstance(value, Row):
+        values = value._values
+        if ATOMIC.issuperset(map(type, values)):
+            row = Row.__new__(kind)
+            row._fields, row._values, row._row_kind = value._fields, list(values), value._row_kind
+            return row
+    else:
+        found = _kind_of(kind)
+        if found.parts is _attributes and not found.frozen and ATOMIC.issuperset(map(type, value.__dict__.values())):
+            made = object.__new__(kind)
+            made.__dict__.update(value.__dict__)
+            return made
+    return value if is_immutable(value) else _through_pickle(value)
+
+
+def _through_pickle(value: Any) -> Any:
+    """Return the value as another slot would receive it."""
+    try:
+        try:
+            return pickle.loads(pickle.dumps(value, 5))  # noqa: S301  # what was pickled right here
+        except Exception:  # noqa: BLE001  # whatever pickle raises for a local class, say: cloudpickle may do it
+            return pickle.loads(cloudpickle.dumps(value, 5))  # noqa: S301
+    except Exception as error:
+        raise TypeError(
+            f"a record of type {type(value).__name__} cannot be copied ({type(error).__name__}: {error}), but whoever "
+            "emitted it still holds it: emit records that can be pickled, or set pipeline.object-reuse to true and "
+            "change no record after it was emitted or received"
+        ) from error
+
+
+# --- what nothing else holds
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A type: how to find what its values hold, and whether a value changes only where what it holds does.
+
+    `parts` returns a container of what the value holds, None if something else may hold that container.
+    """
+
+    parts: Callable[[Any], Iterable[Any] | None]
+    frozen: bool = False
+    known: bool = True
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _no_parts(value: Any) -> tuple[()]:
+    return ()
+
+
+def _set_items(value: Any) -> Iterable[Any] | None:
+    return None if getweakrefcount(value) else value
+
+
+def _dict_values(value: dict[Any, Any]) -> Iterable[Any] | None:
+    return value.values() if ATOMIC.issuperset(map(type, value)) or all(map(is_immutable, value)) else None
+
+
+def _row_values(value: Row) -> Iterable[Any] | None:
+    values = value._values
+    return None if type(values) is list and getrefcount(values) > _REFS.inner else values
+
+
+def _attributes(value: Any) -> Iterable[Any] | None:
+    attributes = value.__dict__
+    if getrefcount(attributes) > _REFS.inner or getweakrefcount(value):
+        return None
+    return attributes.values()  # type: ignore[no-any-return]
+
+
+_ENUM: Final = _Kind(_no_parts, frozen=True)
+_ROW: Final = _Kind(_row_values)
+_UNKNOWN: Final = _Kind(_no_parts, known=False)
+_KINDS_MAX: Final = 4096
+_KINDS: Final[dict[type, _Kind]] = {
+    tuple: _Kind(_itself, frozen=True),
+    frozenset: _Kind(_set_items, frozen=True),
+    list: _Kind(_itself),
+    set: _Kind(_set_items),
+    dict: _Kind(_dict_values),
+}
+
+
+def _kind_of(kind: type) -> _Kind:
+    """Return what is known of a type."""
+    found = _KINDS.get(kind)
+    if found is None:
+        if len(_KINDS) >= _KINDS_MAX:  # of classes that are made again and again
+            return _classified(kind)
+        found = _KINDS[kind] = _classified(kind)
+    return found
+
+
+class _Plain:
+    """A class of nothing but attributes."""
+
+
+_LAYOUT: Final = attrgetter("__basicsize__", "__itemsize__", "__dictoffset__", "__weakrefoffset__")
+
+
+def _classified(kind: type) -> _Kind:
+    if issubclass(kind, Enum):
+        return _ENUM
+    if issubclass(kind, Row):
+        return _ROW
+    if issubclass(kind, tuple):
+        is_plain = _LAYOUT(kind) == _LAYOUT(tuple) and kind.__iter__ is tuple.__iter__
+        return _KINDS[tuple] if is_plain else _UNKNOWN
+    if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in kind.__mro__):
+        return _UNKNOWN if kind.__name__ == "void" else _ENUM
+    if _LAYOUT(kind) != _LAYOUT(_Plain) or kind.__reduce_ex__ is not object.__reduce_ex__:
+        return _UNKNOWN
+    if any(hook in base.__dict__ for base in kind.__mro__[:-1] for hook in _HOOKS):
+        return _UNKNOWN
+    return _Kind(_attributes, frozen=is_dataclass(kind) and kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+
+
+_HOOKS: Final = (
+    *("__new__", "__getnewargs__", "__getnewargs_ex__", "__reduce__", "__getstate__", "__setstate__"),
+    *("__getattribute__", "__del__"),
+)
+"""Methods of classes whose objects may be more than their attributes."""
+
+
+def _is_alone(value: Any) -> bool:
+    """Return whether nothing but `value` holds what can change in it; `value` itself is not looked at."""
+    holders = [value]
+    while holders:
+        kind = _kind_of(type(holders[-1]))
+        parts = kind.parts(holders.pop()) if kind.known else None
+        if parts is None:
+            return False
+        if ATOMIC.issuperset(map(type, parts)):
+            continue
+        for part in parts:
+            if type(part) in ATOMIC:
+                continue
+            if getrefcount(part) <= _REFS.listed:
+                holders.append(part)
+            elif not is_immutable(part):
+                return False
+    return True
+
+
+@final
+@dataclass(slots=True)
+class _References:
+    """How many references `getrefcount` counts where nothing else holds a value; -1: every value counts as held.
+
+    `local`: in one local variable, that of a loop. `listed`: the same, from a container. `passed`: in two variables,
+    from a list. `inner`: in one variable, and in the object that has it. `results`: an argument that a loop iterates
+    over, and that the caller has in a variable.
+    """
+
+    local: int = -1
+    listed: int = -1
+    passed: int = -1
+    inner: int = -1
+    results: int = -1
+
+
+_REFS: Final = _References()
+
+
+# --- passing
+
+
+Extend = Callable[[list[Any], Iterable[Any]], None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """How records pass to their receivers. What is called raises TypeError for a value that cannot be copied.
+
+    `extend(out, results)` adds the records that one call of a function emits. The caller has `results` in one variable.
+    `mapped(call, records)` returns the result of each call, for the iterator of a list.
+    `owned(records)` returns the records of a list that only the caller has.
+    `copied(value)` returns a record for a function that may change it, while it is kept.
+    `is_plain(records)` tells whether no receiver could change one of them.
+    """
+
+    extend: Extend
+    mapped: Callable[[Callable[[Any], Any], Iterator[Any]], list[Any]]
+    owned: Callable[[list[Any]], list[Any]]
+    copied: Callable[[Any], Any]
+    is_plain: Callable[[list[Any]], bool]
+
+    def each_copied(self, records: list[Any]) -> list[Any]:
+        """Return the records for one more receiver, in a list of its own."""
+        return list(records) if self.is_plain(records) else list(map(self.copied, records))
+
+    def of_type(self, type_info: TypeInformation | None) -> Passing:
+        """Return how records of a declared type pass: records that are made immutable need no look."""
+        return BY_REFERENCE if isinstance(type_info, _IMMUTABLE_TYPES) else self
+
+
+_IMMUTABLE_TYPES: Final = (
+    BasicTypeInfo,
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
+    TimeTypeInfo,
+    TimestampTypeInfo,
+)
+
+
+def _is_plain(records: list[Any]) -> bool:
+    kinds = set(map(type, records))
+    if kinds <= ATOMIC:
+        return True
+    return kinds == {tuple} and ATOMIC.issuperset(map(type, chain.from_iterable(records)))
+
+
+def _owned(records: list[Any]) -> list[Any]:
+    if _is_plain(records):
+        return records
+    out = []
+    for record in records:
+        if type(record) not in ATOMIC and (getrefcount(record) > _REFS.listed or not _is_alone(record)):
+            out.append(copied(record))
+        else:
+            out.append(record)
+    return out
+
+
+def _extend(out: list[Any], results: Iterable[Any], atomic: frozenset[type] = ATOMIC) -> None:
+    for record in results:
+        if type(record) is tuple:  # the commonest record: looked at here, as a call would double the cost
+            for item in record:
+                if type(item) not in atomic:
+                    item = None  # it would count as a holder
+                    break
+            else:
+                out.append(record)
+                continue
+        elif type(record) in atomic:
+            out.append(record)
+            continue
+        if type(results) is list or type(results) is tuple:
+            is_held = getrefcount(record) > _REFS.listed or getrefcount(results) > _REFS.results
+        else:
+            is_held = getrefcount(record) > _REFS.local
+        out.append(copied(record) if is_held or not _is_alone(record) else record)
+
+
+def _mapped(call: Callable[[Any], Any], records: Iterator[Any], atomic: frozenset[type] = ATOMIC) -> list[Any]:
+    out: list[Any] = []
+    for value in records:
+        result = call(value)
+        if type(result) is tuple:
+            for item in result:
+                if type(item) not in atomic:
+                    item = None
+                    break
+            else:
+                out.append(result)
+                continue
+        elif type(result) in atomic:
+            out.append(result)
+            continue
+        is_held = getrefcount(result) > (_REFS.passed if result is value else _REFS.local)
+        out.append(copied(result) if is_held or not _is_alone(result) else result)
+    return out
+
+
+BY_VALUE: Final = Passing(_extend, _mapped, _owned, copied, _is_plain)
+"""Each receiver has records of its own."""
+
+BY_REFERENCE: Final = Passing(
+    list.extend, lambda call, records: [call(value) for value in records], _itself, _itself, lambda records: True
+)
+"""`pipeline.object-reuse: true`: a record is one object wherever it is."""
+
+
+# --- what a count of references means
+
+
+def _local(held: list[Any]) -> int:
+    for record in iter(held) if held else map(list, ((),)):
+        return getrefcount(record)
+    return -1
+
+
+def _listed(held: list[Any]) -> int:
+    for record in [*held] if held else [[]]:
+        return getrefcount(record)
+    return -1
+
+
+def _passed(held: list[Any]) -> int:
+    for value in iter([*held] if held else [[]]):
+        result = _itself(value)
+        return getrefcount(result)
+    return -1
+
+
+def _inner(held: list[Any]) -> int:
+    row = Row(0)
+    if held:
+        row._values = held[0]
+    values = row._values
+    return getrefcount(values)
+
+
+def _results(held: list[Any]) -> int:
+    def count(results: Any) -> int:
+        for _ in results:
+            return getrefcount(results)
+        return -1
+
+    results: list[Any] = held[0] if held else [0]
+    return count(results)
+
+
+_MEASURES: Final = {"local": _local, "listed": _listed, "passed": _passed, "inner": _inner, "results": _results}
+"""Each returns the count for a value that nothing else holds, or that only the given list of one value holds."""
+
+_EXPECTED: Final = _References(local=2, listed=3, passed=4, inner=3, results=4)
+"""What CPython 3.11 counts. A greater count would hide a holder."""
+
+
+def _calibrate() -> None:
+    """Set what counts mean on this interpreter, unless one more holder does not show as one more reference."""
+    alone = {name: count([]) for name, count in _MEASURES.items()}
+    exact = all(count([[0]]) == alone[name] + 1 for name, count in _MEASURES.items())
+    bounded = all(0 < alone[name] <= getattr(_EXPECTED, name) for name in alone)
+    if exact and bounded and getattr(sys, "_is_gil_enabled", lambda: True)():
+        for name, count in alone.items():
+            setattr(_REFS, name, count)
+
+
+_calibrate()

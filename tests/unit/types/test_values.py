@@ -1,0 +1,231 @@
+"""Which records pass as they are, and which are copied; both on this interpreter."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from array import array
+from collections import OrderedDict, defaultdict, namedtuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.common import Row, Types
+from headgate.types.values import _REFS, BY_REFERENCE, BY_VALUE, copied, is_immutable
+
+Point = namedtuple("Point", "x y")  # as programs have them
+
+
+class Colour(Enum):
+    RED = 1
+
+
+@dataclass
+class Order:
+    number: int
+    lines: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Trade:
+    price: float
+    parties: tuple[Any, ...] = ()
+
+
+class Tagged:
+    """A plain class with an attribute that may hold anything."""
+
+    def __init__(self, tags: Any) -> None:
+        self.tags = tags
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tagged) and self.tags == other.tags
+
+    def __repr__(self) -> str:
+        return f"Tagged({self.tags!r})"
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+IMMUTABLE = [
+    *(None, True, 7, 2.5, 1j, "a", b"a", (), (1, ("a", None)), frozenset({1}), range(3), Decimal("1.5")),
+    *(dt.date(2026, 1, 2), dt.datetime(2026, 1, 2), dt.timedelta(1), Colour.RED, Trade(1.5, ("ann",)), Point(1, 2)),
+    *(np.int64(3), np.float64(1.5), len, Row),
+]
+MUTABLE: list[Callable[[], Any]] = [
+    *(lambda: [1], lambda: {"a": 1}, lambda: {1, 2}, lambda: (1, [2]), lambda: {"a": {"b": [1]}}, lambda: Row(a=1)),
+    *(lambda: Row(1, [2]), lambda: Point(1, [2]), lambda: Order(1, [2]), lambda: Tagged([1]), lambda: bytearray(b"a")),
+    *(lambda: array("q", [1]), lambda: OrderedDict(a=1), lambda: defaultdict(list, a=[1]), lambda: Trade(1.5, ([],))),
+    *(lambda: frozenset({Point(1, 2)}), lambda: {Point(1, 2): [1]}),
+]
+
+
+def emitted(results: Any) -> list[Any]:
+    out: list[Any] = []
+    BY_VALUE.extend(out, results)
+    return out
+
+
+def test_the_interpreter_counts_references() -> None:
+    assert min(_REFS.local, _REFS.listed, _REFS.passed, _REFS.inner, _REFS.results) > 0, (
+        "records are always copied here"
+    )
+
+
+@pytest.mark.parametrize("value", IMMUTABLE, ids=repr)
+def test_what_cannot_change_is_never_copied(value: Any) -> None:
+    held = [value]
+    assert is_immutable(value)
+    assert copied(value) is value
+    assert emitted(held)[0] is value
+    assert BY_VALUE.owned([value])[0] is value
+
+
+@pytest.mark.parametrize("make", MUTABLE, ids=lambda make: repr(make()))
+def test_a_held_record_is_copied(make: Callable[[], Any]) -> None:
+    held = make()
+    (seen,) = emitted(each for each in [held])
+    assert seen == held
+    assert type(seen) is type(held)
+    assert is_immutable(held) or seen is not held
+
+
+FRESH = [make for make in MUTABLE if type(make()) not in (bytearray, array, OrderedDict, defaultdict)]
+
+
+@pytest.mark.parametrize("make", FRESH, ids=lambda make: repr(make()))
+@pytest.mark.parametrize("how", ["yielded", "listed", "mapped"])
+def test_a_fresh_record_is_not_copied(make: Callable[[], Any], how: str) -> None:
+    known: list[int] = []
+
+    def noted() -> Any:
+        value = make()
+        known.append(id(value))
+        return value
+
+    if how == "mapped":
+        out = BY_VALUE.mapped(lambda _: noted(), iter([0]))
+    else:
+        results: Any = (noted() for _ in range(1)) if how == "yielded" else [noted()]
+        out = []
+        BY_VALUE.extend(out, results)
+    assert [id(value) for value in out] == known
+
+
+def test_a_record_that_a_function_passes_on_is_not_copied() -> None:
+    records: list[Any] = [{"a": [1]}, Order(1), Row(a=1)]
+    same = [id(record) for record in records]
+    assert [id(record) for record in BY_VALUE.mapped(lambda record: record, iter(records))] == same
+
+
+@given(st.lists(st.sampled_from(["held", "inner", "alias", "closure", "default", "weak"]), min_size=1, max_size=4))
+def test_whoever_still_reaches_a_record_reaches_a_copy(ways: list[str]) -> None:
+    kept: list[Any] = []
+    weak: WeakSet[Any] = WeakSet()
+
+    def emit(way: str) -> Iterator[Any]:
+        inner = [1]
+        record: Any = {"inner": inner, "more": {"deep": (inner, 2)}} if way == "alias" else {"inner": inner}
+        if way == "held":
+            kept.append(record)
+        elif way == "inner":
+            kept.append(inner)
+        elif way == "closure":
+            kept.append(lambda: record)
+        elif way == "default":
+            kept.append(lambda at=record: at)
+        elif way == "weak":
+            record = Tagged(inner)
+            Tagged.__hash__ = object.__hash__  # type: ignore[method-assign,assignment]
+            weak.add(record)
+        yield record
+        inner.append(2)
+        if way != "weak":
+            record["late"] = True
+
+    for way in ways:
+        results = emit(way)
+        out: list[Any] = []
+        BY_VALUE.extend(out, results)
+        found = out[0].tags if way == "weak" else out[0]["inner"]
+        assert found == [1]
+        assert way == "weak" or "late" not in out[0]
+
+
+def test_a_list_that_the_function_keeps_gives_copies() -> None:
+    buffer = [[1], [2]]
+    results = buffer
+    out: list[Any] = []
+    BY_VALUE.extend(out, results)
+    buffer[0].append(9)
+    assert out == [[1], [2]]
+
+
+def test_one_object_twice_becomes_two_records() -> None:
+    one = [1]
+    results = [one, one]
+    del one
+    out: list[Any] = []
+    BY_VALUE.extend(out, results)
+    out[0].append(2)
+    assert out == [[1, 2], [1]]
+
+
+def test_aliases_within_a_record_stay() -> None:
+    inner = [1]
+    (record,) = emitted(each for each in [{"a": inner, "b": inner}])
+    record["a"].append(2)
+    assert record == {"a": [1, 2], "b": [1, 2]}
+    assert inner == [1]
+
+
+def test_a_view_is_always_copied() -> None:
+    base = np.arange(4)
+    (seen,) = emitted(base[1:] for _ in range(1))
+    base[1] = 9
+    assert seen.tolist() == [1, 2, 3]
+
+
+def test_a_local_class_is_copied_by_value() -> None:
+    class Local(list[int]):
+        pass
+
+    held = Local([1])
+    (seen,) = emitted(each for each in [held])
+    held.append(2)
+    assert list(seen) == [1]
+
+
+def test_what_cannot_be_copied_is_named() -> None:
+    held = {"lock": threading.Lock()}
+    with pytest.raises(TypeError, match=r"record of type dict cannot be copied.*object-reuse"):
+        emitted(each for each in [held])
+
+
+def test_object_reuse_passes_the_object_itself() -> None:
+    held: list[Any] = [{"a": 1}]
+    out: list[Any] = []
+    BY_REFERENCE.extend(out, held)
+    assert out[0] is held[0]
+    assert BY_REFERENCE.each_copied(held)[0] is held[0]
+    assert BY_REFERENCE.mapped(lambda value: held[0], iter([1]))[0] is held[0]
+
+
+@pytest.mark.parametrize("type_info", [Types.LONG(), Types.STRING(), Types.SQL_TIMESTAMP(), Types.BIG_DEC()])
+def test_a_declared_type_without_parts_needs_no_look(type_info: Any) -> None:
+    assert BY_VALUE.of_type(type_info) is BY_REFERENCE
+
+
+@pytest.mark.parametrize(
+    "type_info", [None, Types.PICKLED_BYTE_ARRAY(), Types.ROW([Types.LONG()]), Types.LIST(Types.LONG())]
+)
+def test_any_other_type_does(type_info: Any) -> None:
+    assert BY_VALUE.of_type(type_info) is BY_VALUE
