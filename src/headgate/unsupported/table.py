@@ -62,7 +62,8 @@ FEATURES: Final = (
     ),
     Feature(
         title="Connectors that are not built yet",
-        instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
+        instead="read with Spark and hand the DataFrame over with env.from_spark(df); write with SparkSink, which "
+        "drives the stream writer of a PySpark data source (docs/guides/spark-sinks.md); or use the file connectors",
         names="""
             datastream.connectors.cassandra
             datastream.connectors.elasticsearch

@@ -116,3 +116,9 @@ def test_raw_state_is_refused_with_what_holds_bytes() -> None:
         _ = FunctionSnapshotContext.get_raw_operator_state_output  # type: ignore[attr-defined]
     with pytest.raises(UnsupportedError, match=r"Raw state\): keep bytes in a ListState"):
         _ = FunctionInitializationContext.get_raw_keyed_state_inputs  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("module", ["cassandra", "elasticsearch", "kinesis", "pulsar", "rabbitmq"])
+def test_a_connector_that_is_missing_advises_what_reads_and_what_writes_instead(module: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"env\.from_spark\(df\); write with SparkSink"):
+        importlib.import_module(f"headgate.datastream.connectors.{module}")
