@@ -90,6 +90,7 @@ class UserJob:
         env = _environment()
         streams = _named(self.program(env))
         for name, stream in streams.items():
+            _check_uid(name, stream)
             stream.sink_to(SimSink(outside)).name(name).uid(name)
         settings = {**self._settings_of(env, sinks=len(streams)), **start}
         env.configure(Configuration.from_dict({key: str(value) for key, value in settings.items()}))
@@ -191,6 +192,17 @@ def _environment() -> StreamExecutionEnvironment:
 def _named(streams: Streams) -> dict[str, DataStream]:
     named = streams.items() if isinstance(streams, Mapping) else [("output", streams)]
     return {_checked_name(name): _checked_stream(stream) for name, stream in named}
+
+
+def _check_uid(name: str, stream: DataStream) -> None:
+    """Check that no operator of the program has the uid of the simulator's sink. Raises ProgramError."""
+    for node in stream._program.graph().nodes:
+        if node.uid == name:
+            raise ProgramError(
+                f"operator {node.name!r} has the uid {name!r}, which simulate() gives to its sink behind operator "
+                f"{stream.get_name()!r}: give the operator another uid, or return the stream under another name, as "
+                f"{{'another': stream}}"
+            )
 
 
 def _checked_name(name: object) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.errors import ProgramError
 from headgate.testing.sim import PromiseBroken, simulate
 from headgate.testing.sim.simulate import Simulation
@@ -81,6 +82,14 @@ def test_seeds_may_be_named() -> None:
 )
 def test_a_program_that_cannot_be_simulated_is_refused(program: Callable[..., Any], message: str) -> None:
     with pytest.raises(ProgramError, match=message):
+        simulate(program, seeds=1)
+
+
+def test_an_operator_with_the_uid_of_a_stream_is_refused_with_both_names() -> None:
+    def program(env: StreamExecutionEnvironment) -> DataStream:
+        return env.from_collection([1, 2]).map(str).name("texts").uid("output").map(len).name("lengths")
+
+    with pytest.raises(ProgramError, match=r"operator 'texts' has the uid 'output'.*behind operator 'lengths'"):
         simulate(program, seeds=1)
 
 
