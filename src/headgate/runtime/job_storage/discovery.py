@@ -84,6 +84,8 @@ class _Looking:
     known: frozenset[str] | None = None
     stage_ended: bool = False
     """Whether all is read, so that the source is to be asked for the next stage."""
+    trouble: str = ""
+    """The last error of looking, until a look succeeds: it is logged once."""
     checkpoint_ms: float = math.inf
     """When to take a checkpoint, so that what is read can be acknowledged."""
 
@@ -197,7 +199,7 @@ class Discovery:
                 return
             looking.due_ms = min(looking.due_ms, _next_ms(source, self._host.clock.monotonic_ms()))
             if isinstance(result, BaseException):
-                self._failed(attempt, self._plan.vertices[vertex].operators[0].name, result, stage_ended)
+                self._failed(attempt, self._plan.vertices[vertex].operators[0].name, looking, result, stage_ended)
             else:
                 self._hand_out(attempt, vertex, looking, result)
 
@@ -206,6 +208,7 @@ class Discovery:
 
     def _hand_out(self, attempt: Attempt, vertex: int, looking: _Looking, found: _Found) -> None:
         source, reading = looking.source, looking.reading
+        looking.trouble = ""
         looking.known = frozenset(source.to_remember([*found.before, *found.new]))
         for index, splits in reading.deal(list(found.new.values()), len(found.before)).items():
             self._give(attempt, SubtaskId(vertex, index), splits)
@@ -217,11 +220,14 @@ class Discovery:
             for index in range(reading.parallelism):
                 self._give(attempt, SubtaskId(vertex, index), NO_MORE_SPLITS if ends else NO_MORE_STAGES)
 
-    def _failed(self, attempt: Attempt, source: str, error: BaseException, stage_ended: bool) -> None:
+    def _failed(
+        self, attempt: Attempt, source: str, looking: _Looking, error: BaseException, stage_ended: bool
+    ) -> None:
         retriable = not any(isinstance(each, SuppressRestartsException) for each in causes(error))
         if stage_ended or not retriable:
             self._host.fail_attempt(attempt, f"{source}: {error}", retriable=retriable)
-        else:
+        elif str(error) != looking.trouble:
+            looking.trouble = str(error)
             _log.warning("no new splits of %r: %s", source, error)
 
     def _give(self, attempt: Attempt, subtask: SubtaskId, splits: Given) -> None:

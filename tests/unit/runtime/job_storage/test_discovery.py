@@ -275,6 +275,26 @@ def test_what_looking_raises_is_logged_and_tried_again(caplog: pytest.LogCapture
     assert rig.master.progress.restarts == 0
 
 
+def test_an_error_that_looking_raises_again_and_again_is_logged_once_until_a_look_succeeds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answers: list[OSError | None] = [*[OSError("no answer")] * 3, None, OSError("no answer"), OSError("other")]
+
+    def look(_: frozenset[str]) -> None:
+        answer = answers.pop(0) if answers else None
+        if answer is not None:
+            raise answer
+
+    Topics.look = look
+    with caplog.at_level(logging.WARNING):
+        rig = rig_of()
+        rig.run_until(lambda: not answers)
+        appear()
+        until_committed(rig, everything())
+    told = [line.rpartition(": ")[2] for line in caplog.messages if line.startswith("no new splits of")]
+    assert told == ["no answer", "no answer", "other"]
+
+
 class Nameless(Topics):
     def split_id(self, split: Place) -> str:
         raise NotImplementedError("no names")
