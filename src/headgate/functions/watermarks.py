@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Protocol, cast, final
 
 from headgate.errors import ProgramError
 from headgate.types.instant import Duration
@@ -88,8 +88,20 @@ class WatermarkAlignment:
     interval_ms: int
 
 
-AnyTimestampAssigner = TimestampAssigner | Callable[[Any, int], int]
+class ExtractsTimestamps(Protocol):
+    """Any object with the method of a `TimestampAssigner`: it need not be derived from that class."""
+
+    def extract_timestamp(self, value: Any, record_timestamp: int, /) -> int:
+        """See `TimestampAssigner.extract_timestamp`."""
+        ...
+
+
+AnyTimestampAssigner = ExtractsTimestamps | Callable[[Any, int], int]
 """An assigner, or a callable that takes the same record and timestamp."""
+
+
+def _extracting(assigner: AnyTimestampAssigner) -> Callable[[Any, int], int]:
+    return cast("Callable[[Any, int], int]", getattr(assigner, "extract_timestamp", assigner))
 
 
 @final
@@ -144,15 +156,20 @@ class WatermarkStrategy:
     def with_timestamp_assigner(self, timestamp_assigner: AnyTimestampAssigner) -> WatermarkStrategy:
         """Take timestamps from an assigner, or a callable of the same two arguments, instead of from the source.
 
-        Raises ProgramError for anything else, such as the class of an assigner.
+        An assigner is any object with a method `extract_timestamp`. Raises ProgramError for anything else, such as the
+        class of an assigner.
         """
-        if not isinstance(timestamp_assigner, TimestampAssigner) and (
-            isinstance(timestamp_assigner, type) or not callable(timestamp_assigner)
-        ):
+        if isinstance(timestamp_assigner, type) or not callable(_extracting(timestamp_assigner)):
             raise ProgramError(
-                f"with_timestamp_assigner() takes an instance of a TimestampAssigner, not {timestamp_assigner!r}"
+                "with_timestamp_assigner() takes an instance of a TimestampAssigner, or another object with a method "
+                f"extract_timestamp, not {timestamp_assigner!r}"
             )
         return replace(self, timestamp_assigner=timestamp_assigner)
+
+    @property
+    def extract_timestamp(self) -> Callable[[Any, int], int] | None:
+        """What gives a record its timestamp; None if there is no assigner."""
+        return None if self.timestamp_assigner is None else _extracting(self.timestamp_assigner)
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
         """Do not wait for a subtask that has had no record for this long, by the machine's clock.

@@ -20,7 +20,6 @@ from headgate.errors import ProgramError
 from headgate.functions.watermarks import (
     BoundedOutOfOrderness,
     OwnGenerator,
-    TimestampAssigner,
     WatermarkGenerator,
     WatermarkOutput,
     WatermarkStrategy,
@@ -167,7 +166,7 @@ class WatermarkMaker:
         now_ms = clock.monotonic_ms()
         self._clock = clock
         self._inputs = inputs
-        self._assign = _assign(strategy)
+        self._assign = strategy.extract_timestamp
         self._progress = _progress(strategy)
         self._marks = _Marks()
         self._interval_ms = interval_ms
@@ -252,11 +251,6 @@ class WatermarkMaker:
 
     def _next_ms(self) -> float | None:
         return min((time_ms for time_ms in (self._period_ms, self._idle_due_ms) if time_ms is not None), default=None)
-
-
-def _assign(strategy: WatermarkStrategy) -> Callable[[Any, int], int] | None:
-    assigner = strategy.timestamp_assigner
-    return assigner.extract_timestamp if isinstance(assigner, TimestampAssigner) else assigner
 
 
 def _timestamps(batch: Batch, assign: Callable[[Any, int], int]) -> list[int]:

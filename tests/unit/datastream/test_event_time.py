@@ -65,6 +65,20 @@ def test_any_stream_can_be_given_timestamps_and_watermarks() -> None:
     assert list(stream.process(Stamped()).execute_and_collect()) == [(1, 10), (2, 20), (3, 30)]
 
 
+class Wrapped:
+    """An assigner by its method alone."""
+
+    def extract_timestamp(self, value: int, record_timestamp: int) -> int:
+        return value * 10
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_an_assigner_is_known_by_its_method(mode: str) -> None:
+    env = environment(**{"execution__runtime-mode": mode})
+    stream = numbers(env).assign_timestamps_and_watermarks(STRATEGY.with_timestamp_assigner(Wrapped()))
+    assert list(stream.process(Stamped()).execute_and_collect()) == [(1, 10), (2, 20), (3, 30)]
+
+
 def test_a_timestamp_that_is_none_fails_the_job_and_names_the_record() -> None:
     class Forgetful(TenFold):
         def extract_timestamp(self, value: Any, record_timestamp: int) -> int:

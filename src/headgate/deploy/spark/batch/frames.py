@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
@@ -20,7 +20,6 @@ from headgate.deploy.spark.batch.sorting import sorted_by_key
 from headgate.deploy.spark.dataframes.frames import DataFrameSource
 from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeySelector
-from headgate.functions.watermarks import AnyTimestampAssigner, TimestampAssigner
 from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.operators.base import method_of
 from headgate.operators.source import SourceFactory
@@ -134,14 +133,13 @@ def _order(stage: Stage, stages: Sequence[Stage], frames: dict[int, FrameInput])
         case []:
             return SortedBy(key)
         case [AssignFactory(strategy)]:
-            return _with_time(key, strategy.timestamp_assigner, frame)
+            return _with_time(key, strategy.extract_timestamp, frame)
     return None
 
 
-def _with_time(key: str, assigner: AnyTimestampAssigner | None, frame: FrameInput) -> SortedBy | None:
-    if assigner is None:
+def _with_time(key: str, extract: Callable[[Any, int], int] | None, frame: FrameInput) -> SortedBy | None:
+    if extract is None:
         return SortedBy(key)
-    extract = assigner.extract_timestamp if isinstance(assigner, TimestampAssigner) else assigner
 
     def assign(record: Any) -> Any:
         return extract(record, MIN_TIMESTAMP)
