@@ -6,6 +6,7 @@ channel is kept.
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -226,6 +227,15 @@ class SavepointFormat(Enum):
     NATIVE = "native"
 
 
+def savepoint_key(location: str) -> str:
+    """Return 32 hexadecimal digits that tell the savepoint at a location from all others, for names in other systems.
+
+    >>> savepoint_key("s3://bucket/savepoint-cd61-9a8b")
+    'a99fe92c9736b1fc87ab8d8b00bbddd1'
+    """
+    return hashlib.blake2s(location.encode(), digest_size=16).hexdigest()
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class SavepointOrder:
@@ -237,6 +247,11 @@ class SavepointOrder:
     location: str
     format: SavepointFormat = SavepointFormat.CANONICAL
     stops: bool = False
+
+    @property
+    def key(self) -> str:
+        """What sinks mark with that they keep something for this savepoint."""
+        return savepoint_key(self.location)
 
 
 @final

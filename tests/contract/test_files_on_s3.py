@@ -29,6 +29,7 @@ from headgate.errors import SinkError, SourceError
 from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink import (
     JOB,
+    SAVEPOINT,
     SINK_CHECKS,
     SinkCase,
     check_stops_at_any_point_give_each_record_once,
@@ -190,7 +191,7 @@ def test_what_a_savepoint_holds_outlives_the_job_also_when_it_was_copied(new_fol
     folder = new_folder()
     sink, part = prepared(folder)
     committer = sink.committer(sink_context())
-    committer.keep([part])
+    committer.keep([part], SAVEPOINT)
     copy(part)
     sink.discard(JOB)
     committer.commit([part])

@@ -18,7 +18,7 @@ from headgate.connectors.kafka.transactions import Transaction
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Sink, SinkContext
 from headgate.ids import CheckpointId, JobId
-from headgate.testing.contracts.sink import JOB, OTHER_JOB
+from headgate.testing.contracts.sink import JOB, OTHER_JOB, SAVEPOINT
 from headgate.testing.servers.kafka import KafkaBroker
 from tests.kafka.broker import new_topic, texts
 from tests.kafka.sinks import at, exactly_once
@@ -182,13 +182,28 @@ def test_a_job_that_ends_without_checkpoints_aborts_what_it_prepared_and_no_save
     [held] = prepare(sink, ["a"], at())
     [dropped] = prepare(sink, ["b"], at(subtask=1))
     [of_others] = prepare(sink, ["c"], at(identity=OTHER_JOB))
-    sink.committer(at()).keep([held])
+    sink.committer(at()).keep([held], SAVEPOINT)
     sink.discard(JOB)
     assert [fate(broker, each) for each in (held, dropped, of_others)] == [
         TransactionState.OPEN,
         TransactionState.ABORTED,
         TransactionState.OPEN,
     ]
+
+
+def test_what_was_kept_for_a_savepoint_that_never_was_complete_is_aborted(broker: KafkaBroker) -> None:
+    topic = new_topic(broker)
+    sink = exactly_once(broker, topic).build()
+    [held], [dropped] = prepare(sink, ["a"], at()), prepare(sink, ["b"], at(subtask=1))
+    sink.committer(at()).keep([held], SAVEPOINT)
+    sink.committer(at()).keep([held, dropped], "ab" * 16)
+    for _ in range(2):
+        sink.give_up(JOB, frozenset({"ab" * 16}))
+    for subtask in range(2):
+        sink.committer(at(subtask=subtask, attempt=2)).recover([])
+    assert (fate(broker, held), fate(broker, dropped)) == (TransactionState.OPEN, TransactionState.ABORTED)
+    sink.committer(at()).commit([held])
+    assert texts(broker, topic) == ["a"]
 
 
 def test_a_longer_transaction_than_brokers_allow_is_refused_before_anything_runs(broker: KafkaBroker) -> None:

@@ -6,10 +6,16 @@ import time
 
 import pytest
 
-from headgate.connectors.postgres import PostgresFlushingSink, PostgresSink, PostgresTable
+from headgate.connectors.postgres import (
+    PostgresFlushingSink,
+    PostgresSink,
+    PostgresTable,
+    PreparedPostgresSink,
+)
 from headgate.errors import SinkError
+from headgate.functions.sink import CommitLostError
 from headgate.ids import CheckpointId
-from headgate.testing.contracts.sink import JOB, open_sink, sink_context
+from headgate.testing.contracts.sink import JOB, SAVEPOINT, open_sink, sink_context
 from tests.postgres.databases import TestDatabase
 
 pytestmark = pytest.mark.slow
@@ -31,7 +37,7 @@ def test_marks_are_removed_after_a_month_but_not_those_of_savepoints(words: Test
         writer.write([(f"word {checkpoint}", checkpoint)])
         waiting = writer.prepare_commit(CheckpointId(checkpoint))
         if checkpoint == 2:
-            committer.keep(waiting)
+            committer.keep(waiting, SAVEPOINT)
         committer.commit(waiting)
         if checkpoint == 3:
             assert words.execute(MARKED) == [(1,), (2,), (3,)]
@@ -39,6 +45,48 @@ def test_marks_are_removed_after_a_month_but_not_those_of_savepoints(words: Test
     writer.close()
     assert words.execute(MARKED) == [(2,), (4,)]
     assert words.execute("SELECT * FROM headgate.kept") == []
+
+
+@pytest.mark.parametrize("kind", [PostgresSink, PreparedPostgresSink])
+def test_what_was_kept_for_a_savepoint_that_never_was_complete_goes_with_the_next_attempt(
+    words: TestDatabase, kind: type[PostgresSink | PreparedPostgresSink]
+) -> None:
+    sink = kind(PostgresTable(words.url, "words", ["word", "number"]))
+    sink.prepare(JOB)
+    writer, committer = open_sink(sink, sink_context())
+    held = []
+    for checkpoint, savepoint in ((1, SAVEPOINT), (2, "ab" * 16)):
+        writer.write([(f"word {checkpoint}", checkpoint)])
+        held.append(writer.prepare_commit(CheckpointId(checkpoint)))
+        committer.keep([each for some in held for each in some], savepoint)
+    writer.close()
+    sink.give_up(JOB, frozenset({"ab" * 16}))
+    _, committer = open_sink(sink, sink_context(attempt=2))
+    committer.recover([])
+    with pytest.raises(CommitLostError):
+        committer.commit(held[1])
+    committer.commit(held[0])
+    assert words.execute("SELECT * FROM words") == [("word 1", 1)]
+    assert words.execute("SELECT * FROM headgate.kept") == []
+    assert words.execute("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()") == []
+
+
+def test_what_an_earlier_release_has_kept_stays(words: TestDatabase) -> None:
+    sink = PostgresSink(PostgresTable(words.url, "words", ["word", "number"]))
+    sink.prepare(JOB)
+    writer, committer = open_sink(sink, sink_context())
+    writer.write([("a", 1)])
+    [held] = writer.prepare_commit(CheckpointId(1))
+    writer.close()
+    words.execute("DROP TABLE headgate.kept")
+    words.execute('CREATE TABLE headgate.kept (batch text COLLATE "C" PRIMARY KEY)')
+    words.execute(f"INSERT INTO headgate.kept VALUES ('{held.batch}')")
+    sink.prepare(JOB)
+    sink.give_up(JOB, frozenset({SAVEPOINT}))
+    _, committer = open_sink(sink, sink_context(attempt=2))
+    committer.recover([])
+    committer.commit([held])
+    assert words.execute("SELECT * FROM words") == [("a", 1)]
 
 
 def test_a_dead_attempt_does_not_flush_old_values_over_new_ones(words: TestDatabase) -> None:

@@ -16,6 +16,7 @@
     <root>/<job id>/_epoch/<n>-<nonce>                                     a driver has taken epoch n
     <root>/<job id>/_epoch/<n>-<nonce>-base                                where it, and those before it, started from
     <root>/<job id>/_stopped/<n>-<nonce>                                   the savepoint that the job is to end with
+    <root>/<job id>/_savepoint/<n>-<nonce>-<key>                           a savepoint was begun, and is not complete
     <root>/<job id>/_claimed                                               the snapshot that the job deletes some time
     <root>/<job id>/_lineage/<n>-<nonce>-<time>-<lineage>                  sinks write under it: see `drivers.lineages`
     <root>/<job id>/_master/<n>-<nonce>                                    where a running driver is reached
@@ -46,6 +47,7 @@ EPOCHS: Final = "_epoch"
 BASE_SUFFIX: Final = "-base"
 LINEAGES: Final = "_lineage"
 STOPPED: Final = "_stopped"
+SAVEPOINTS: Final = "_savepoint"
 COMPLETE: Final = "_complete"
 CLAIMED: Final = "_claimed"
 SAVEPOINT: Final = "savepoint-"
@@ -275,6 +277,15 @@ def stop_intent(owner: str) -> str:
     '_stopped/2-5f'
     """
     return f"{STOPPED}/{owner}"
+
+
+def begun_savepoint(owner: str, key: str) -> str:
+    """Return the path of the file by which the owner says that it has begun a savepoint; `key` is of its location.
+
+    >>> begun_savepoint("2-5f", "c0ffee")
+    '_savepoint/2-5f-c0ffee'
+    """
+    return f"{SAVEPOINTS}/{owner}-{key}"
 
 
 def id_claim(checkpoint_id: CheckpointId, attempt: Attempt) -> str:

@@ -114,6 +114,14 @@ class Sink(ABC, Generic[Committable]):
         Raises `SinkError` when the target cannot be used, for instance when another live job owns it.
         """
 
+    def give_up(self, identity: SinkIdentity, savepoints: frozenset[str]) -> None:
+        """Keep nothing any more for these savepoints of the job, which never became complete.
+
+        What was kept for no other savepoint is then removed as all else that is prepared: by the committers' `recover`,
+        by `discard`, or by `end_others`. An earlier lineage may have kept it. Called in the driver, before all these;
+        may block; may be called again with the same savepoints.
+        """
+
     def discard(self, identity: SinkIdentity) -> None:
         """Remove all that the lineage has prepared and not committed, except what its committers were told to keep.
 
@@ -189,11 +197,13 @@ class Committer(ABC, Generic[Committable]):
         have been secured before, or be final by now. An error ends the attempt: it is not known then what is durable.
         """
 
-    def keep(self, committables: list[Committable]) -> None:
+    def keep(self, committables: list[Committable], savepoint: str) -> None:
         """Keep these until they are committed, whatever becomes of the job: they are part of a savepoint.
 
         The job may go back to an earlier checkpoint, or be cancelled, and another job may start from the savepoint and
-        commit them. Called by the mailbox loop at the savepoint's barrier, before the savepoint is complete.
+        commit them. Called by the mailbox loop at the savepoint's barrier, before the savepoint is complete. So note
+        with each committable for which savepoint it stays: `savepoint` has 32 letters and digits. Several savepoints
+        may hold one committable. `Sink.give_up` is told of savepoints that never became complete.
         """
 
     def recover(self, restored: list[Committable]) -> None:

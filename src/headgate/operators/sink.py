@@ -91,7 +91,7 @@ class SinkOperator(Operator):
         pending = self._tracker.pending()
         held = [each for some in pending for each in some.committables]
         if barrier.savepoint is not None:
-            self._committer.keep(held)
+            self._committer.keep(held, barrier.savepoint.key)
         return OperatorSnapshot(
             uid=self.context.uid,
             lists={COMMITTABLES_STATE: ListElements.of(pending)},

@@ -74,7 +74,7 @@ class ShelfCommitter(Committer[str]):
     def secure(self, committables: list[str]) -> None:
         self.shelf.secured.append(committables)
 
-    def keep(self, committables: list[str]) -> None:
+    def keep(self, committables: list[str], savepoint: str) -> None:
         self.shelf.kept += committables
 
     def recover(self, restored: list[str]) -> None:

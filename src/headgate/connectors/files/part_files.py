@@ -7,7 +7,7 @@ does the checkpoint that it comes behind: one that is restored holds all files t
 committed, and no other.
 
     .part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.inprogress    written, or waits
-    .part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.kept          part of a savepoint: it stays
+    .part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.kept          names savepoints it stays for
     <bucket>/part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl       committed
 
 Hidden files are all in the base folder, whatever bucket they are for: so leftovers are found by listing one folder.
@@ -35,6 +35,7 @@ from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext, SinkIdentity
 
 _NUMBERS: Final = re.compile(r"(\d+)-(\d+)-(\d+)-\d")
+_SAVEPOINT: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @final
@@ -60,20 +61,33 @@ class PartFolder:
             )
         return self.place.child(bucket)
 
-    def pending(self, stem: str) -> list[Place]:
-        """Return the pending files whose names begin so, except those that are kept for a savepoint; blocks.
-
-        Raises `SinkError` when the folder cannot be read.
-        """
+    def _hidden(self, stem: str) -> set[str]:
         try:
             infos = self.place.system.get_file_info(fs.FileSelector(self.place.path, allow_not_found=True))
         except FAILURES as error:
             raise SinkError(f"cannot list the folder {str(self.place)!r}: {error}") from error
         files = (info.base_name for info in infos if info.type == fs.FileType.File)
-        names = {name for name in files if name.startswith(f".{stem}")}
+        return {name for name in files if name.startswith(f".{stem}")}
+
+    def pending(self, stem: str) -> list[Place]:
+        """Return the pending files whose names begin so, except those that are kept for a savepoint; blocks.
+
+        Raises `SinkError` when the folder cannot be read.
+        """
+        names = self._hidden(stem)
         kept = {name.removesuffix(KEPT) for name in names if name.endswith(KEPT)}
         pending = {name for name in names if name.endswith(IN_PROGRESS) and name.removesuffix(IN_PROGRESS) not in kept}
         return [self.place.child(name) for name in sorted(pending)]
+
+    def give_up(self, savepoints: frozenset[str]) -> None:
+        """Keep nothing for these savepoints any more, whichever lineage has prepared it; blocks.
+
+        Raises `SinkError` when the folder cannot be read or written to.
+        """
+        prefix = f"{self.names.part_prefix}-"
+        for mark in (self.place.child(name) for name in sorted(self._hidden(prefix)) if name.endswith(KEPT)):
+            if _savepoints_of(mark) <= savepoints:
+                delete(mark)
 
 
 @final
@@ -110,9 +124,9 @@ class PartCommitter(Committer[PartFile]):
         together(_commit, committables, self._folder.place)
         _sync_names(committables)
 
-    def keep(self, committables: list[PartFile]) -> None:
+    def keep(self, committables: list[PartFile], savepoint: str) -> None:
         for part in committables:
-            _mark(part)
+            _mark(part, savepoint)
 
     def recover(self, restored: list[PartFile]) -> None:
         kept = {part.pending for part in restored}
@@ -172,15 +186,40 @@ def make_folder(pending: Place, final_place: Place) -> None:
         final_place.system.create_dir(final_place.folder.path, recursive=True)
 
 
-def _mark(part: PartFile) -> None:
+def _mark(part: PartFile, savepoint: str) -> None:
     """Keep a pending file. One that is being committed on an I/O thread needs no mark, and may be final before it."""
     try:
-        with part.mark.system.open_output_stream(part.mark.path):
-            pass
+        _add_savepoint(part.mark, savepoint)
         if part.final.system.get_file_info(part.final.path).is_file:
             delete(part.mark)
     except FAILURES as error:
         raise SinkError(f"cannot write {str(part.mark)!r}: {error}") from error
+
+
+def _add_savepoint(mark: Place, savepoint: str) -> None:
+    """Have the mark name one more savepoint, whatever becomes of this process; the others that it names stay."""
+    if mark.root:  # a write to an object store is all or nothing
+        named = {*_savepoints_of(mark), savepoint}
+        with mark.system.open_output_stream(mark.path) as stream:
+            stream.write("\n".join(sorted(named)).encode())
+    else:
+        with open(mark.path, "ab") as file:
+            file.write(f"\n{savepoint}\n".encode())  # on a line of its own, also where another one was cut short
+
+
+def _savepoints_of(mark: Place) -> frozenset[str]:
+    """Return the savepoints that a mark names, none if there is no mark.
+
+    One whose name was cut short is left out: no subtask has acknowledged it, so it never became complete.
+    """
+    try:
+        with mark.system.open_input_stream(mark.path) as stream:
+            lines = bytes(stream.read()).decode(errors="replace").split()
+    except FileNotFoundError:
+        return frozenset()
+    except FAILURES as error:
+        raise SinkError(f"cannot read {str(mark)!r}: {error}") from error
+    return frozenset(filter(_SAVEPOINT.fullmatch, lines))
 
 
 def _check_size(part: PartFile, place: Place, size_bytes: int) -> None:

@@ -121,6 +121,9 @@ class FileSink(Sink[PartFile]):
     def prepare(self, identity: SinkIdentity) -> None:
         claim(self._folder.place, identity)
 
+    def give_up(self, identity: SinkIdentity, savepoints: frozenset[str]) -> None:
+        self._folder.give_up(savepoints)
+
     def discard(self, identity: SinkIdentity) -> None:
         for leftover in self._folder.pending(self._folder.stem(identity)):
             delete(leftover)

@@ -56,11 +56,11 @@ class TransactionCommitter(Committer[Transaction]):
             raise lost
         _log.error("%s: left out, as the sink was told to", lost)
 
-    def keep(self, committables: list[Transaction]) -> None:
+    def keep(self, committables: list[Transaction], savepoint: str) -> None:
         if committables:
             with TransactionCoordinator(self._properties) as coordinator:
                 for transaction in committables:
-                    coordinator.register(mark_of(transaction.transactional_id), self._timeout_ms)
+                    coordinator.register(mark_of(transaction.transactional_id, savepoint), self._timeout_ms)
 
     def recover(self, restored: list[Transaction]) -> None:
         if self._context.attempt == 1 and self._context.restored_job is None:

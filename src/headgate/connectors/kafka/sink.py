@@ -12,7 +12,7 @@ from headgate.connectors.kafka.committer import TransactionCommitter
 from headgate.connectors.kafka.coordinator import TransactionCoordinator
 from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.serialization import KafkaRecordSerializationSchema
-from headgate.connectors.kafka.transactions import Transaction, abandoned, job_prefix, name_of
+from headgate.connectors.kafka.transactions import Transaction, abandoned, job_prefix, name_of, voids_of
 from headgate.connectors.kafka.writers import KafkaFlushingWriter, TransactionalWriter
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.flushing import FlushingSink
@@ -79,6 +79,11 @@ class TransactionalKafkaSink(KafkaSink):
         super().prepare(identity)
         with TransactionCoordinator(self._properties) as coordinator:
             coordinator.register(job_prefix(self._prefix, identity.job_id), self._timeout_ms)
+
+    def give_up(self, identity: SinkIdentity, savepoints: frozenset[str]) -> None:
+        with TransactionCoordinator(self._properties) as coordinator:
+            for void in voids_of(coordinator.unfinished(self._prefix), savepoints):
+                coordinator.register(void, self._timeout_ms)
 
     def discard(self, identity: SinkIdentity) -> None:
         with TransactionCoordinator(self._properties) as coordinator:

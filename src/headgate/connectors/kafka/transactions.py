@@ -15,7 +15,8 @@ from typing import Final, final
 from headgate.functions.sink import SinkContext
 from headgate.ids import CheckpointId, JobId
 
-_KEPT: Final = "-kept"
+_MARK: Final = re.compile(r"(.+)-kept-([0-9a-f]{32})(-void)?")
+_VOID: Final = "-void"
 
 
 @final
@@ -38,9 +39,19 @@ def name_of(prefix: str, context: SinkContext, behind: CheckpointId) -> str:
     return f"{job_prefix(prefix, context.job_id)}{context.uid}-{context.attempt}-{context.subtask}-{behind}"
 
 
-def mark_of(transactional_id: str) -> str:
+def mark_of(transactional_id: str, savepoint: str) -> str:
     """Return the name under which brokers note that a transaction belongs to a savepoint, and is to stay."""
-    return transactional_id + _KEPT
+    return f"{transactional_id}-kept-{savepoint}"
+
+
+def voids_of(unfinished: list[str], savepoints: frozenset[str]) -> list[str]:
+    """Return the names by which brokers note that marks for these savepoints do not count any more.
+
+    Brokers remember a name for seven days, and delete none earlier. Those that they have been told are left out.
+    """
+    marks = [mark for mark in map(_MARK.fullmatch, unfinished) if mark is not None]
+    found = {mark[0] for mark in marks if mark[2] in savepoints}
+    return [mark + _VOID for mark in sorted(found) if not mark.endswith(_VOID) and mark + _VOID not in found]
 
 
 def leftovers(unfinished: list[str], prefix: str, context: SinkContext) -> list[str]:
@@ -72,5 +83,6 @@ def abandoned(unfinished: list[str], prefix: str, job_id: JobId) -> list[str]:
 
 def _not_kept(unfinished: list[str]) -> list[str]:
     """Return the names of transactions that no savepoint holds."""
-    marks = {name for name in unfinished if name.endswith(_KEPT)}
-    return [name for name in unfinished if name not in marks and mark_of(name) not in marks]
+    marks = {mark[0]: mark[1] for mark in map(_MARK.fullmatch, unfinished) if mark is not None}
+    kept = {name for mark, name in marks.items() if not mark.endswith(_VOID) and mark + _VOID not in marks}
+    return [name for name in unfinished if name not in marks and name not in kept]

@@ -3,7 +3,7 @@
 The schema `headgate` of the target's database, made by the first job, holds it all:
 
     headgate.commits    a mark for each batch that is committed, set in the transaction that makes its rows visible
-    headgate.kept       batches that are part of a savepoint: they stay until they are committed
+    headgate.kept       batches that are part of a savepoint, with it: they stay until they are committed
     headgate.attempts   the newest attempt of each operator, which has ended the sessions of the earlier ones
     headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
 
@@ -28,8 +28,8 @@ _OPEN: Final = "open"
 _MARKS_KEPT: Final = "30 days"
 _FENCE_TIMEOUT_MS: Final = 10_000
 _IS_MISSING: Final = (
-    "SELECT to_regclass('headgate.commits') IS NULL OR to_regclass('headgate.kept') IS NULL "
-    "OR to_regclass('headgate.attempts') IS NULL"
+    "SELECT to_regclass('headgate.commits') IS NULL OR to_regclass('headgate.attempts') IS NULL OR NOT EXISTS "
+    "(SELECT FROM pg_attribute WHERE attrelid = to_regclass('headgate.kept') AND attname = 'savepoint')"
 )
 _TABLES: Final = (
     # CREATE SCHEMA IF NOT EXISTS would ask for the right to create one, also when there is one.
@@ -37,7 +37,11 @@ _TABLES: Final = (
     f'CREATE TABLE IF NOT EXISTS {SCHEMA}.commits (batch text COLLATE "C" PRIMARY KEY, '
     "committed_at timestamptz NOT NULL DEFAULT now(), kept boolean NOT NULL DEFAULT false)",
     f"CREATE INDEX IF NOT EXISTS commits_by_time ON {SCHEMA}.commits (committed_at) WHERE NOT kept",
-    f'CREATE TABLE IF NOT EXISTS {SCHEMA}.kept (batch text COLLATE "C" PRIMARY KEY)',
+    f'CREATE TABLE IF NOT EXISTS {SCHEMA}.kept (batch text COLLATE "C" NOT NULL)',
+    # Earlier releases did not tell savepoints apart: what they keep stays until it is committed.
+    f"ALTER TABLE {SCHEMA}.kept ADD COLUMN IF NOT EXISTS savepoint text COLLATE \"C\" NOT NULL DEFAULT ''",
+    f"ALTER TABLE {SCHEMA}.kept DROP CONSTRAINT IF EXISTS kept_pkey",
+    f"ALTER TABLE {SCHEMA}.kept ADD PRIMARY KEY (batch, savepoint)",
     f'CREATE TABLE IF NOT EXISTS {SCHEMA}.attempts (operator text COLLATE "C" PRIMARY KEY, attempt bigint NOT NULL, '
     "begun_at timestamptz NOT NULL DEFAULT now())",
 )
@@ -177,11 +181,17 @@ class Marks:
         found = self.connection.execute("SELECT FROM headgate.commits WHERE batch = %s", [str(batch)])
         return found.rowcount == 1
 
-    def keep(self, batches: Iterable[RowBatch]) -> None:
-        """Let batches stay until they are committed."""
+    def keep(self, batches: Iterable[RowBatch], savepoint: str) -> None:
+        """Let batches stay until they are committed, or the savepoint is given up."""
         with self.connection.cursor() as cursor:
-            names = [(str(batch),) for batch in batches]
-            cursor.executemany("INSERT INTO headgate.kept (batch) VALUES (%s) ON CONFLICT DO NOTHING", names)
+            rows = [(str(batch), savepoint) for batch in batches]
+            cursor.executemany(
+                "INSERT INTO headgate.kept (batch, savepoint) VALUES (%s, %s) ON CONFLICT DO NOTHING", rows
+            )
+
+    def give_up(self, savepoints: Collection[str]) -> None:
+        """Let no batch stay for these savepoints, whichever lineage has prepared it."""
+        self.connection.execute("DELETE FROM headgate.kept WHERE savepoint = ANY(%s)", [sorted(savepoints)])
 
     def without_kept(self, batches: Collection[RowBatch]) -> list[RowBatch]:
         """Return those that no savepoint keeps."""

@@ -92,6 +92,11 @@ class TwoPhaseSink(Sink[WaitingRows]):
         with checked(self._room.table, session_of_job(identity.job_id)) as connection:
             self._room.check(connection, 1)
 
+    def give_up(self, identity: SinkIdentity, savepoints: frozenset[str]) -> None:
+        database, session = self._room.table.database, session_of_job(identity.job_id)
+        with database.writing("release what was kept for savepoints"), database.connect(session) as connection:
+            Marks(connection).give_up(savepoints)
+
     def discard(self, identity: SinkIdentity) -> None:
         database = self._room.table.database
         with database.writing("remove leftovers"), database.connect(session_of_job(identity.job_id)) as connection:
@@ -184,10 +189,10 @@ class BatchCommitter(Committer[WaitingRows]):
         doing = f"commit checkpoint {batch.checkpoint} to table {table.name!r}"
         return table.database.committing(doing, self._room.whereabouts(batch))
 
-    def keep(self, committables: list[WaitingRows]) -> None:
+    def keep(self, committables: list[WaitingRows], savepoint: str) -> None:
         if committables:
             with self._writing("keep what a savepoint holds"), self._connected() as connection:
-                Marks(connection).keep(waiting.batch for waiting in committables)
+                Marks(connection).keep((waiting.batch for waiting in committables), savepoint)
 
     def _writing(self, doing: str) -> AbstractContextManager[None]:
         return self._room.table.database.writing(doing)

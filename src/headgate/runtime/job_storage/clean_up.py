@@ -11,6 +11,7 @@ from headgate.checkpoint import workflow
 from headgate.checkpoint.cleanup import disposal
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.drivers import intents
+from headgate.checkpoint.drivers.begun_savepoints import clear_given_up
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.graph.job_graph import JobGraph
@@ -29,6 +30,7 @@ class CleanUp:
     def tidy(self, found: Resolution, before: Attempt) -> None:
         """Delete what earlier drivers, and attempts before this one, have left behind."""
         disposal.remove_leftovers(self._lease.folder(), self._lease.driver, found, before)
+        clear_given_up(self._lease.folder(), self._lease.driver, self._open_store)
 
     def discard(self, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
         """Delete the files of a checkpoint that was given up."""

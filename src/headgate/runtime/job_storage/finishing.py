@@ -80,6 +80,7 @@ class Finishing:
         if ending.records:
             yield from step(parts.snapshot_owner, lambda: workflow.write_result(parts.folder(), result))
         if ending.output_goes and sinks is not None:
+            yield from giving_up(parts)
             yield from step(parts.sink_owner, self._acting(sinks.discard))
 
     def _inputs_going(self, which: InputsThatGo) -> Steps[None]:
@@ -112,6 +113,16 @@ class Finishing:
             clean_up, number = parts.clean_up(), self.plan.settings.get(options.CHECKPOINTS_RETAINED)
             found = yield from step(parts.snapshot_owner, lambda: snapshots.complete(self.plan, self.known))
             yield from step(parts.clean_up_owner, lambda: clean_up.keep_retained(found, number))
+
+
+def giving_up(parts: Parts) -> Steps[None]:
+    """Have sinks keep nothing for savepoints that never became complete; none is being stored meanwhile."""
+    sinks, snapshots = parts.sinks, parts.snapshots
+    if sinks is None or snapshots is None:
+        return
+    savepoints = yield from step(parts.snapshot_owner, snapshots.given_up)
+    if savepoints:
+        yield from step(parts.sink_owner, lambda: sinks.give_up(savepoints))
 
 
 def releasing(parts: Parts) -> Steps[None]:

@@ -29,7 +29,7 @@ from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Lineage
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
-from headgate.runtime.job_storage.finishing import Finishing, releasing
+from headgate.runtime.job_storage.finishing import Finishing, giving_up, releasing
 from headgate.runtime.job_storage.lease import LeaseLost, Outcome
 from headgate.runtime.job_storage.owners import Steps, run, step
 from headgate.runtime.job_storage.parts import Parts
@@ -172,6 +172,8 @@ class JobStorage:
         self._known, point, manifest = found.known, found.point, found.point.manifest
         if not self._has_tidied:
             self._untidy = Untidy(found.resolution, attempt, point)
+        yield from giving_up(parts)
+        self._check_newest(attempt)
         if manifest is not None and sinks.any:
             yield from step(parts.sink_owner, lambda: sinks.commit(parts.folder_of(point.root), manifest))
             self._check_newest(attempt)
@@ -254,14 +256,19 @@ class JobStorage:
                 folder = target()
             except (StorageError, OSError) as error:
                 return Refused(str(error))
-            return lease.store(manifest, folder)
+            return completed(lease.store(manifest, folder))
 
         def again() -> Outcome:
             try:
                 folder = target()
             except StorageError as error:
                 raise InDoubt(str(error)) from error
-            return lease.settle(manifest, folder)
+            return completed(lease.settle(manifest, folder))
+
+        def completed(outcome: Outcome) -> Outcome:
+            if isinstance(outcome, Stored) and savepoint is not None:
+                lease.complete_savepoint(savepoint)
+            return outcome
 
         tries_max = None if savepoint is None else SAVEPOINT_TRIES_MAX
         return Write(what=f"checkpoint {manifest.checkpoint_id}", first=first, again=again, tries_max=tries_max)
@@ -346,7 +353,12 @@ class JobStorage:
         return self._parts.store.locate(paths.checkpoint_folder(checkpoint_id))
 
     def prepare_savepoint(self, location: str, done: Done[None]) -> None:
-        """Look whether a savepoint can be written to this location; `done` gets StorageError if not."""
+        """Record that a savepoint is begun, and look whether it can be written to this location.
+
+        `done` gets StorageError if not, and LeaseLost when the job is another driver's. Without a lease there is none
+        to record: the job does not run yet.
+        """
+        lease = self._parts.lease
 
         def work() -> None:
             store = self._parts.open_store(location)
@@ -354,6 +366,8 @@ class JobStorage:
             store.delete_folder(paths.PROBES)
             if not store.list_files(""):
                 store.delete_folder("")  # the savepoint may still be refused, and then nothing of it is to stay
+            if lease is not None:
+                lease.begin_savepoint(location)
 
         self._io.submit(work, done)
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import final
 
 from headgate.checkpoint.drivers import intents, ownership
+from headgate.checkpoint.drivers.begun_savepoints import record_begun, record_complete
 from headgate.checkpoint.drivers.epochs import EpochOwner as Driver
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import Refused, Stored
-from headgate.errors import RestoreError
+from headgate.checkpoint.workflow import InDoubt, Refused, Stored
+from headgate.errors import RestoreError, StorageError
 
 Outcome = Stored | Refused | Superseded
 
@@ -65,6 +66,17 @@ class Lease:
     def record_stop(self, stop: StopIntent) -> Outcome:
         """Record that the job ends with a savepoint. Raises `InDoubt`: to be called again then."""
         return self._noted(intents.record_stop(self._store, self.driver, stop))
+
+    def begin_savepoint(self, location: str) -> None:
+        """Record that a savepoint is begun, before any subtask hears of it. Raises LeaseLost, StorageError."""
+        record_begun(self.folder(), self.driver, location)
+
+    def complete_savepoint(self, location: str) -> None:
+        """Record that the savepoint is stored, before its asker hears of it. Raises InDoubt: to be called again."""
+        try:
+            record_complete(self._store, self.driver, location)
+        except StorageError as error:
+            raise InDoubt(f"cannot record that the savepoint {location} is complete: {error}") from error
 
     def act(self, action: Callable[[CheckpointStore], None]) -> Outcome:
         """Do what takes the lease, and has no other result than that it is done."""

@@ -14,6 +14,7 @@ from headgate.checkpoint.handles import ListStateHandle
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.checkpoint.workflow import InDoubt, Refused
+from headgate.elements import savepoint_key
 from headgate.errors import ProgramError, SinkError, StorageError
 from headgate.functions.sink import CommitLostError, GlobalCommitter, RetriableCommitError, Sink, SinkIdentity
 from headgate.graph.job_graph import JobGraph
@@ -118,6 +119,11 @@ class SinkCommits:
                 with _logged(f"what sink {uid!r} has prepared for checkpoint {checkpoint_id} could not be aborted"):
                     if checkpoint_id > after:
                         committer.abort(checkpoint_id, committables)
+
+    def give_up(self, savepoints: frozenset[str]) -> None:
+        """Have all sinks keep nothing for the savepoints at these locations. Raises `SinkError`."""
+        for uid, sink in self._sinks.items():
+            sink.give_up(self._identity(uid), frozenset(map(savepoint_key, savepoints)))
 
     def discard(self) -> None:
         """Have all sinks remove what no checkpoint of the job will ever commit; raise the first failure at the end."""

@@ -21,6 +21,7 @@ from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink_run import (
     JOB,
     OTHER_JOB,
+    SAVEPOINT,
     STEPS,
     Prepared,
     SinkCase,
@@ -32,7 +33,17 @@ from headgate.testing.contracts.sink_run import (
     sink_context,
 )
 
-__all__ = ["JOB", "OTHER_JOB", "SINK_CHECKS", "SinkCase", "SinkRun", "SinkTarget", "open_sink", "sink_context"]
+__all__ = [
+    "JOB",
+    "OTHER_JOB",
+    "SAVEPOINT",
+    "SINK_CHECKS",
+    "SinkCase",
+    "SinkRun",
+    "SinkTarget",
+    "open_sink",
+    "sink_context",
+]
 
 
 def check_nothing_is_seen_before_it_is_committed(case: SinkCase) -> None:
@@ -128,6 +139,7 @@ def _go_on_from_a_savepoint(run: SinkRun, case: SinkCase, meanwhile: Callable[[]
     held = pickle.loads(pickle.dumps(run.prepared))  # noqa: S301
     run.restart()
     run.close()
+    run.target.sink.give_up(JOB, frozenset({"ff" * 16}))  # another savepoint
     run.target.sink.discard(JOB)
     run.target.sink.release(JOB)
     committer = run.target.sink.committer(sink_context(OTHER_JOB))

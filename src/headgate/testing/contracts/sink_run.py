@@ -14,6 +14,7 @@ from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 
 JOB: Final = SinkIdentity(job_id=JobId("1" * 32), lineage=Lineage("a" * 32, 1_000), uid="sink")
 OTHER_JOB: Final = SinkIdentity(job_id=JobId("2" * 32), lineage=Lineage("b" * 32, 2_000), uid="sink")
+SAVEPOINT: Final = "5a" * 16
 
 
 @final
@@ -97,7 +98,7 @@ class SinkRun:
     def prepare_savepoint(self) -> None:
         """Take a savepoint."""
         self._prepare()
-        self.committer.keep(committables(self.prepared))
+        self.committer.keep(committables(self.prepared), SAVEPOINT)
         self.committer.secure(committables(self.prepared))
 
     def _prepare(self) -> None:

@@ -22,7 +22,7 @@ from headgate.connectors.files.sink import FileSink, FileSinkBuilder
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import CommitLostError, RetriableCommitError, SinkWriter
 from headgate.ids import CheckpointId
-from headgate.testing.contracts.sink import JOB, OTHER_JOB, sink_context
+from headgate.testing.contracts.sink import JOB, OTHER_JOB, SAVEPOINT, sink_context
 
 TEXT = Encoder.simple_string_encoder()
 JSON = Encoder.json_lines_encoder()
@@ -221,7 +221,7 @@ def test_discarding_leaves_committed_files_and_those_that_a_savepoint_holds(tmp_
     prepared(sink.writer(sink_context(attempt=2)), "never complete")
     of_another_job = prepared(sink.writer(sink_context(OTHER_JOB)), "b")
     of_a_savepoint = prepared(sink.writer(sink_context(attempt=3)), "c")
-    sink.committer(sink_context(attempt=3)).keep(of_a_savepoint)
+    sink.committer(sink_context(attempt=3)).keep(of_a_savepoint, SAVEPOINT)
     sink.discard(JOB)
     sink.release(JOB)
     pending = [name for name in names(tmp_path) if name.endswith(".inprogress")]
@@ -239,11 +239,56 @@ def test_releasing_the_folder_leaves_what_a_retained_checkpoint_is_to_commit(tmp
 def test_a_kept_file_survives_later_attempts_and_loses_its_mark_when_it_is_committed(tmp_path: Path) -> None:
     sink = row_sink(str(tmp_path), TEXT).build()
     held = prepared(sink.writer(sink_context()), "a")
-    sink.committer(sink_context()).keep(held)
+    sink.committer(sink_context()).keep(held, SAVEPOINT)
     sink.committer(sink_context(attempt=2)).recover([])
     assert names(tmp_path) == [held[0].pending.name, held[0].mark.name]
     sink.committer(sink_context(OTHER_JOB)).commit(held)
     assert names(tmp_path) == [held[0].final.name]
+
+
+def test_a_file_kept_only_for_savepoints_that_were_given_up_goes_with_the_next_attempt(tmp_path: Path) -> None:
+    sink = row_sink(str(tmp_path), TEXT).build()
+    committer, writer = sink.committer(sink_context()), sink.writer(sink_context())
+    of_both, of_one = prepared(writer, "a"), prepared(writer, "b")
+    committer.keep(of_both, SAVEPOINT)
+    committer.keep([*of_both, *of_one], "ab" * 16)
+    sink.give_up(JOB, frozenset({"cd" * 16}))
+    sink.committer(sink_context(attempt=2)).recover([])
+    assert len(names(tmp_path)) == 4
+    sink.give_up(OTHER_JOB, frozenset({"ab" * 16}))  # the savepoint may be of an earlier lineage
+    sink.give_up(JOB, frozenset({"ab" * 16}))
+    sink.committer(sink_context(attempt=2)).recover([])
+    assert names(tmp_path) == [of_both[0].pending.name, of_both[0].mark.name]
+    sink.committer(sink_context(OTHER_JOB)).commit(of_both)
+    assert names(tmp_path) == [of_both[0].final.name]
+
+
+@pytest.mark.parametrize("written", range(34))
+def test_a_mark_that_a_crash_cut_short_keeps_what_it_named_before_and_nothing_more(
+    tmp_path: Path, written: int
+) -> None:
+    sink = row_sink(str(tmp_path), TEXT).build()
+    committer, writer = sink.committer(sink_context()), sink.writer(sink_context())
+    [old], [new] = prepared(writer, "a"), prepared(writer, "b")
+    committer.keep([old], SAVEPOINT)
+    for part in (old, new):
+        with open(part.mark.path, "ab") as file:
+            file.write(f"\n{'ab' * 16}"[:written].encode())
+    sink.give_up(JOB, frozenset({"ab" * 16}))
+    sink.committer(sink_context(attempt=2)).recover([])
+    assert names(tmp_path) == [old.pending.name, old.mark.name]
+
+
+def test_a_mark_that_was_cut_short_once_takes_further_savepoints(tmp_path: Path) -> None:
+    sink = row_sink(str(tmp_path), TEXT).build()
+    committer = sink.committer(sink_context())
+    held = prepared(sink.writer(sink_context()), "a")
+    Path(held[0].mark.path).write_text("\nabab")
+    committer.keep(held, SAVEPOINT)
+    sink.give_up(JOB, frozenset({"ab" * 16}))
+    assert held[0].mark.name in names(tmp_path)
+    sink.give_up(JOB, frozenset({SAVEPOINT}))
+    assert held[0].mark.name not in names(tmp_path)
 
 
 def test_a_file_that_is_final_before_it_is_kept_gets_no_mark(tmp_path: Path) -> None:
@@ -251,7 +296,7 @@ def test_a_file_that_is_final_before_it_is_kept_gets_no_mark(tmp_path: Path) -> 
     committer = sink.committer(sink_context())
     held = prepared(sink.writer(sink_context()), "a")
     committer.commit(held)
-    committer.keep(held)
+    committer.keep(held, SAVEPOINT)
     assert names(tmp_path) == [held[0].final.name]
 
 

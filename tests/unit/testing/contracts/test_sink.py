@@ -35,7 +35,7 @@ class Committing(Committer[Path]):
             if path.name.startswith(self.stem) and path not in restored and not self.mark(path).exists():
                 path.unlink()
 
-    def keep(self, committables: list[Path]) -> None:
+    def keep(self, committables: list[Path], savepoint: str) -> None:
         for path in committables:
             self.mark(path).touch()
 
@@ -44,7 +44,7 @@ class Committing(Committer[Path]):
 
 
 class KeepingNothing(Committing):
-    def keep(self, committables: list[Path]) -> None:
+    def keep(self, committables: list[Path], savepoint: str) -> None:
         """As a sink does that has not thought of savepoints."""
 
 

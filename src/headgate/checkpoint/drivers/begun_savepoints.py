@@ -1,0 +1,94 @@
+"""Savepoints that were begun: recorded in the job's folder, so that it is known later which never became complete.
+
+Sinks mark what they have prepared for a savepoint before the savepoint is complete, since it has to stay from the
+moment on at which the manifest is there. The mark counts with the savepoint: if its driver dies before that, whoever
+goes on with the job has to release what was marked. So a driver records a savepoint before any subtask hears of it, and
+deletes the record when the manifest is stored. A record that is still there is of a savepoint that
+
+    has a whole manifest    is complete: its driver died before it had deleted the record
+    has none                was given up: no mark that names it counts
+    cannot be looked at     may be complete: its marks count
+
+All of it blocks, and raises StorageError when the job's own storage fails.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.epochs import EpochOwner, parse_owner
+from headgate.checkpoint.seal import is_torn, seal, unseal
+from headgate.checkpoint.store import CheckpointStore
+from headgate.elements import savepoint_key
+from headgate.errors import StorageError
+
+_log = logging.getLogger(__name__)
+
+_OWNERS_KEPT: Final = 2
+"""Drivers, the newest, whose records stay: slots of the last one may still place marks."""
+
+
+def record_begun(store: CheckpointStore, own: EpochOwner, location: str) -> None:
+    """Record that a savepoint is begun. Only then may subtasks hear of it."""
+    store.write(_path(own, location), [seal({"location": location})])
+
+
+def record_complete(store: CheckpointStore, own: EpochOwner, location: str) -> None:
+    """Delete the record of a savepoint whose manifest is stored. Only then may its asker hear of it."""
+    store.delete([_path(own, location)])
+
+
+def given_up(store: CheckpointStore, open_store: Callable[[str], CheckpointStore]) -> frozenset[str]:
+    """Return the locations of the savepoints that were begun and are not complete.
+
+    To be called while none is being stored. Records of complete ones are deleted.
+    """
+    found: set[str] = set()
+    for path, _, location in _records(store):
+        complete = _is_complete(location, open_store)
+        if complete is False:
+            found.add(location)
+        elif complete:
+            store.delete([path])
+    return frozenset(found)
+
+
+def clear_given_up(store: CheckpointStore, own: EpochOwner, open_store: Callable[[str], CheckpointStore]) -> None:
+    """Delete the folders of savepoints that earlier drivers than `own` have given up; in the end their records, too.
+
+    Called when all subtasks have restored, so that sinks keep nothing for them any more.
+    """
+    for path, owner, location in _records(store):
+        if owner < own and _is_complete(location, open_store) is False:
+            open_store(location).delete_folder("")
+            if owner.number <= own.number - _OWNERS_KEPT:
+                store.delete([path])
+
+
+def _records(store: CheckpointStore) -> Iterator[tuple[str, EpochOwner, str]]:
+    for path in store.list_files(paths.SAVEPOINTS):
+        owner = parse_owner(path.rpartition("/")[2].rpartition("-")[0])
+        data = store.read(path)
+        if owner is not None and data is not None and not is_torn(data):  # torn: no subtask has heard of it
+            yield path, owner, unseal(data, store.locate(path))["location"]
+
+
+def _is_complete(location: str, open_store: Callable[[str], CheckpointStore]) -> bool | None:
+    """Return whether the savepoint has a manifest that was written to its end; None: that cannot be known now."""
+    try:
+        savepoint = open_store(location)
+        data = savepoint.read(paths.METADATA)
+        is_complete = data is not None and not is_torn(data)
+        if is_complete:
+            savepoint.secure(paths.METADATA)
+    except (StorageError, OSError) as error:
+        _log.warning("cannot find out whether the savepoint %s is complete, so its output stays: %s", location, error)
+        return None
+    return is_complete
+
+
+def _path(own: EpochOwner, location: str) -> str:
+    return paths.begun_savepoint(str(own), savepoint_key(location))
