@@ -18,14 +18,19 @@ from headgate.testing.servers.kafka_download import missing_programs
 _NUMBERS: Final = itertools.count()
 
 
-def shared_broker(folder: Path) -> Iterator[KafkaBroker]:
-    """Yield a broker. Where Maven can be installed, it is; else the test is skipped with what to install."""
+def need_brokers() -> None:
+    """Install Maven where that can be done; else skip the test with what to install."""
     if missing_programs() is not None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
         subprocess.run(["apt-get", "update", "-qq"], check=True)
         subprocess.run(["apt-get", "install", "-y", "-qq", "maven"], check=True)
     missing = missing_programs()
     if missing is not None:
         pytest.skip(missing)
+
+
+def shared_broker(folder: Path) -> Iterator[KafkaBroker]:
+    """Yield a broker, or skip the test where none can be had."""
+    need_brokers()
     with KafkaBroker(folder / "kafka") as broker:
         yield broker
 

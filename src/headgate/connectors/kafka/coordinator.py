@@ -21,6 +21,7 @@ from kafka.errors import (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
     InvalidTransactionTimeoutError,
+    KafkaConnectionError,
     KafkaError,
     NoError,
     NotCoordinatorError,
@@ -38,6 +39,8 @@ _ANSWER_MS: Final = 10_000
 _AGAIN_S: Final = 0.1
 _NOT_YET: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 """The answers of brokers whose first transaction this is, or that have just started."""
+_NOT_YET_OR_LOST: Final = (*_NOT_YET, KafkaConnectionError)
+"""Also what is said of a broker that has just died: after some seconds another one is the coordinator."""
 _UNFINISHED: Final = ("Ongoing", "Empty")
 _Answer = TypeVar("_Answer")
 
@@ -143,6 +146,7 @@ class TransactionCoordinator:
                 producer_epoch=described.producer_epoch,
                 committed=True,
             ),
+            _NOT_YET,  # without an answer the transaction has to be described again before it is committed again
         )
 
     def fence(self, transactional_ids: Iterable[str]) -> None:
@@ -168,9 +172,10 @@ class TransactionCoordinator:
                 producer_id=-1,
                 producer_epoch=-1,
             ),
+            _NOT_YET_OR_LOST,
         )
 
-    def _send(self, transactional_id: str, request: Any) -> None:
+    def _send(self, transactional_id: str, request: Any, again: tuple[type[KafkaError], ...]) -> None:
         """Send a request to the coordinator of an id. The client has no public method for these two requests."""
 
         async def send() -> Any:
@@ -182,16 +187,18 @@ class TransactionCoordinator:
             if answer is not NoError:
                 raise answer
 
-        self._patiently(f"refused {type(request).__name__} of {transactional_id!r}", ask)
+        self._patiently(f"refused {type(request).__name__} of {transactional_id!r}", ask, again)
 
-    def _patiently(self, trouble: str, ask: Callable[[], _Answer]) -> _Answer:
-        """Ask, and ask again for a while when the brokers have no coordinator yet, or another one than before."""
+    def _patiently(
+        self, trouble: str, ask: Callable[[], _Answer], again: tuple[type[KafkaError], ...] = _NOT_YET_OR_LOST
+    ) -> _Answer:
+        """Ask, and ask again for a while on errors that end when the brokers have found a new coordinator."""
         deadline = time.monotonic() + _ANSWER_MS / 1_000.0
         while True:
             try:
                 return ask()
             except KafkaError as error:
-                if not isinstance(error, _NOT_YET) or time.monotonic() > deadline:
+                if not isinstance(error, again) or time.monotonic() > deadline:
                     raise self._error(trouble, error) from error
             time.sleep(_AGAIN_S)
             self._client.close()

@@ -1,4 +1,4 @@
-"""A real Apache Kafka broker for tests: one node, without ZooKeeper, on free ports of this host.
+"""A real Apache Kafka broker for tests: without ZooKeeper, on free ports of this host. Alone or in a cluster.
 
     with KafkaBroker(folder) as broker:
         broker.create_topic("payments", partitions=2)
@@ -19,6 +19,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, final
@@ -45,25 +46,69 @@ _SERVE: Final = "kafka.Kafka"
 
 
 @final
-class KafkaBroker:
-    """A broker that keeps its data and logs in `folder`. It can be stopped, killed, and started again as it was."""
+@dataclass(frozen=True, slots=True)
+class BrokerPorts:
+    """The ports of one broker, all on 127.0.0.1.
 
-    def __init__(self, folder: Path, *, transaction_timeout_max_ms: int = 900_000) -> None:
+    `detour_entry` is what the broker advertises to clients that connect there, and `detour` is where it listens for
+    them: a proxy between the two sees and can change all traffic.
+    """
+
+    plain: int
+    login: int
+    controller: int
+    detour: int
+    detour_entry: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The brokers of one cluster, by their ports."""
+
+    cluster_id: str
+    ports: tuple[BrokerPorts, ...]
+
+    @staticmethod
+    def of(brokers: int) -> Cluster:
+        """Return a new cluster of so many brokers on free ports."""
+        free = _free_ports(5 * brokers)
+        ports = [BrokerPorts(*free[5 * node : 5 * node + 5]) for node in range(brokers)]
+        return Cluster(base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="), tuple(ports))
+
+
+@final
+class KafkaBroker:
+    """A broker that keeps its data and logs in `folder`. It can be stopped, killed, and started again as it was.
+
+    `node` is the broker's place in `cluster`, from 0 on; without a cluster it is the only broker of its own one.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        transaction_timeout_max_ms: int = 900_000,
+        cluster: Cluster | None = None,
+        node: int = 0,
+    ) -> None:
         self._folder = folder
         self._transaction_timeout_max_ms = transaction_timeout_max_ms
-        self._port, self._login_port, self._controller_port = _free_ports(3)
+        self._cluster = Cluster.of(1) if cluster is None else cluster
+        self._node = node
+        self._ports = self._cluster.ports[node]
         self._process: subprocess.Popen[bytes] | None = None
         self._producer: Producer | None = None
 
     @property
     def bootstrap(self) -> str:
-        """Where clients without a login connect."""
-        return f"127.0.0.1:{self._port}"
+        """Where clients without a login connect: all brokers of the cluster."""
+        return ",".join(f"127.0.0.1:{ports.plain}" for ports in self._cluster.ports)
 
     @property
     def login_bootstrap(self) -> str:
         """Where clients have to log in: SASL_PLAINTEXT, PLAIN, `USER` and `PASSWORD`."""
-        return f"127.0.0.1:{self._login_port}"
+        return f"127.0.0.1:{self._ports.login}"
 
     @property
     def log_file(self) -> Path:
@@ -81,12 +126,20 @@ class KafkaBroker:
 
     def start(self) -> None:
         """Start the broker, with the data that it had, and wait until it answers."""
+        self.launch()
+        self.wait_until_it_answers()
+
+    def launch(self) -> None:
+        """Start the broker without waiting for it: most brokers of a cluster have to run before any answers."""
         if not (self._folder / "data").exists():
             self._format()
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command(_SERVE, str(self._settings)), stdout=log, stderr=log, start_new_session=True
             )
+
+    def wait_until_it_answers(self) -> None:
+        """Return when the broker has joined its cluster and takes requests."""
         _wait(self._answers, _START_DEADLINE_S, f"the Kafka broker does not answer; see {self.log_file}")
 
     def stop(self) -> None:
@@ -104,7 +157,7 @@ class KafkaBroker:
     def create_topic(self, topic: str, partitions: int = 1) -> None:
         """Create a topic, and return when it can be written."""
         client = AdminClient({"bootstrap.servers": self.bootstrap})
-        client.create_topics([NewTopic(topic, partitions, 1)])[topic].result(_READ_DEADLINE_S)
+        client.create_topics([NewTopic(topic, partitions)])[topic].result(_READ_DEADLINE_S)
         _wait(
             lambda: len(client.list_topics(topic, 5).topics[topic].partitions) == partitions,
             _READ_DEADLINE_S,
@@ -163,10 +216,9 @@ class KafkaBroker:
     def _format(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._settings.write_text(self._properties())
-        # Behind an equals sign it may begin with a dash, as one of 64 does.
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # Behind an equals sign the id may begin with a dash, as one of 64 does.
         done = subprocess.run(
-            self._command(_FORMAT, "format", f"--cluster-id={cluster}", "-c", str(self._settings)),
+            self._command(_FORMAT, "format", f"--cluster-id={self._cluster.cluster_id}", "-c", str(self._settings)),
             capture_output=True,
             text=True,
             timeout=_START_DEADLINE_S,
@@ -180,26 +232,33 @@ class KafkaBroker:
         return self._folder / "server.properties"
 
     def _properties(self) -> str:
-        places = {"PLAINTEXT": self._port, "LOGIN": self._login_port, "CONTROLLER": self._controller_port}
-        listeners = [f"{name}://127.0.0.1:{port}" for name, port in places.items()]
+        ports, brokers = self._ports, len(self._cluster.ports)
+        listening = {"PLAINTEXT": ports.plain, "LOGIN": ports.login, "DETOUR": ports.detour}
+        advertised = {**listening, "DETOUR": ports.detour_entry}
         login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         settings = {
             "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
-            "listeners": ",".join(listeners),
-            "advertised.listeners": ",".join(listeners[:2]),
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,LOGIN:SASL_PLAINTEXT",
+            "node.id": self._node + 1,
+            "controller.quorum.voters": ",".join(
+                f"{node}@127.0.0.1:{each.controller}" for node, each in enumerate(self._cluster.ports, 1)
+            ),
+            "listeners": _addresses({**listening, "CONTROLLER": ports.controller}),
+            "advertised.listeners": _addresses(advertised),
+            "listener.security.protocol.map": (
+                "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,DETOUR:PLAINTEXT,LOGIN:SASL_PLAINTEXT"
+            ),
             "controller.listener.names": "CONTROLLER",
             "listener.name.login.sasl.enabled.mechanisms": "PLAIN",
             "listener.name.login.plain.sasl.jaas.config": f'{login} user_{USER}="{PASSWORD}";',
             "log.dirs": self._folder / "data",
             "auto.create.topics.enable": "false",
             "log.retention.ms": -1,
-            "offsets.topic.replication.factor": 1,
+            "default.replication.factor": brokers,
+            "min.insync.replicas": brokers // 2 + 1,
+            "offsets.topic.replication.factor": brokers,
             "offsets.topic.num.partitions": 4,
-            "transaction.state.log.replication.factor": 1,
-            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.replication.factor": brokers,
+            "transaction.state.log.min.isr": brokers // 2 + 1,
             "transaction.state.log.num.partitions": 4,
             "transaction.max.timeout.ms": self._transaction_timeout_max_ms,
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
@@ -219,8 +278,8 @@ class KafkaBroker:
         if self._running().poll() is not None:
             raise EnvironmentFault(f"the Kafka broker ended at its start; see {self.log_file}")
         try:
-            socket.create_connection(("127.0.0.1", self._port), 1.0).close()
-            return bool(AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=2.0).brokers)
+            socket.create_connection(("127.0.0.1", self._ports.plain), 1.0).close()
+            return self._node + 1 in AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=2.0).brokers
         except (OSError, KafkaException):
             return False
 
@@ -267,6 +326,10 @@ def _read_to_the_end(consumer: Consumer, topic: str) -> list[Any]:
             else:
                 raise KafkaException(error)
     return [message for messages in found.values() for message in messages]
+
+
+def _addresses(ports: dict[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
 
 
 def _wait(condition: Callable[[], bool], deadline_s: float, otherwise: str) -> None:
