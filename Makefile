@@ -16,7 +16,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 sim-rescales mutants soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
+.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 sim-rescales kafka-histories mutants soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ sim-rescales: $(STAMP) ## jobs that change their parallelism while they run, ove
 
 sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
 	$(BIN)/python -m tests.simulation --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
+
+kafka-histories: $(STAMP) ## a thousand short jobs into Kafka under faults, and what consumers saw of them, result into docs/results (an hour; needs Java and Maven)
+	$(BIN)/python -m tests.kafka.histories --histories 1000 --jobs 4 --out docs/results/kafka-histories.txt
 
 mutants: $(STAMP) ## small changes of the cores that some test has to notice, result into docs/results (under half an hour)
 	$(BIN)/python -m tests.mutants --sample 160 --seed $(SEED) --out docs/results/mutants.txt
