@@ -64,7 +64,8 @@ class SubtaskState:
     `start_delay_ms` is the time from the trigger to the first barrier here, `alignment_ms` that from the first barrier
     to the last. `upload_ms` is the end of `async_ms`: from when the last part was handed to an I/O thread until all was
     in storage; before it, the state was walked between batches. `processed_bytes` and `persisted_bytes` are of data in
-    flight: what came in during the alignment and was processed, and what became part of the checkpoint.
+    flight: what came in during the alignment and was processed, and what became part of the checkpoint. `pending` is
+    the number of inputs whose asynchronous calls had not ended.
     """
 
     operators: tuple[OperatorState, ...]
@@ -77,6 +78,7 @@ class SubtaskState:
     processed_bytes: int = 0
     persisted_bytes: int = 0
     unaligned: bool = False
+    pending: int = 0
 
     @property
     def size_bytes(self) -> int:

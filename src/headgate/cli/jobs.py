@@ -107,8 +107,8 @@ def savepoint(
         raise click.UsageError("Missing argument 'JOB': the job to take a savepoint of.")
     found = find_job(job, others["storage"])
     body = {"target-directory": absolute(target_directory), "formatType": format_type.upper()}
-    location = ask(found, lambda client: _ordered(client, found, "savepoints", body))
-    _print_savepoint(found, location, others["as_json"])
+    made = ask(found, lambda client: _ordered(client, found, "savepoints", body))
+    _print_savepoint(found, made, others["as_json"])
 
 
 def _dispose(path: str, as_json: bool) -> None:
@@ -122,11 +122,11 @@ def _dispose(path: str, as_json: bool) -> None:
         click.echo(f"The savepoint {path} is deleted.")
 
 
-def _ordered(client: DriverClient, job: FoundJob, what: str, body: Json) -> str:
-    """Order a savepoint, or to stop with one; block until it is there and return its location."""
+def _ordered(client: DriverClient, job: FoundJob, what: str, body: Json) -> Json:
+    """Order a savepoint, or to stop with one; block until it is there and return its location and what it contains."""
     trigger = client.order(f"/jobs/{job.job_id}/{what}", body)
     try:
-        return str(await_outcome(client, f"/jobs/{job.job_id}/savepoints/{trigger}")["location"])
+        return await_outcome(client, f"/jobs/{job.job_id}/savepoints/{trigger}")
     except UnreachableError:
         raise CommandFailedError(
             ExitCode.UNREACHABLE,
@@ -135,11 +135,15 @@ def _ordered(client: DriverClient, job: FoundJob, what: str, body: Json) -> str:
         ) from None
 
 
-def _print_savepoint(job: FoundJob, location: str, as_json: bool) -> None:
+def _print_savepoint(job: FoundJob, made: Json, as_json: bool) -> None:
     if as_json:
-        print_json({"jid": job.job_id, "location": location})
-    else:
-        click.echo(f"Savepoint completed. Path: {location}")
+        print_json({"jid": job.job_id, **made})
+        return
+    click.echo(f"Savepoint completed. Path: {made['location']}")
+    pending = made.get("pending-inputs")
+    if pending:
+        calls = "1 call" if pending == 1 else f"{pending:,} calls"
+        click.echo(f"It contains the inputs of {calls} that had not ended: a job that starts from it makes them again.")
 
 
 # --- stop
@@ -164,8 +168,8 @@ def stop(job: str, drain: bool, target_directory: str | None, format_type: str, 
     """
     found = find_job(job, others["storage"])
     body = {"drain": drain, "targetDirectory": absolute(target_directory), "formatType": format_type.upper()}
-    location = ask(found, lambda client: _ordered(client, found, "stop", body))
-    _print_savepoint(found, location, others["as_json"])
+    made = ask(found, lambda client: _ordered(client, found, "stop", body))
+    _print_savepoint(found, made, others["as_json"])
 
 
 # --- cancel
@@ -208,7 +212,7 @@ def _cancelled(client: DriverClient, job: FoundJob, target_directory: str | None
         client.patch(f"/jobs/{job.job_id}?mode=cancel")
     else:
         body = {"target-directory": absolute(target_directory or None), "cancel-job": True}
-        location = _ordered(client, job, "savepoints", body)
+        location = str(_ordered(client, job, "savepoints", body)["location"])
     _await_end(client, job)
     return location
 

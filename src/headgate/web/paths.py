@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 from headgate.checkpoint.cleanup.disposal import dispose_savepoint
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.errors import HeadgateError, ProgramError
+from headgate.ids import JobId
 from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web import (
@@ -202,4 +203,13 @@ class RestPaths:
         found = self._operations.answer(kind, owner, trigger)
         if found is None:
             raise HTTPException(404, f"there is no request {trigger}")
+        if kind is OperationKind.SAVEPOINT and found["operation"] is not None:
+            self._add_pending(owner, found["operation"])
         return JsonAnswer(found)
+
+    def _add_pending(self, owner: str, savepoint: Json) -> None:
+        """Add how many inputs a completed savepoint contains because their asynchronous calls had not ended."""
+        job = self._served.by_id.get(JobId(owner))
+        newest = None if job is None else job.view.progress.statistics.latest.savepoint
+        if newest is not None and newest.location == savepoint.get("location"):
+            savepoint["pending-inputs"] = newest.pending

@@ -31,6 +31,7 @@ def figures(unaligned: bool = False, ack_ms: float = 1.0, size_bytes: int = 0, *
         processed_bytes=0,
         persisted_bytes=0,
         unaligned=unaligned,
+        pending=0,
         **all_,
     )
 
@@ -218,6 +219,7 @@ def test_phases_are_never_negative_and_cover_the_duration(
         processed_bytes=0,
         persisted_bytes=0,
         unaligned=unaligned,
+        pending=0,
         **took,
     )
     found = phases(own)

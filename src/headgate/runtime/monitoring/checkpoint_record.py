@@ -51,6 +51,7 @@ class SubtaskFigures:
     processed_bytes: int
     persisted_bytes: int
     unaligned: bool
+    pending: int
 
 
 @final
@@ -88,6 +89,11 @@ class CheckpointRecord:
             return CheckpointKind.SYNC_SAVEPOINT if savepoint.stops else CheckpointKind.SAVEPOINT
         is_unaligned = self.barrier.unaligned_after_ms == 0 or any(own.unaligned for own in self.acked())
         return CheckpointKind.UNALIGNED_CHECKPOINT if is_unaligned else CheckpointKind.CHECKPOINT
+
+    @property
+    def pending(self) -> int:
+        """The number of inputs that it contains because their asynchronous calls had not ended."""
+        return sum(own.pending for own in self.acked())
 
     def acked(self, vertex: int | None = None) -> list[SubtaskFigures]:
         """Return the figures that have come in, of one vertex or of all. May be called from any thread."""

@@ -130,6 +130,7 @@ class CheckpointStatistics:
             processed_bytes=state.processed_bytes,
             persisted_bytes=state.persisted_bytes,
             unaligned=state.unaligned,
+            pending=state.pending,
         )
 
     def completed(self, checkpoint_id: CheckpointId, location: str | None, now_ms: float) -> None:

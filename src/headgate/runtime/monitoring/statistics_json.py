@@ -73,6 +73,7 @@ def checkpoint_json(record: CheckpointRecord) -> Json:
         **totals(figures),
         "num_subtasks": sum(record.parallelism),
         "num_acknowledged_subtasks": len(figures),
+        "pending_inputs": record.pending,
         "tasks": {},
     }
     if record.status is CheckpointStatus.COMPLETED:

@@ -38,6 +38,7 @@ from headgate.elements import Barrier, Batch, CancelBarrier
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorSnapshot
+from headgate.operators.pending import PENDING_STATE
 from headgate.runtime.slot_storage.in_flight import SENDER, Gathering, Side, adder
 from headgate.runtime.slot_storage.taken import TakenSnapshot
 
@@ -214,6 +215,7 @@ class Barriers:
             alignment_ms=began_ms - first.at_ms,
             start_delay_ms=first.delay_ms,
             processed_bytes=self._read_bytes() - first.read_bytes,
+            pending=sum(len(part.lists[PENDING_STATE].elements) for _, part in parts if PENDING_STATE in part.lists),
             in_flight=in_flight,
             async_since_ms=now_ms,
         )

@@ -17,6 +17,7 @@ class TakenSnapshot:
     """The synchronous part of a subtask's snapshot is done; what remains is to walk keyed state and to write.
 
     `in_flight` is there for an unaligned one; `alignment_ms` and `processed_bytes` are known once that has ended.
+    `pending` is as in `SubtaskState`.
     """
 
     subtask: SubtaskId
@@ -26,6 +27,7 @@ class TakenSnapshot:
     alignment_ms: float
     start_delay_ms: float = 0.0
     processed_bytes: int = 0
+    pending: int = 0
     in_flight: Gathering | None = None
     async_since_ms: float = 0.0
 

@@ -254,6 +254,7 @@ class Uploads:
             processed_bytes=snapshot.processed_bytes,
             persisted_bytes=0 if snapshot.in_flight is None else snapshot.in_flight.size_bytes,
             unaligned=snapshot.in_flight is not None,
+            pending=snapshot.pending,
         )
         self._host.acked(snapshot.subtask, snapshot.barrier, state)
 
