@@ -80,6 +80,15 @@ def _print_history(document: Json) -> None:
     if document["history"]:
         head = ["ID", "STATUS", "TRIGGERED", "DURATION", "WRITTEN", "FULL SIZE", "IN FLIGHT", "ACKNOWLEDGED"]
         print_table(head, [_summary(each) for each in document["history"]])
+    for each in document["history"]:
+        _print_wait(each)
+
+
+def _print_wait(each: Json) -> None:
+    """Say where the barrier of a checkpoint that is under way waits."""
+    wait = each.get("barrier_wait")
+    if wait:
+        click.echo(f"{each['id']}: {wait['text']}")
 
 
 def _summary(each: Json) -> list[object]:
@@ -99,6 +108,7 @@ def _summary(each: Json) -> list[object]:
 def _print_details(document: Json) -> None:
     head = ["ID", "STATUS", "TRIGGERED", "DURATION", "WRITTEN", "FULL SIZE", "IN FLIGHT", "ACKNOWLEDGED"]
     print_table(head, [_summary(document)])
+    _print_wait(document)
     if document.get("failure_message"):
         click.echo(f"failed: {document['failure_message']}")
     if document.get("external_path"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from headgate import options
 from headgate.runtime.monitoring import statistics_json
-from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord
+from headgate.runtime.monitoring.barrier_wait import waiting_of
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id, whole_number
 
@@ -12,8 +13,33 @@ _BACKENDS = {"hashmap": "HashMapStateBackend", "rocksdb": "EmbeddedRocksDBStateB
 
 
 def overview(asked: Question) -> Json:
-    """Return counts, summary, the newest of each kind, and the history."""
-    return statistics_json.overview(asked.job.view.progress.statistics)
+    """Return counts, summary, the newest of each kind, and the history.
+
+    A checkpoint that is under way has `barrier_wait`, null if its barrier waits behind no records.
+    """
+    found = statistics_json.overview(asked.job.view.progress.statistics)
+    for shown in found["history"]:
+        _add_wait(asked, shown)
+    return found
+
+
+def _add_wait(asked: Question, shown: Json) -> None:
+    """Add to a checkpoint that is under way where its barrier waits."""
+    progress, vertices = asked.job.view.progress, asked.job.view.plan.vertices
+    record = progress.statistics.find(shown["id"])
+    if shown["status"] != CheckpointStatus.IN_PROGRESS.value or record is None:
+        return
+    waiting = waiting_of(record, progress.subtasks)
+    shown["barrier_wait"] = None
+    if waiting is not None:
+        vertex = vertices[waiting.subtask.vertex]
+        shown["barrier_wait"] = {
+            "vertex": vertex_id(vertex),
+            "subtask": waiting.subtask.index,
+            "records": waiting.wait.waiting,
+            "records_per_second": waiting.wait.per_second,
+            "text": waiting.text(vertex.name),
+        }
 
 
 def details(asked: Question) -> Json:
@@ -22,6 +48,7 @@ def details(asked: Question) -> Json:
     found = statistics_json.details(asked.job.view.progress.statistics, _checkpoint(asked), names)
     if found is None:
         raise _unknown(asked)
+    _add_wait(asked, found)
     for vertex in asked.job.view.plan.vertices:
         found["tasks"][vertex_id(vertex)]["name"] = vertex.name
     return found

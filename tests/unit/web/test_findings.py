@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from headgate.elements import MAX_TIMESTAMP
-from headgate.ids import Attempt, SubtaskId
+from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.failure import UserFailure
+from headgate.runtime.control.subtask_metrics import BarrierWait
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
 from headgate.web.page.findings import LOOP_MS, STILL_MS, findings
 from tests.unit.web.page_jobs import PageJob, own
@@ -207,6 +210,21 @@ def test_a_slow_checkpoint_is_told_with_what_took_most_of_its_time() -> None:
     assert "Checkpoint 1 took 4.2 s. Upload of" in text(job)
     job.checkpoint(2, start_delay_ms=3_000.0)
     assert "took 3.0 s. The barrier took 3.0 s to reach" in text(job)
+
+
+def test_a_barrier_that_waits_long_behind_records_is_told() -> None:
+    job = PageJob()
+    job.triggers(1)
+    wait = BarrierWait(checkpoint_id=CheckpointId(1), waiting=900, per_second=45.0)
+    job.reports(own(), replace(own(), barrier=wait), own())
+    (finding,) = findings(job.seen())
+    name = job.job.view.plan.vertices[1].name
+    assert finding["text"] == f"Checkpoint 1: the barrier waits behind {name!r}, subtask 0: 900 records, about 20 s"
+    assert finding["page"] == "checkpoints/1"
+    job.reports(own(), replace(own(), barrier=replace(wait, per_second=1000.0)), own())
+    assert kinds(job) == []
+    job.now_ms += 1_500
+    assert kinds(job) == ["waiting-barrier"]
 
 
 def test_failures_that_come_again_and_again_are_a_loop_and_old_ones_are_none() -> None:

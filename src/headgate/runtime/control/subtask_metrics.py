@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate.functions.metrics import MetricReport
+from headgate.ids import CheckpointId
 from headgate.operators.failed_samples import FailedSample
 
 
@@ -45,6 +46,24 @@ class Rates:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BarrierWait:
+    """A barrier that has arrived at a subtask and waits behind `waiting` records, of which it takes `per_second`.
+
+    `per_second` is None when it is not known yet.
+    """
+
+    checkpoint_id: CheckpointId
+    waiting: int
+    per_second: float | None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the barrier is about to wait, None when that is not known."""
+        return self.waiting / self.per_second if self.per_second else None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskMetrics:
     """All metrics of one subtask. Watermarks are None before the first.
 
@@ -62,6 +81,8 @@ class SubtaskMetrics:
     watermark_lag_ms: int | None = None
     emit_lag_ms: int | None = None
     alignment_drift_ms: int | None = None
+    barrier: BarrierWait | None = None
+    """The newest barrier that waits here behind records."""
     failed: tuple[FailedSample, ...] = ()
     """Some of the records that functions failed for since the report before."""
 

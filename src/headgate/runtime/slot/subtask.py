@@ -38,7 +38,7 @@ from headgate.functions.source import EndOfInput, Given, NotReady
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator
 from headgate.options import MAX_IN_FLIGHT_SIZE
-from headgate.runtime.control.subtask_metrics import SubtaskMetrics, Traffic
+from headgate.runtime.control.subtask_metrics import BarrierWait, SubtaskMetrics, Traffic
 from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, PartialBatch, Process
 from headgate.runtime.slot.metrics import SubtaskMeter
 from headgate.time.valve import InputsValve, Progress
@@ -190,8 +190,25 @@ class Subtask:
             watermark_lag_ms=self._watermark_lag_ms(),
             emit_lag_ms=head.emit_lag_ms,
             alignment_drift_ms=head.alignment_drift_ms,
+            barrier=self._barrier_wait(),
             failed=tuple(sample for operator in self.operators for sample in operator.context.failed.take()),
         )
+
+    def _barrier_wait(self) -> BarrierWait | None:
+        """Return how many records are before the newest barrier that has arrived and was not read on all channels."""
+        waits = [(index, wait) for index, each in enumerate(self._inputs) if (wait := each.before_barrier) is not None]
+        newest = max((barrier.checkpoint_id for _, (barrier, _) in waits), default=None)
+        if newest is None:
+            return None
+        waiting = 0
+        for index, (barrier, records) in waits:
+            if barrier.checkpoint_id == newest:
+                waiting += records
+                if self._rest is not None and self._rest[0] == index:
+                    _, start, batch, _ = self._rest
+                    waiting += len(batch) - start
+        per_second = self._debloater.window.per_second
+        return BarrierWait(checkpoint_id=newest, waiting=waiting, per_second=per_second) if waiting else None
 
     def _watermark_lag_ms(self) -> int | None:
         """Return how far event time is behind the wall clock, None before the first watermark and at the end."""

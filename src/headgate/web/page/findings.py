@@ -17,6 +17,7 @@ from headgate.graph.job_graph import VertexPlan
 from headgate.ids import SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.job_storage.sources import sources_of
+from headgate.runtime.monitoring.barrier_wait import waiting_of
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus
 from headgate.runtime.monitoring.progress import JobProgress
 from headgate.runtime.monitoring.statistics_json import Json
@@ -132,6 +133,19 @@ def failing_checkpoints(seen: Seen) -> Iterator[Json]:
         times = "The newest checkpoint" if len(failed) == 1 else f"The newest {len(failed)} checkpoints"
         text = f"{times} failed: {(newest.failure or '')[:_TEXT_MAX]}"
         yield _finding("failing-checkpoints", "bad", text, f"checkpoints/{newest.checkpoint_id}")
+
+
+def waiting_barrier(seen: Seen) -> Iterator[Json]:
+    """A checkpoint that is under way and takes long, since its barrier waits behind records."""
+    for record in seen.progress.statistics.under_way():
+        found = waiting_of(record, seen.progress.subtasks)
+        if found is None:
+            continue
+        waited_ms = seen.now_ms - record.barrier.trigger_ms
+        if waited_ms + 1000.0 * (found.wait.seconds or 0.0) >= SLOW_MS:
+            what = "Savepoint" if record.is_savepoint else "Checkpoint"
+            text = f"{what} {record.checkpoint_id}: {found.text(seen.vertices[found.subtask.vertex].name)}"
+            yield _finding("waiting-barrier", "warn", text, f"checkpoints/{record.checkpoint_id}")
 
 
 def slow_checkpoint(seen: Seen) -> Iterator[Json]:
@@ -278,6 +292,7 @@ RULES: Final[tuple[Callable[[Seen], Iterator[Json]], ...]] = (
     lost_slot,
     failing_checkpoints,
     stuck_watermark,
+    waiting_barrier,
     slow_checkpoint,
     slow_operator,
     skewed_keys,
