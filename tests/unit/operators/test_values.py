@@ -29,12 +29,14 @@ from headgate.datastream.async_retry_strategies import FixedDelayRetryStrategy
 from headgate.datastream.functions import AggregateFunction, KeyedBroadcastProcessFunction, ProcessJoinFunction
 from headgate.datastream.state import MapStateDescriptor
 from headgate.datastream.window import (
+    CountEvictor,
     CountTrigger,
     EventTimeSessionWindows,
     GlobalWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
+from headgate.pattern import CEP, Pattern
 from tests.property.program_functions import SEEN, Gather
 from tests.unit.datastream.environments import environment
 
@@ -457,3 +459,41 @@ class ChangesAfterwards(ProcessFunction):
     def process_element(self, value: Record, ctx: Any) -> Iterator[Record]:
         yield value
         value["tags"].append("after")
+
+
+def retagged(match: dict[str, list[Record]]) -> Any:
+    found = [(value["n"], len(value["tags"])) for values in match.values() for value in values]
+    for values in match.values():
+        for value in values:
+            value["tags"].append("matched")
+        values.clear()
+    return found
+
+
+@modes
+def test_matches_of_a_pattern_that_share_records(mode: str) -> None:
+    def build(env: StreamExecutionEnvironment) -> DataStream:
+        pattern = Pattern.begin("one").followed_by_any("other")
+        stream = timed(env, [record(number, number) for number in range(1, 5)]).key_by(one_key)
+        return CEP.pattern(stream, pattern).select(retagged)
+
+    pairs = [(one, other) for one in range(1, 5) for other in range(one + 1, 5)]
+    assert sorted(ran(build, mode)) == [[(one, 0), (other, 0)] for one, other in pairs]
+
+
+@modes
+def test_as_of_join(mode: str) -> None:
+    def build(env: StreamExecutionEnvironment) -> DataStream:
+        left = timed(env, [record(number, 10 + number) for number in range(3)]).key_by(one_key)
+        right = timed(env, [record(9, 5)]).key_by(one_key)
+        return left.join_asof(right).process(Pairs())
+
+    assert sorted(ran(build, mode)) == [(0, 9, 0, 0), (1, 9, 0, 0), (2, 9, 0, 0)]
+
+
+def test_reduce_behind_an_evictor_changes_no_element() -> None:
+    def build(env: StreamExecutionEnvironment) -> DataStream:
+        windowed = env.from_collection([record(1) for _ in range(4)]).key_by(one_key).window(GlobalWindows.create())
+        return windowed.trigger(CountTrigger.of(1)).evictor(CountEvictor.of(2)).reduce(summed)
+
+    assert [value["n"] for value in ran(build)] == [1, 2, 2, 2]
