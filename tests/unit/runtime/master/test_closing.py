@@ -88,7 +88,9 @@ def _suspended(rig: MasterRig) -> JobState:
 
 
 @pytest.mark.parametrize(
-    ("leave", "state"), [(_cancelled, JobState.CANCELLED), (_suspended, JobState.SUSPENDED)], ids=str
+    ("leave", "state"),
+    [(_cancelled, JobState.CANCELLED), (_suspended, JobState.SUSPENDED)],
+    ids=["cancelled", "suspended"],
 )
 def test_a_function_that_cannot_be_closed_on_another_way_out_is_only_logged_and_is_not_finished(
     leave: Callable[[MasterRig], JobState], state: JobState, caplog: pytest.LogCaptureFixture
