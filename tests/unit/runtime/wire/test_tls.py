@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import select
 import shutil
 import ssl
 import subprocess
@@ -150,6 +152,18 @@ def test_the_blocking_connection_speaks_tls(ours: NetworkConfig) -> None:
         connection = server.wire.blocking_connect(server.address, b"blocking")
         connection.send(b"ping")
         assert connection.recv(5.0) == b"ping"
+        connection.close()
+
+
+def test_an_interrupted_connection_takes_no_bytes_without_tls(ours: NetworkConfig) -> None:
+    with echo(ours) as server:
+        connection = server.wire.blocking_connect(server.address, b"blocking")
+        connection.send(b"ping")
+        select.select([connection._sock], [], [], 60.0)
+        connection.interrupt()
+        with contextlib.suppress(NetworkError):
+            assert connection.recv(5.0) == b"ping"
+        assert not connection._reader.in_mid_frame
         connection.close()
 
 
