@@ -54,6 +54,7 @@ class Bench:
             "a": self._job("count"),
             "b": self._job("count", checkpoint_ms=None),
             "c": self._job("count", slots=2),
+            "c tls": replace(self._job("count", slots=2), options={"headgate.network.tls.enabled": "true"}),
             "bare chain": self._loop("chain"),
             "d": self._job("chain"),
             "ad chain": self._job("typed chain"),
@@ -182,6 +183,7 @@ def throughput_figures(rounds: Rounds) -> Iterator[Figure]:
     yield from rounds.ratio("b", "  what checkpoints leave: (a) to (b)", ("a", "b"), Target(least=0.95))
     yield from rounds.rate("c", "keyed count, two slots, network key_by", "c")
     yield from rounds.ratio("c", "  to one slot", ("c", "a"), Target(least=1.3), slots=2)
+    yield from rounds.ratio("c", "  under TLS, to without", ("c tls", "c"))
     yield from rounds.rate("d", "map-filter chain", "d", per_output)
     yield from rounds.ratio("d", "  to the bare loop of both functions", ("d", "bare chain"), Target(least=0.5))
     yield from rounds.rate("ad", "the chain of (d) with a declared type of tuples", "ad chain", per_output)
@@ -204,7 +206,7 @@ def throughput_figures(rounds: Rounds) -> Iterator[Figure]:
 NEEDS = {
     "a": {"bare count", "a"},
     "b": {"a", "b"},
-    "c": {"a", "c"},
+    "c": {"a", "c", "c tls"},
     "d": {"bare chain", "d"},
     "e": {"bare words", "e"},
     "ad": {"d", "ad chain", "rows", "ad rows"},
