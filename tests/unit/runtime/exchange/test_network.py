@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import UserCodeError
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.network import NetworkExchange
-from headgate.runtime.wire import NetworkConfig, Poller, Wire
+from headgate.runtime.wire import NetworkConfig, Poller, ThrowAwayCertificate, Wire
 from tests.unit.runtime.wire.loopback import SECRET, drive
 
 BARRIER = Barrier(CheckpointId(1), 0)
@@ -77,9 +77,9 @@ class Pair:
             side.poller.close()
 
 
-@pytest.fixture
-def pair() -> Iterator[Pair]:
-    made = Pair()
+@pytest.fixture(params=[NETWORK, replace(NETWORK, tls=ThrowAwayCertificate.generate())], ids=["plain", "TLS"])
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    made = Pair(network=request.param)
     yield made
     made.close()
 

@@ -92,6 +92,23 @@ def test_frames_left_in_a_record_that_was_read_in_part_need_no_further_bytes_to_
         pair.drive(lambda: len(pair.server.frames) == 2)
 
 
+def test_a_peer_that_does_not_read_holds_back_what_is_sent_under_tls(ours: NetworkConfig) -> None:
+    small = replace(ours, socket_buffer_bytes=1 << 16)
+    with loopback(small) as pair:
+        client, _ = pair.connected()
+        sent = [bytes([number]) * 1_000_000 for number in range(8)]
+        for frame in sent:
+            client.send(frame)
+        before = -1
+        while client.pending_bytes != before:
+            before = client.pending_bytes
+            pair.client.poller.poll(0.05)
+        assert before > 5_000_000
+        pair.drive(lambda: len(pair.server.frames) == len(sent))
+        assert pair.server.frames == sent
+        assert client.pending_bytes == 0
+
+
 def test_both_ends_tie_the_handshake_to_the_servers_certificate(ours: NetworkConfig) -> None:
     assert ours.tls is not None
     certificate = ssl.PEM_cert_to_DER_cert(Path(ours.tls.cert).read_text())
