@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -19,6 +20,7 @@ from headgate.cli.run import run
 from headgate.cli.state import state
 from headgate.cli.top import top
 from headgate.cli.ui import ui
+from headgate.common.interrupt import is_told
 from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError, JobSuspendedError
 
 _EPILOG: Final = """\b
@@ -31,6 +33,7 @@ Exit codes:
   5  the job that `run` waited for has failed
   6  the job that `run` waited for was cancelled
   7  the job that `run` waited for is suspended: it goes on when started again
+  130  interrupted by Ctrl-C; a job that `run` waited for is cancelled, and a line says where it can go on
 """
 
 
@@ -67,9 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("headgate: interrupted", err=True)
-        sys.exit(128 + 2)
+    except (click.Abort, KeyboardInterrupt) as error:
+        if not (is_told(error) or is_told(error.__cause__)):
+            click.echo("headgate: interrupted", err=True)
+        sys.exit(128 + signal.SIGINT)
     except HeadgateError as error:
         click.echo(f"headgate: {error}", err=True)
         sys.exit(code_of(error))

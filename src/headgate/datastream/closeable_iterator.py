@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, final
 
+from headgate.common.interrupt import interrupted
 from headgate.common.outcome import failure_of, wait_for
 from headgate.deploy.handles.handle import JobHandle
 
@@ -14,7 +15,7 @@ class CloseableIterator:
     """The records of a running job, as they come. A context manager that is closed when it is left.
 
     `next` blocks until a record is there; it raises JobFailedError if the job failed, JobCancelledError if it was
-    cancelled.
+    cancelled. An interrupt (Ctrl-C) cancels the job.
 
     >>> from headgate.common import Configuration
     >>> from headgate.datastream import StreamExecutionEnvironment
@@ -36,10 +37,15 @@ class CloseableIterator:
     def __next__(self) -> Any:
         if self._closed:
             raise StopIteration
-        for record in self._results:
-            return record
-        self._closed = True
-        raise failure_of(wait_for(self._job)) or StopIteration
+        try:
+            for record in self._results:
+                return record
+            self._closed = True
+            outcome = wait_for(self._job)
+        except KeyboardInterrupt:
+            self._closed = True
+            raise interrupted(self._job) from None
+        raise failure_of(outcome) or StopIteration
 
     def next(self) -> Any:
         """Return the next record, as `next(iterator)` does. Raises StopIteration after the last."""

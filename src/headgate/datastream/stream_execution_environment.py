@@ -14,6 +14,7 @@ from headgate.batch.check import is_batch
 from headgate.clock import SystemClock
 from headgate.common.configuration import Configuration
 from headgate.common.execution_config import ExecutionConfig
+from headgate.common.interrupt import interrupted
 from headgate.common.job_client import JobClient
 from headgate.common.job_execution_result import JobExecutionResult
 from headgate.common.outcome import failure_of, wait_for
@@ -324,16 +325,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         Raises ProgramError when the program cannot run as written, ConfigError for a wrong setting, EnvironmentFault
         when something around it is wrong or missing, JobFailedError with the user's own traceback when the job failed,
         JobCancelledError when it was cancelled, JobSuspendedError when this driver left it for a later one. An
-        interrupt (Ctrl-C) cancels the job. On a terminal a line shows what the job does meanwhile, unless it prints
-        records itself, or `headgate.console.status-line` is false.
+        interrupt (Ctrl-C) cancels the job, and a line on standard error says what became of it. On a terminal a line
+        shows what the job does meanwhile, unless it prints records itself, or `headgate.console.status-line` is false.
         """
         job = self.submit(job_name)
         try:
             result = wait_for(job, sys.stderr if sys.stderr.isatty() else None)
         except KeyboardInterrupt:
-            job.cancel()
-            job.wait()
-            raise
+            raise interrupted(job) from None
         error = failure_of(result)
         if error is not None:
             raise error from None

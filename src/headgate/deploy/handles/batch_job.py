@@ -47,6 +47,7 @@ class BatchEngine(Protocol):
         ...
 
 
+_BEGINS_ANEW: Final = "its results are discarded; start the program again, and it begins at the beginning"
 _HALF_COMMITTED: Final = (
     "\n(all stages had ended, and some results may be committed: check the targets before you run the job again)"
 )
@@ -65,6 +66,7 @@ class BatchJob:
         self._outcome: JobOutcome | None = None
         self._cancelled = False
         self._began_s = time.monotonic()
+        self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"headgate-job-{plan.job_id[:8]}", daemon=True)
 
     def start(self) -> BatchJob:
@@ -109,8 +111,8 @@ class BatchJob:
         return answer
 
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
-        self._thread.join(timeout_s)
-        return self._outcome
+        # Not a join of the thread: after an interrupt of one, Python takes a thread that still runs for ended.
+        return self._outcome if self._over.wait(timeout_s) else None
 
     def line(self) -> None:
         """Return nothing: the tasks of stages report no metrics."""
@@ -166,9 +168,11 @@ class BatchJob:
             status=ended,
             cause=None if ended is JobState.CANCELLED else cause,
             runtime_ms=(time.monotonic() - self._began_s) * 1000.0,
+            way_on=_BEGINS_ANEW if ended is JobState.CANCELLED else "",
         )
         self._status = _ENDS[ended]
         self._results.end()
+        self._over.set()
 
 
 _ENDS: Final = {

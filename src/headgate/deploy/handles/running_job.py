@@ -196,10 +196,7 @@ class RunningJob:
     def farewell(self) -> str:
         """Block until the job has ended; return how, for people."""
         self._over.wait()
-        how = self._outcome
-        if how is None:
-            return f"job {self.job_id} ended: {self._error}"
-        return f"job {self.job_id} is {how.status.value}{'' if how.cause is None else f': {how.cause}'}"
+        return f"job {self.job_id} ended: {self._error}" if self._outcome is None else self._outcome.in_a_line()
 
     def order(self, order: Callable[[JobMaster], None]) -> None:
         """Have the job's thread call `order` with the job master. Does not block."""

@@ -25,9 +25,7 @@ def going_on(plan: JobGraph, location: str | None) -> str:
     if location is None:
         return f"this driver has completed no checkpoint of it: start {same}, and it begins where this run began"
     if storage_location(plan) is None:
-        kept = "the memory of this driver" if keeps_in_memory(plan) else "a temporary folder of this driver"
-        key = options.CHECKPOINT_DIR.key
-        return f"its checkpoints were in {kept} and are gone with it: set {key}, so that a later run can go on"
+        return _gone(plan)
     return f"its last checkpoint is {location}: start {same}, and it goes on from there"
 
 
@@ -40,10 +38,33 @@ def way_on(plan: JobGraph, newest: str | None, *, is_over: bool) -> str:
         return ""
     if not is_over:
         return f"Nothing is deleted: {going_on(plan, newest)}"
+    return f"The newest checkpoint stays: {_from_it(newest)}"
+
+
+def after_cancellation(plan: JobGraph, newest: str | None) -> str:
+    """Return where a cancelled job can go on; `newest` is the location of its newest complete checkpoint."""
+    if newest is None:
+        other = "" if plan.settings.get(options.JOB_ID) is None else f" under another {options.JOB_ID.key}"
+        return f"it had completed no checkpoint; start the program again{other}, and it begins where this run began"
+    if storage_location(plan) is None:
+        return _gone(plan)
+    if keeps_checkpoints(plan, JobState.CANCELLED):
+        return f"its newest checkpoint stays: {_from_it(newest)}"
     return (
-        f"The newest checkpoint stays: {newest}. To go on from it, under another job id: "
-        f"headgate run -D{options.RECOVERY_PATH.key}={newest} PROGRAM"
+        f"its checkpoints are deleted; with {options.CHECKPOINT_RETENTION.key}=RETAIN_ON_CANCELLATION the newest one "
+        "stays, and another run can go on from it"
     )
+
+
+def _from_it(newest: str) -> str:
+    run = f"headgate run -D{options.RECOVERY_PATH.key}={newest} PROGRAM"
+    return f"{newest}. To go on from it, under another job id: {run}"
+
+
+def _gone(plan: JobGraph) -> str:
+    kept = "the memory of this driver" if keeps_in_memory(plan) else "a temporary folder of this driver"
+    key = options.CHECKPOINT_DIR.key
+    return f"its checkpoints were in {kept} and are gone with it: set {key}, so that a later run can go on"
 
 
 def keeps_checkpoints(plan: JobGraph, status: JobState) -> bool:

@@ -6,7 +6,7 @@ import logging
 from typing import final
 
 from headgate.graph.job_graph import JobGraph
-from headgate.runtime.job_storage.place import going_on, way_on
+from headgate.runtime.job_storage.place import after_cancellation, going_on, way_on
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervision import EndJob
@@ -57,9 +57,12 @@ class JobEnd:
         self.is_under_way = True
         if self.fatal is not None:
             status, cause = JobState.FAILED, self.fatal
-        if status is JobState.SUSPENDED or (status is JobState.FAILED and cause is not None):
-            cause = self._with_way_on(status, cause)
-        outcome = self._outcome_of(status, cause)
+        way_on = self._way_on(status, cause)
+        if status is JobState.SUSPENDED:
+            cause = way_on if cause is None else f"{cause}; {way_on}"
+        elif cause is not None and way_on:
+            cause = f"{cause}\n{way_on}"
+        outcome = self._outcome_of(status, cause, way_on)
 
         def done(result: object) -> None:
             if isinstance(result, BaseException):
@@ -69,21 +72,26 @@ class JobEnd:
 
         self._storage.finish(self._plan, outcome, done)
 
-    def _with_way_on(self, status: JobState, cause: str | None) -> str:
-        """Return why the job ended, with how to go on with it."""
+    def _way_on(self, status: JobState, cause: str | None) -> str:
+        """Return where the job can go on, or why it cannot; empty where there is nothing to say."""
         known = self._checkpoints.latest
         newest = None if known is None else self._storage.locate(known)
-        if status is JobState.SUSPENDED:
-            how = going_on(self._plan, newest)
-            return how if cause is None else f"{cause}; {how}"
-        how = way_on(self._plan, newest, is_over=self._storage.has_completed)
-        return f"{cause}\n{how}" if how else str(cause)
+        match status:
+            case JobState.SUSPENDED:
+                return going_on(self._plan, newest)
+            case JobState.FAILED if cause is not None:
+                return way_on(self._plan, newest, is_over=self._storage.has_completed)
+            case JobState.CANCELLED:
+                return after_cancellation(self._plan, newest)
+            case _:
+                return ""
 
-    def _outcome_of(self, status: JobState, cause: str | None) -> JobOutcome:
+    def _outcome_of(self, status: JobState, cause: str | None, way_on: str = "") -> JobOutcome:
         return JobOutcome(
             job_id=self._plan.job_id,
             status=status,
             cause=cause,
             runtime_ms=self._services.clock.monotonic_ms() - self.submitted_ms,
             counters=self._progress.counters(),
+            way_on=way_on,
         )

@@ -1,0 +1,56 @@
+"""Ctrl-C while a program waits for its job: the job is cancelled, and one line says what became of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import final
+
+from headgate.common.outcome import wait_for
+from headgate.deploy.handles.handle import JobHandle
+
+_Hook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+
+@final
+class _Told(str):
+    """The text of an interrupt that the user has been told of."""
+
+    __slots__ = ()
+
+
+def interrupted(job: JobHandle) -> KeyboardInterrupt:
+    """Cancel the job, and tell on standard error how it has ended and where it can go on.
+
+    Blocks until the job has ended. Return the interrupt to raise: the program may catch it. If it does not, Python ends
+    with code 130, as ever, but shows no traceback.
+    """
+    job.cancel()
+    try:
+        told = wait_for(job).in_a_line()
+    except KeyboardInterrupt:
+        told = f"job {job.job_id} was left before it had ended, as a second interrupt came"
+    except Exception as error:  # noqa: BLE001  # what the job runs on has failed
+        told = f"job {job.job_id} has failed: {error}"
+    print(f"headgate: {told}", file=sys.stderr, flush=True)
+    if not isinstance(sys.excepthook, _WithoutTold):
+        sys.excepthook = _WithoutTold(sys.excepthook)
+    return KeyboardInterrupt(_Told(told))
+
+
+def is_told(error: BaseException | None) -> bool:
+    """Return whether this is an interrupt that the user has been told of."""
+    return isinstance(error, KeyboardInterrupt) and bool(error.args) and isinstance(error.args[0], _Told)
+
+
+@final
+class _WithoutTold:
+    """A hook for errors that nothing catches: shows them as the hook before does, but not what has been told."""
+
+    def __init__(self, before: _Hook) -> None:
+        self._before = before
+
+    def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not is_told(error):
+            self._before(kind, error, trace)
