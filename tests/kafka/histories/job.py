@@ -101,6 +101,9 @@ class NotingSink(Sink[Transaction]):
     def prepare(self, identity: SinkIdentity) -> None:
         self._sink.prepare(identity)
 
+    def give_up(self, identity: SinkIdentity, savepoints: frozenset[str]) -> None:
+        self._sink.give_up(identity, savepoints)
+
     def discard(self, identity: SinkIdentity) -> None:
         self._sink.discard(identity)
 
@@ -173,8 +176,8 @@ class NotingCommitter(Committer[Transaction]):
     def secure(self, committables: list[Transaction]) -> None:
         self._committer.secure(committables)
 
-    def keep(self, committables: list[Transaction]) -> None:
-        self._committer.keep(committables)
+    def keep(self, committables: list[Transaction], savepoint: str) -> None:
+        self._committer.keep(committables, savepoint)
 
     def recover(self, restored: list[Transaction]) -> None:
         self._committer.recover(restored)
