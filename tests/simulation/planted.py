@@ -299,4 +299,10 @@ PLANTED: Final = (
         settings=_BUSY,
         often=("damage",) * 4,
     ),
+    Planted(
+        plant=plants.nothing_is_given_up,
+        seeds_max=30,
+        symptom="is kept for ever",
+        often=("master crash inside a savepoint",) * 3,
+    ),
 )

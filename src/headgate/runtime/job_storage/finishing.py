@@ -8,6 +8,7 @@ from typing import final
 
 from headgate import options
 from headgate.checkpoint import workflow
+from headgate.checkpoint.drivers.begun_savepoints import given_up
 from headgate.checkpoint.workflow import JobResult
 from headgate.graph.job_graph import JobGraph
 from headgate.runtime.job_storage.ending import CheckpointsThatGo, EndFacts, Ending, InputsThatGo, ending_of
@@ -117,11 +118,9 @@ class Finishing:
 
 def giving_up(parts: Parts) -> Steps[None]:
     """Have sinks keep nothing for savepoints that never became complete; none is being stored meanwhile."""
-    sinks, snapshots = parts.sinks, parts.snapshots
-    if sinks is None or snapshots is None:
-        return
-    savepoints = yield from step(parts.snapshot_owner, snapshots.given_up)
-    if savepoints:
+    sinks = parts.sinks
+    savepoints = yield from step(parts.snapshot_owner, lambda: given_up(parts.folder(), parts.open_store))
+    if sinks is not None and savepoints:
         yield from step(parts.sink_owner, lambda: sinks.give_up(savepoints))
 
 

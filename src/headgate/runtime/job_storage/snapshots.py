@@ -8,7 +8,6 @@ from typing import final
 
 from headgate.checkpoint import workflow
 from headgate.checkpoint.drivers import intents, lineages, ownership
-from headgate.checkpoint.drivers.begun_savepoints import given_up
 from headgate.checkpoint.drivers.epochs import Chain
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
@@ -87,13 +86,6 @@ class Snapshots:
             self._lease.folder()
         self._attest(found.point, chain)
         return found
-
-    def given_up(self) -> frozenset[str]:
-        """Return the locations of the job's savepoints that were begun and never became complete.
-
-        Raises `StorageError`. Not to be called while a savepoint is being stored.
-        """
-        return given_up(self._lease.folder(), self._open_store)
 
     def _attest(self, point: RestorePoint, chain: Chain) -> None:
         """See to it that there is evidence of what is started from: it is committed next."""

@@ -17,11 +17,12 @@ from headgate.functions.sink import (
     RetriableCommitError,
     Sink,
     SinkContext,
+    SinkIdentity,
     SinkWriter,
 )
 from headgate.ids import CheckpointId, JobId
 from headgate.testing.sim.work import operation
-from headgate.testing.sim.world import World
+from headgate.testing.sim.world import Action, World
 
 _numbers = itertools.count(1)
 _systems: dict[int, External] = {}
@@ -55,6 +56,12 @@ class External:
         """Name of the function that raises when it is called next."""
         self.outage_until_ms = 0.0
         self.mishap_rate = 0.0
+        self.kept: dict[str, set[str]] = {}
+        """For which savepoints transactions stay, whatever becomes of their job."""
+        self.given_up: set[str] = set()
+        """The savepoints of which the driver said that they never became complete."""
+        self.on_keep: Action = lambda: None
+        """Called when something is kept."""
         self.newest: tuple[JobId, int] | None = None
         """The job and the attempt that have begun last."""
         self.world = world
@@ -136,6 +143,29 @@ class External:
             if self.pending.pop(name, None) is not None:
                 self.world.note("outside", f"{name} is aborted by the driver")
 
+    def keep(self, names: list[str], savepoint: str) -> None:
+        for name in names:
+            self.kept.setdefault(name, set()).add(savepoint)
+        if names:
+            self.on_keep()
+
+    def give_up(self, savepoints: frozenset[str]) -> None:
+        for savepoint in sorted(savepoints - self.given_up):
+            self.world.note("outside", f"savepoint {savepoint} was given up")
+        self.given_up |= savepoints
+
+    def kept_for(self, name: str) -> set[str]:
+        """Return the savepoints that a transaction stays for."""
+        return self.kept.get(name, set()) - self.given_up
+
+    def discard(self, identity: SinkIdentity) -> None:
+        """Abort what a sink has left that has ended, but what savepoints hold."""
+        for name, found in list(self.pending.items()):
+            is_own = (found.job_id, found.uid) == (identity.job_id, identity.uid)
+            if is_own and not self.kept_for(name):
+                self.world.note("outside", f"{name} is discarded")
+                del self.pending[name]
+
     def recover(self, context: SinkContext, restored: list[str]) -> None:
         """Abort what older attempts left behind, of the subtask or of one that no longer exists, except `restored`.
 
@@ -148,6 +178,8 @@ class External:
             is_own = (found.job_id, found.uid, subtask) == (context.job_id, context.uid, context.subtask)
             is_dealt = found.parallelism != context.parallelism and found.checkpoint_id <= (context.restored_id or 0)
             if is_own and found.attempt < context.attempt and name not in restored and not is_dealt:
+                if self.kept_for(name):
+                    continue
                 if name in self._permitted:
                     self.world.violated(f"transaction {name} is aborted, although a durable manifest names it")
                 self.world.note("outside", f"{name} is aborted")
@@ -184,6 +216,12 @@ class SimSink(Sink[str]):
 
     number: int
     commits_globally: bool = False
+
+    def give_up(self, identity: SinkIdentity, savepoints: frozenset[str]) -> None:
+        system(self.number).give_up(savepoints)
+
+    def discard(self, identity: SinkIdentity) -> None:
+        system(self.number).discard(identity)
 
     def writer(self, context: SinkContext) -> SimWriter:
         return SimWriter(self.number, context)
@@ -246,6 +284,9 @@ class SimCommitter(Committer[str]):
             self._system.check_final(committables)
         else:
             self._system.commit(committables)
+
+    def keep(self, committables: list[str], savepoint: str) -> None:
+        self._system.keep(committables, savepoint)
 
     def recover(self, restored: list[str]) -> None:
         self._system.recover(self._context, restored)

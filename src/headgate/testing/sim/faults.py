@@ -7,15 +7,17 @@ from functools import partial
 from typing import Final, final
 
 from headgate.checkpoint import paths
+from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.supervision import SupervisorState
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.slot_process import HEARTBEAT_TIMEOUT_MS, SimSlotProcess
 from headgate.testing.sim.troubles import Troubles
+from headgate.testing.sim.user import SAVEPOINTS
 
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
-_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0, 4, 2, 0)
+_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0, 4, 2, 0, 0)
 """How often each kind is drawn; never: only where it is asked for."""
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
@@ -56,6 +58,7 @@ class Faults:
             "loss of power": self._lose_power,
             "damage": self._damage,
             "live output": self._look_at_output,
+            "master crash inside a savepoint": self._crash_master_inside_a_savepoint,
         }
 
     def plan(self) -> None:
@@ -156,6 +159,16 @@ class Faults:
     def _crash_master_at_the_stop(self) -> None:
         """Crash the job master when it is recorded, but not yet done, that the job ends with a savepoint."""
         self._cluster.store.ledger.on_stop = lambda: self._world.after(0.0, 20.0, self._crash_master)
+
+    def _crash_master_inside_a_savepoint(self) -> None:
+        """Have a savepoint taken, and crash the job master when a sink keeps something for it: another one goes on."""
+
+        def crash_soon() -> None:
+            self._outside.on_keep = lambda: None
+            self._world.after(0.0, 30.0, self._crash_master)
+
+        self._outside.on_keep = crash_soon
+        self._cluster.take_savepoint(SavepointRequest(target=SAVEPOINTS))
 
     def _lose_power(self) -> None:
         """Take the power away, now or when the next checkpoint has been completed."""

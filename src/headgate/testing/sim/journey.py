@@ -10,6 +10,7 @@ from headgate import options
 from headgate.checkpoint import paths
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.workflow import JobResult, read_result
+from headgate.elements import savepoint_key
 from headgate.graph.placement import as_programmed
 from headgate.ids import SlotIndex
 from headgate.runtime.monitoring.outcome import JobState
@@ -144,6 +145,9 @@ class Journey(Generic[J]):
         store = self._world.rng.choice(savepoints)
         manifest = store.ledger.manifests[paths.METADATA]
         leg = fork_of(self._world.rng, self._job_of(manifest))
+        for name in store.ledger.transactions_in(manifest):
+            if name not in self._outside.pending and name not in self._outside.final:
+                self._world.violated(f"transaction {name} is gone, although {store.location} holds it")
         outside = self._outside.forked(manifest, store.ledger.transactions_in(manifest))
         store.ledger.permit(manifest)
         self._world.note("user", f"goes on from {store.location} once more")
@@ -211,9 +215,21 @@ class Journey(Generic[J]):
         for name, transaction in self._outside.pending.items():
             if (transaction.job_id, transaction.attempt) == self._outside.newest:
                 self._world.violated(f"transaction {name} of the last attempt was never committed")
+        for name in self._outside.pending:
+            if self._outside.pending[name].job_id == self.legs[-1].job.job_id and self._is_kept_in_vain(name):
+                self._world.violated(f"transaction {name} is kept for ever, for a savepoint that never was complete")
         left = [path for path in store.memory.files if path != paths.RESULT]
         if left and self._is_tidy():
             self._world.violated(f"files are left behind: {', '.join(sorted(left)[:5])}")
+
+    def _is_kept_in_vain(self, name: str) -> bool:
+        complete = {
+            savepoint_key(location)
+            for location, store in self._storage.folders.items()
+            if paths.METADATA in store.memory.files
+        }
+        kept_for = self._outside.kept_for(name)
+        return bool(kept_for) and kept_for.isdisjoint(complete)
 
     def _is_exact(self) -> bool:
         """Return whether no job restored what it had counted only at least once."""

@@ -10,7 +10,7 @@ import pytest
 from headgate.checkpoint import paths
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.manifest import encode
-from headgate.checkpoint.workflow import Stored
+from headgate.checkpoint.workflow import JobResult, Stored, write_result
 from headgate.elements import SavepointFormat, savepoint_key
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkIdentity
@@ -119,6 +119,16 @@ def test_output_is_discarded_after_savepoints_were_given_up(rig: Rig, location: 
     driver.finish(PLAN, outcome(JobState.FINISHED))
     assert [{savepoint_key(location)}, "discard"] == HEARD
     assert rig.store.list_files("") == [paths.RESULT]
+
+
+def test_so_it_is_by_a_driver_that_finds_that_the_job_had_ended(rig: Rig, location: str) -> None:
+    first = rig.driver(PLAN)
+    first.resolve(PLAN, FIRST, None)
+    complete(first, 1)
+    first.prepare_savepoint(location)
+    write_result(rig.store, JobResult(status="finished", cause=None, ended_ms=0, owner=first.storage.owner, kept=False))
+    rig.driver(PLAN).finish(PLAN, outcome(JobState.FINISHED))
+    assert [{savepoint_key(location)}, "discard"] == HEARD
 
 
 def test_a_target_that_does_not_answer_holds_up_the_start_and_loses_nothing(rig: Rig, location: str) -> None:

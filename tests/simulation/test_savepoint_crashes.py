@@ -1,0 +1,21 @@
+"""Whole jobs whose driver dies inside a savepoint and goes on: nothing is kept for ever, and nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.own_jobs.run import run
+
+CRASHES = ("master crash inside a savepoint",) * 3
+BLOCK = 10
+BLOCKS = range(1, 61, BLOCK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", BLOCKS)
+def test_every_promise_is_kept_when_drivers_die_inside_savepoints(first: int) -> None:
+    reports = [run(seed, often=CRASHES) for seed in range(first, first + BLOCK)]
+    failed = [report.describe() for report in reports if not report.passed]
+    assert not failed, "\n\n".join(failed)
+    story = "\n".join(line for report in reports for line in report.trace)
+    assert "was given up" in story
