@@ -35,6 +35,10 @@ class IgnoredWarning(UserWarning):
     """Something of PyFlink was accepted that changes nothing here; the message says why, or what to use instead."""
 
 
+class OrderWarning(UserWarning):
+    """The program lets records reach a keyed operator in another order than their source has them, perhaps unawares."""
+
+
 class SerializationError(ProgramError):
     """A function, key, record or state value cannot be serialised; the message names which, and what in it."""
 

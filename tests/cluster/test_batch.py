@@ -280,8 +280,10 @@ def test_the_rows_of_a_key_come_in_the_order_of_their_time(
 ) -> None:
     env = environment(spark, BATCH)
     by_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda row, _: row.at)
-    stream = env.from_spark(shuffled(spark, key)).assign_timestamps_and_watermarks(by_time)
-    assert collected(stream.key_by(select).process(InOrder())) == expected_in_order(keys)
+    assigned = env.from_spark(shuffled(spark, key)).assign_timestamps_and_watermarks(by_time)
+    assert collected(assigned.key_by(select).process(InOrder())) == expected_in_order(keys)
+    in_source = env.from_spark(shuffled(spark, key), watermark_strategy=by_time)
+    assert collected(in_source.key_by(select).process(InOrder())) == expected_in_order(keys)
 
 
 def test_a_dataframe_that_two_stages_read_is_computed_once(spark: SparkSession) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, final
@@ -49,11 +50,12 @@ from headgate.deploy import choose
 from headgate.deploy.arguments import command_line
 from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.stored import stored_max_parallelism
-from headgate.errors import ProgramError
+from headgate.errors import OrderWarning, ProgramError
 from headgate.functions.source import Source
 from headgate.graph.describe import execution_plan
 from headgate.graph.job_graph import JobGraph, JobOptions, plan
-from headgate.graph.logical import GraphDefaults
+from headgate.graph.logical import GraphDefaults, LogicalGraph
+from headgate.graph.order import lost_orders
 from headgate.ids import JobId, new_job_id, new_lineage
 from headgate.operators.source import SourceFactory
 from headgate.options import (
@@ -273,19 +275,32 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return self.from_source(lines.build(), None, "Text File Source", Types.STRING())
 
     def from_spark(
-        self, frame: DataFrame, source_name: str = "DataFrame", records_per_second: float | None = None
+        self,
+        frame: DataFrame,
+        source_name: str = "DataFrame",
+        records_per_second: float | None = None,
+        *,
+        watermark_strategy: WatermarkStrategy | None = None,
     ) -> DataStream:
         """Return a stream of the rows of a bounded Spark DataFrame, each a `Row` with the columns' names.
 
-        The DataFrame is computed once, when the job starts, and written to the job's storage. One subtask reads the
-        rows in the order of the partitions; several do not keep that order. `records_per_second` limits how fast rows
-        are read. Raises ProgramError for a streaming DataFrame, or a column that no record can hold.
+        The DataFrame is computed once, when the job starts, and written to the job's storage. Subtasks share the rows,
+        piece by piece in the order of the DataFrame. One subtask keeps that order; of several each keeps its own pieces
+        in order. `records_per_second` limits how fast rows are read. `watermark_strategy` gives rows timestamps and
+        watermarks, None for none. Raises ProgramError for a streaming DataFrame, a column that no record can hold, or
+        anything but a strategy.
+
+        >>> from headgate.common import WatermarkStrategy
+        >>> by_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda row, _: row.ts)
+        >>> stream = env.from_spark(frame.orderBy("ts"), watermark_strategy=by_time)  # doctest: +SKIP
         """
+        if watermark_strategy is not None:
+            check_strategy("from_spark", watermark_strategy)
         from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # pyspark is optional
 
         source = frames.DataFrameSource(frame, source_name, frames.storage_of(self._settings()))
         limited = source if records_per_second is None else RateLimitedSource(source, records_per_second)
-        return self._begin(source_name, limited, source.row_type)
+        return self._begin(source_name, limited, source.row_type, watermark_strategy)
 
     def from_spark_stream(  # noqa: PLR0913  # the settings of a query, by name
         self,
@@ -350,6 +365,8 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         graph = self._program.graph()
         job = self.job_graph(job_name)  # first, so that a wrong program fails before a session is started
         in_batch = is_batch(graph, job.settings)
+        if not in_batch:
+            _warn_of_lost_orders(graph, self._defaults(job.settings))
         where = choose.deployment(job.settings, self._spark)
         return where.submit_batch(job) if in_batch else where.submit(job)
 
@@ -427,6 +444,11 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
             buffer_timeout_ms=settings.get(BUFFER_TIMEOUT),
             chaining=settings.get(CHAINING),
         )
+
+
+def _warn_of_lost_orders(graph: LogicalGraph, defaults: GraphDefaults) -> None:
+    for lost in lost_orders(graph, defaults):
+        warnings.warn(str(lost), OrderWarning, stacklevel=4)
 
 
 unsupported.guard(__name__, globals())

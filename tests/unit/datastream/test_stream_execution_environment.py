@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import CheckpointingMode, RuntimeExecutionMode, StreamExecutionEnvironment
 from headgate.datastream.accepted_settings import AcceptedSettings
 from headgate.datastream.slot_sharing_group import SlotSharingGroup
-from headgate.errors import ConfigError, IgnoredWarning, ProgramError, UnsupportedError
+from headgate.errors import ConfigError, IgnoredWarning, OrderWarning, ProgramError, UnsupportedError
 from tests.unit.datastream.environments import environment, numbers, plan_of
 
 
@@ -71,6 +72,22 @@ def test_a_stream_without_a_sink_runs_with_a_warning(mode: str, capsys: pytest.C
     with pytest.warns(IgnoredWarning, match="output of operator 'forgotten' goes nowhere"):
         env.execute()
     assert capsys.readouterr().out.splitlines() == ["seen 1", "seen 2", "seen 3"]
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_a_stream_that_loses_the_order_of_its_source_runs_with_a_warning_where_order_is_not_by_time(mode: str) -> None:
+    env = environment(**{"execution__runtime-mode": mode}).set_parallelism(2)
+    source = env.from_source(NumberSequenceSource(1, 4), None, "numbers").set_parallelism(1)
+    source.map(lambda n: n).name("same").key_by(lambda n: n % 2).sum().name("total").print()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OrderWarning)
+        env.execute()
+    told = [str(each.message) for each in caught]
+    if mode == "BATCH":
+        assert told == []
+    else:
+        assert len(told) == 1
+        assert told[0].startswith("operator 'same' has 2 subtasks, and source 'numbers' before it has 1: ")
 
 
 def test_after_execution_the_next_program_begins_empty() -> None:

@@ -11,7 +11,8 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -22,10 +23,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.types import BooleanType, LongType
 
+from headgate.common import Time, WatermarkStrategy
 from headgate.common.configuration import Configuration
 from headgate.connectors.datagen import DataGeneratorSource
-from headgate.datastream import StreamExecutionEnvironment
+from headgate.datastream import (
+    MapFunction,
+    OutputTag,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+    WindowFunction,
+)
 from headgate.datastream.connectors.file_system import Encoder, FileSink
+from headgate.datastream.window import TimeWindow, TumblingEventTimeWindows
 from headgate.deploy.spark.dataframes.progress import Reports, WriteProgress, observe_group
 from headgate.deploy.spark.dataframes.writing import FrameWriting
 from headgate.deploy.spark.java import ensure_java
@@ -86,6 +95,65 @@ def test_rows_of_a_dataframe_arrive_in_its_order(spark: SparkSession, env: Strea
         rows = list(records)
     assert [row.id for row in rows] == list(range(1000))
     assert tuple(rows[3]) == (3, "3", 1.5)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+def test_a_sorted_dataframe_with_a_watermark_strategy_has_no_late_row_and_the_windows_of_batch_mode(
+    spark: SparkSession, parallelism: int
+) -> None:
+    frame = spark.range(0, 4000).selectExpr("id % 7 as user", "id as ts").orderBy("ts").repartitionByRange(9, "ts")
+    by_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda row, _: row.ts)
+
+    def windows(mode: str) -> list[tuple[int, int]]:
+        late = OutputTag("late")
+        settings = {"execution.runtime-mode": mode, "pipeline.auto-watermark-interval": "1 ms"}
+        env = environment(spark, **settings).set_parallelism(parallelism)
+        rows = env.from_spark(frame.sortWithinPartitions("ts"), watermark_strategy=by_time)
+        timed = rows.key_by(lambda row: row.user).window(TumblingEventTimeWindows.of(Time.milliseconds(100)))
+        counts = timed.side_output_late_data(late).apply(Count())
+        with counts.union(counts.get_side_output(late).map(lambda row: ("late", row))).execute_and_collect() as found:
+            return sorted(found)
+
+    expected = Counter((number % 7, number // 100 * 100) for number in range(4000))
+    assert windows("STREAMING") == sorted((user, start, count) for (user, start), count in expected.items())
+    assert windows("BATCH") == windows("STREAMING")
+
+
+def test_each_of_several_subtasks_reads_the_rows_of_a_sorted_dataframe_in_order(
+    spark: SparkSession, env: StreamExecutionEnvironment
+) -> None:
+    frame = spark.range(0, 900).repartitionByRange(9, "id").sortWithinPartitions("id")
+    env.set_parallelism(2)
+    with env.from_spark(frame).map(WithSubtask()).execute_and_collect() as found:
+        rows = list(found)
+    of_subtasks = [[number for subtask, number in rows if subtask == own] for own in range(2)]
+    assert of_subtasks == [sorted(own) for own in of_subtasks]
+    assert [len(own) > 0 for own in of_subtasks] == [True, True]
+    assert sorted(number for own in of_subtasks for number in own) == list(range(900))
+    # The first pieces of the DataFrame are the first of both subtasks.
+    assert max(of_subtasks[0][0], of_subtasks[1][0]) < 300
+
+
+def test_from_spark_takes_strategies_only(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
+    with pytest.raises(ProgramError, match=r"from_spark\(\) takes a WatermarkStrategy"):
+        env.from_spark(spark.range(3), watermark_strategy=5)  # type: ignore[arg-type]
+
+
+class Count(WindowFunction):
+    """Counts the rows of a window."""
+
+    def apply(self, key: Any, window: TimeWindow, inputs: Iterable[Any]) -> Iterator[tuple[Any, int, int]]:
+        yield key, window.start, sum(1 for _ in inputs)
+
+
+class WithSubtask(MapFunction):
+    """Tells of each row which subtask has read it."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.subtask = runtime_context.get_index_of_this_subtask()
+
+    def map(self, row: Any) -> tuple[int, int]:
+        return self.subtask, row.id
 
 
 def test_results_become_a_dataframe(spark: SparkSession, env: StreamExecutionEnvironment) -> None:

@@ -102,7 +102,9 @@ def without_sources(plan: JobGraph, frames: dict[int, FrameInput]) -> JobGraph:
         if vertex.id not in frames:
             return vertex
         head, *rest = vertex.operators
-        return replace(vertex, operators=(replace(head, factory=FrameHeadFactory()), *rest))
+        strategy = head.factory.strategy if isinstance(head.factory, SourceFactory) else None
+        factory = FrameHeadFactory() if strategy is None else AssignFactory(strategy)
+        return replace(vertex, operators=(replace(head, factory=factory), *rest))
 
     return replace(plan, vertices=tuple(map(changed, plan.vertices)))
 
@@ -129,10 +131,10 @@ def _order(stage: Stage, stages: Sequence[Stage], frames: dict[int, FrameInput])
     key = column_of(method_of(selector, "get_key"), frame.schema.names)
     if key is None or not frame.has_keys(key):
         return None
-    match [operator.factory for operator in before.operators[1:]]:
-        case []:
+    match [operator.factory for operator in before.operators]:
+        case [FrameHeadFactory()]:
             return SortedBy(key)
-        case [AssignFactory(strategy)]:
+        case [AssignFactory(strategy)] | [FrameHeadFactory(), AssignFactory(strategy)]:
             return _with_time(key, strategy.extract_timestamp, frame)
     return None
 
