@@ -48,6 +48,7 @@ class RateLimitedSource(Source[Split]):
         self.watermarks_per_split = source.watermarks_per_split
         self.one_split_at_a_time = source.one_split_at_a_time
         self.produced_type = source.produced_type
+        self.failed_tag = source.failed_tag
 
     def prepare(self, job_id: JobId) -> None:
         self._source.prepare(job_id)

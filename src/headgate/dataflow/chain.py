@@ -178,7 +178,7 @@ class Chain:
             if self._types[index] is not None:
                 batch = self._typed(batch, index)
         if until is not None:
-            return self._mark(batch, until)
+            return self._mark(batch, until, now_ms)
         emitted = self._emit_sides(now_ms) if self._sides else 0
         self._emit(batch, now_ms)
         return emitted + len(batch)
@@ -191,10 +191,10 @@ class Chain:
         self.current = self.operators[index]
         return output_type.converted(batch)
 
-    def _mark(self, batch: Batch, at: int) -> int:
+    def _mark(self, batch: Batch, at: int, now_ms: float) -> int:
         self.current = self.operators[at]
         self._queue(at + 1, self.current.mark(batch))
-        return 0
+        return self._emit_sides(now_ms) if self._sides else 0
 
     def _advance(self, watermark: Watermark, first: int, now_ms: float) -> int | None:
         """Take the watermark from operator to operator until one fires timers; return how many records they emitted.

@@ -425,6 +425,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         node = self._program.add(name, SourceFactory(source, strategy if makes_time else None))
         node.is_source = True
         node.parallelism_max = source.parallelism_max
+        node.failed_tag = None if source.failed_tag is None else source.failed_tag.tag_id
         return DataStream(self, self._program, (Upstream(node),), type_info)
 
     def _set(self, option: Option[object], value: object) -> StreamExecutionEnvironment:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, final
 
 from headgate.functions.acknowledging import Acknowledger
 from headgate.ids import JobId
+from headgate.types.output_tag import OutputTag
 from headgate.types.type_information import TypeInformation
 
 if TYPE_CHECKING:
@@ -125,6 +126,9 @@ class Source(ABC, Generic[Split]):
     After a restore with another parallelism, a reader may get several splits that were begun. The watermark of the
     subtask is then held back until the reader names the last of them, for which an empty `Records` is enough.
     """
+
+    failed_tag: OutputTag | None = None
+    """The side output of what readers cannot read, which the program then has to read; None: there is none."""
 
     def prepare(self, job_id: JobId) -> None:
         """Prepare for the job. Called in each driver of it, before all other methods; may block."""
@@ -234,6 +238,10 @@ class SourceContext(Protocol):
 
     def count(self, name: str, by: int = 1) -> None:
         """Add `by` to a named counter of the job, for instance of skipped lines."""
+        ...
+
+    def side_output(self, tag: OutputTag, value: object) -> None:
+        """Emit a value to a side output of the source, with what `poll` is about to return."""
         ...
 
     def submit(self, work: Callable[[], Result], done: Callable[[Result | BaseException], None]) -> None:

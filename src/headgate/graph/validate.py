@@ -103,9 +103,9 @@ def _check_failed_records(graph: LogicalGraph) -> None:
         read = {edge.tag for edge in graph.outputs_of(node.id)}
         if node.failed_tag is not None and node.failed_tag not in read:
             raise ProgramError(
-                f"the records that operator {node.name!r} fails for would be lost: nothing reads their side output. "
-                f"Give get_side_output(OutputTag({node.failed_tag!r})) of its stream a sink, or have them dropped with "
-                "on_error(RecordErrors.skip())"
+                f"what operator {node.name!r} fails for would be lost: nothing reads its side output. Give "
+                f"get_side_output(OutputTag({node.failed_tag!r})) of its stream a sink, or drop it with "
+                "on_error(RecordErrors.skip()), for files FileErrors.skip()"
             )
 
 

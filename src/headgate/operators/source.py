@@ -34,6 +34,7 @@ from headgate.operators.stage_watermarks import OfStage, StageWatermarks
 from headgate.operators.watermarks import STALLS_PER_TIMEOUT, WatermarkMaker
 from headgate.options import UNALIGNED_SPLITS
 from headgate.state.operator.list_elements import ListElements
+from headgate.types.output_tag import OutputTag
 
 
 @final
@@ -80,7 +81,7 @@ class SourceOperator(Operator):
             self._event_time = self._event_time_by(self._strategy)
             if self._strategy.alignment is not None and self._strategy.progress is not None:
                 self._alignment = SourceAlignment(self._strategy.alignment, self._now_ms())
-        reader = self._source.reader(_Context(context, self._wake))
+        reader = self._source.reader(_Context(context, self._wake, self._emit_side))
         self._reader: SourceReader[Any] = expect(SourceReader, reader, self._source, "reader()")
         self._known = context.restored.values(KNOWN_STATE)
         if SPLITS_STATE in context.restored.lists:
@@ -142,6 +143,9 @@ class SourceOperator(Operator):
             if self._given_more or self._source.watermarks_per_split or self._source.one_split_at_a_time:
                 raise
             return []
+
+    def _emit_side(self, tag: OutputTag, value: object) -> None:
+        self.sides = (*self.sides, (tag.tag_id, Batch([value])))
 
     def _wake(self) -> None:
         self.woken = True
@@ -298,9 +302,12 @@ class SourceOperator(Operator):
 class _Context:
     """The `SourceContext` of a reader."""
 
-    def __init__(self, context: OperatorContext, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, context: OperatorContext, wake: Callable[[], None], emit_side: Callable[[OutputTag, object], None]
+    ) -> None:
         self._context = context
         self._wake = wake
+        self._emit_side = emit_side
 
     @property
     def subtask(self) -> int:
@@ -315,6 +322,9 @@ class _Context:
 
     def count(self, name: str, by: int = 1) -> None:
         self._context.services.count(name, by)
+
+    def side_output(self, tag: OutputTag, value: object) -> None:
+        self._emit_side(tag, value)
 
     def submit(self, work: Callable[[], Result], done: Callable[[Result | BaseException], None]) -> None:
         def deliver(result: Result | BaseException) -> None:

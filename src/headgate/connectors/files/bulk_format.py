@@ -69,7 +69,9 @@ class ParquetFormat(BulkFormat[RowGroupSplit]):
         for file, schema, _ in found[1:]:
             check_same(file.place, schema, found[0][0].place, found[0][1])
         return [
-            RowGroupSplit(file.place, file.size_bytes, group, 0) for file, _, count in found for group in range(count)
+            RowGroupSplit(file.place, file.size_bytes, group, 0, file.stamp)
+            for file, _, count in found
+            for group in range(count)
         ]
 
     def _look_at(self, file: FoundFile) -> tuple[pa.Schema, int]:

@@ -7,7 +7,17 @@ from typing import Final, final
 import pyarrow as pa
 
 from headgate.connectors.files.decompression import DAMAGE, Inflated, Unpacked
-from headgate.connectors.files.places import FAILURES, Place
+from headgate.connectors.files.file_errors import UnreadableFileError
+from headgate.connectors.files.places import (
+    FAILURES,
+    FoundFile,
+    PartOfFile,
+    Place,
+    Stamp,
+    is_told_by_stamp,
+    list_stamped_files,
+    look_at,
+)
 from headgate.errors import SourceError
 
 BLOCK_BYTES: Final = 256 << 10
@@ -26,19 +36,74 @@ def _ending(place: Place) -> str:
     return place.path[place.path.rfind(".") :].lower()
 
 
-def check_unchanged(place: Place, size_bytes: int, *, may_grow: bool = False) -> None:
-    """Raise `SourceError` unless the file has as many bytes as when it was found, or, if it may grow, more; blocks."""
+def where_it_is(part: PartOfFile, *, may_grow: bool = False) -> Place:
+    """Return where the file of a split is now: at its place, or, if it was moved, elsewhere in the folder; blocks.
+
+    Raises `UnreadableFileError` unless the file is as it was when it was found, or, if it may grow, larger.
+    """
+    place, size_bytes, stamp = part.place, part.size_bytes, getattr(part, "stamp", None)
     try:
-        info = place.system.get_file_info(place.path)
+        found = look_at(place, "")
+        if stamp is not None and not _is_there(found, size_bytes, stamp):
+            moved = _moved(place, size_bytes, stamp)
+            if moved is not None:
+                return moved
     except FAILURES as error:
         raise SourceError(f"cannot open {str(place)!r}: {error}") from error
-    if not info.is_file:
-        raise SourceError(f"the file {str(place)!r} is gone, or this host does not see it; files must be shared")
-    if info.size < size_bytes or (info.size > size_bytes and not may_grow):
-        raise SourceError(
-            f"{str(place)!r} had {size_bytes} bytes when it was found and has {info.size} now; "
+    if found is None:
+        raise UnreadableFileError(
+            f"the file {str(place)!r} is gone, or this host does not see it; files must be shared"
+        )
+    if found.size_bytes < size_bytes or (found.size_bytes > size_bytes and not may_grow):
+        raise UnreadableFileError(
+            f"{str(place)!r} had {size_bytes} bytes when it was found and has {found.size_bytes} now; "
             "files must not change while a job reads them"
         )
+    if found.size_bytes == size_bytes and stamp is not None and not _is_there(found, size_bytes, stamp):
+        raise UnreadableFileError(
+            f"{str(place)!r} was written again since it was found, as its time shows; files must not change while a "
+            "job reads them"
+        )
+    return place
+
+
+def _is_there(found: FoundFile | None, size_bytes: int, stamp: Stamp) -> bool:
+    """Return whether a path has the file that was found there: as it was, or with something behind it."""
+    if found is None or found.stamp is None:
+        return found is not None
+    if found.size_bytes == size_bytes:
+        return found.stamp.mtime_ns == stamp.mtime_ns
+    return found.size_bytes > size_bytes and found.stamp.inode == stamp.inode
+
+
+def _moved(place: Place, size_bytes: int, stamp: Stamp) -> Place | None:
+    """Return the place of the file in the monitored folder that is the file with this stamp."""
+    file = FoundFile(place, size_bytes, stamp)
+    if not is_told_by_stamp(file) or stamp.folder == place.path:
+        return None
+    everywhere = list_stamped_files(Place(place.root, stamp.folder), SourceError)
+    return next((own.place for own in everywhere if own.version == file.version), None)
+
+
+@final
+class _Packed:
+    """The bytes of a compressed file as they are; `has_failed` tells trouble with reading them from damage in them."""
+
+    closed = False
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self._stream = stream
+        self.has_failed = False
+
+    def read(self, size: int = -1) -> bytes:
+        self.has_failed = True
+        data: bytes = self._stream.read(size)
+        self.has_failed = False
+        return data
+
+    def close(self) -> None:
+        self._stream.close()
+        self.closed = True
 
 
 @final
@@ -53,15 +118,18 @@ class FileByteStream:
         self._place = place
         self._ahead = 0
         self._left = None if limit is None else limit - start
+        self._packed: _Packed | None = None
         try:
             if is_compressed(place):
-                self._file = _open_compressed(place)
+                self._packed = _Packed(place.system.open_input_stream(place.path, compression=None))
+                self._file = _unpacked(place, self._packed)
                 self._ahead = start
             else:
                 self._file = place.system.open_input_file(place.path)
                 self._file.seek(start)
         except FAILURES as error:
-            raise SourceError(f"cannot open {str(place)!r}: {error}") from error
+            kind = UnreadableFileError if isinstance(error, FileNotFoundError) else SourceError
+            raise kind(f"cannot open {str(place)!r}: {error}") from error
 
     def skip(self) -> bool:
         """Go some way towards the start; return whether there was any way to go."""
@@ -69,7 +137,9 @@ class FileByteStream:
             return False
         passed = len(self._read(min(self._ahead, _SKIP_BYTES)))
         if not passed:
-            raise SourceError(f"{str(self._place)!r} has become shorter while the job ran; files must not change")
+            raise UnreadableFileError(
+                f"{str(self._place)!r} has become shorter while the job ran; files must not change"
+            )
         self._ahead -= passed
         return True
 
@@ -85,7 +155,9 @@ class FileByteStream:
         try:
             data: bytes = self._file.read(size)
         except (*FAILURES, *DAMAGE) as error:
-            raise SourceError(f"cannot read {str(self._place)!r}: {error}") from error
+            is_damaged = self._packed is not None and not self._packed.has_failed
+            kind = UnreadableFileError if is_damaged else SourceError
+            raise kind(f"cannot read {str(self._place)!r}: {error}") from error
         return data
 
     def close(self) -> None:
@@ -93,7 +165,8 @@ class FileByteStream:
         self._file.close()
 
 
-def _open_compressed(place: Place) -> pa.NativeFile | Unpacked | Inflated:
+def _unpacked(place: Place, packed: _Packed) -> pa.NativeFile | Unpacked | Inflated:
     ending = _ending(place)
-    stream = place.system.open_input_stream(place.path, compression=_CODECS.get(ending))
-    return _UNPACKED[ending](stream) if ending in _UNPACKED else stream
+    if ending in _UNPACKED:
+        return _UNPACKED[ending](packed)
+    return pa.CompressedInputStream(pa.PythonFile(packed, mode="r"), _CODECS[ending])

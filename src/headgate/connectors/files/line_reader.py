@@ -11,9 +11,10 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from headgate.connectors.files.byte_stream import BLOCK_BYTES, FileByteStream, check_unchanged
+from headgate.connectors.files.byte_stream import BLOCK_BYTES, FileByteStream, where_it_is
+from headgate.connectors.files.file_errors import UnreadableFileError
 from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder
-from headgate.connectors.files.places import Place, name_of
+from headgate.connectors.files.places import Place, Stamp, name_of, restore_part
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
@@ -33,6 +34,10 @@ class FileSplit:
     size_bytes: int
     start: int
     end: int | None
+    stamp: Stamp | None = None
+
+    def __setstate__(self, state: list[Any]) -> None:
+        restore_part(self, state)
 
     @property
     def part(self) -> str:
@@ -87,17 +92,17 @@ class OpenSplit:
     """A split that is being read: a stream, and the block whose records are being handed out."""
 
     def __init__(self, stream_format: StreamFormat, split: FileSplit, block_bytes: int) -> None:
-        check_unchanged(split.place, split.size_bytes, may_grow=split.end is not None)
-        header = _read_header(split.place, stream_format)
+        place = where_it_is(split, may_grow=split.end is not None)
+        header = _read_header(place, stream_format)
         self.name = name_of(split)
         self._split = split
         self._block_bytes = block_bytes
         self._policy = stream_format.broken_lines
-        self._decoder = _decoder(stream_format, split.place, header)
+        self._decoder = _decoder(stream_format, place, header)
         # The block starts at byte `_at`; the carry, an unfinished line or record, follows it.
         self._at = split.start - 1 if split.start else len(header)
         self._is_at_line = split.start == 0
-        self._stream = FileByteStream(split.place, self._at, None if split.end is None else split.size_bytes)
+        self._stream = FileByteStream(place, self._at, None if split.end is None else split.size_bytes)
         self._block = b""
         self._carry = b""
         self._decoded = Decoded([])
@@ -204,7 +209,7 @@ def _read_header(place: Place, stream_format: StreamFormat) -> bytes:
     while (length := _header_length(data, stream_format)) is None and (more := stream.read()):
         data += more
         if len(data) > _HEADER_BYTES_MAX:
-            raise SourceError(f"{str(place)!r} starts with a line of over 1 MiB, which cannot be a header")
+            raise UnreadableFileError(f"{str(place)!r} starts with a line of over 1 MiB, which cannot be a header")
     stream.close()
     return data[:length]
 
@@ -225,7 +230,7 @@ def _decoder(stream_format: StreamFormat, place: Place, header: bytes) -> LineDe
     try:
         return stream_format.decoder(header)
     except ValueError as error:
-        raise SourceError(f"{str(place)!r}: {error}") from error
+        raise UnreadableFileError(f"{str(place)!r}: {error}") from error
 
 
 def _offset_of_line(data: bytes, line: int) -> int:

@@ -28,9 +28,9 @@ class LineSplits(BulkFormat[FileSplit]):
         if size == 0:
             return []
         if not self._format.is_splittable or is_compressed(file.place):
-            return [FileSplit(file.place, size, 0, None)]
+            return [FileSplit(file.place, size, 0, None, file.stamp)]
         starts = range(0, size, part_bytes)
-        return [FileSplit(file.place, size, start, min(start + part_bytes, size)) for start in starts]
+        return [FileSplit(file.place, size, start, min(start + part_bytes, size), file.stamp) for start in starts]
 
     def reader(self, context: SourceContext) -> FileReader:
         return FileReader(self._format, context)

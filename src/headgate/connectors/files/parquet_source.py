@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.connectors.files.byte_stream import check_unchanged
+from headgate.connectors.files.byte_stream import where_it_is
+from headgate.connectors.files.file_errors import unreadable
 from headgate.connectors.files.parquet_schema import Columns
-from headgate.connectors.files.places import FAILURES, Place, name_of
-from headgate.errors import SourceError
+from headgate.connectors.files.places import FAILURES, Place, Stamp, name_of, restore_part
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceReader
 
 _ROWS_READ: Final = 16_384
@@ -28,6 +28,10 @@ class RowGroupSplit:
     size_bytes: int
     row_group: int
     row: int
+    stamp: Stamp | None = None
+
+    def __setstate__(self, state: list[Any]) -> None:
+        restore_part(self, state)
 
     @property
     def part(self) -> str:
@@ -41,7 +45,7 @@ def open_parquet(place: Place) -> pq.ParquetFile:
         # Times of the old format of Spark and Hive are in nanoseconds, which no year after 2262 has.
         return pq.ParquetFile(place.path, filesystem=place.system, coerce_int96_timestamp_unit="us")
     except FAILURES as error:
-        raise SourceError(f"cannot read {str(place)!r} as Parquet: {error}") from error
+        raise unreadable(f"cannot read {str(place)!r} as Parquet: {error}", error, is_local=not place.root) from error
 
 
 @final
@@ -76,9 +80,9 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         return self._take(split, self._batch, records_max)
 
     def _start(self, split: RowGroupSplit) -> Iterator[pa.RecordBatch]:
-        check_unchanged(split.place, split.size_bytes)
+        place = where_it_is(split)
         if self._file is None:
-            self._file = open_parquet(split.place)
+            self._file = open_parquet(place)
             self._names = self._columns.of_file(split.place, self._file.schema_arrow).names
         names = self._names
         self._batches = (
@@ -98,7 +102,8 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         try:
             return next(batches, None)
         except FAILURES as error:
-            raise SourceError(f"cannot read row group {split.row_group} of {str(split.place)!r}: {error}") from error
+            said = f"cannot read row group {split.row_group} of {str(split.place)!r}: {error}"
+            raise unreadable(said, error, is_local=not split.place.root) from error
 
     def _take(self, split: RowGroupSplit, batch: pa.RecordBatch, records_max: int) -> Poll:
         skipped = min(self._skip, batch.num_rows)

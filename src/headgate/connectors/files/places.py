@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Final, Protocol, TypeVar, final
+from itertools import zip_longest
+from typing import Any, Final, Protocol, TypeVar, final
 
 import pyarrow as pa
 from pyarrow import fs
@@ -90,11 +91,33 @@ def together(work: Callable[[Item], Result], items: list[Item], place: Place) ->
 
 @final
 @dataclass(frozen=True, slots=True)
+class Stamp:
+    """What tells a file from others of its size, wherever it is, and the place to look for it.
+
+    `inode` is its number in the local file system, 0 in others. `folder` is the path of the monitored folder or file.
+    """
+
+    mtime_ns: int
+    inode: int
+    folder: str
+
+    def __str__(self) -> str:
+        return f"{self.mtime_ns}.{self.inode}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file and its size when it was listed."""
+    """A file, its size when it was listed, and, if its folder is monitored, its stamp."""
 
     place: Place
     size_bytes: int
+    stamp: Stamp | None = None
+
+    @property
+    def version(self) -> str:
+        """Size and stamp."""
+        return _version(self)
 
 
 class PartOfFile(Protocol):
@@ -116,9 +139,39 @@ class PartOfFile(Protocol):
         ...
 
 
+def restore_part(part: Any, state: list[Any]) -> None:
+    """Set the fields of an unpickled split, whose pickle may be older than its last fields."""
+    for known, value in zip_longest(fields(part), state):
+        object.__setattr__(part, known.name, value)
+
+
 def name_of(part: PartOfFile) -> str:
     """Return the id of a split of a file source."""
-    return f"{part.place}#{part.part}#{part.size_bytes}"
+    return f"{part.place}#{part.part}#{_version(part)}"
+
+
+def _version(part: Any) -> str:
+    # A format of the user's own may leave the stamp out, and a split of an older snapshot has none.
+    stamp = getattr(part, "stamp", None)
+    return str(part.size_bytes) if stamp is None else f"{part.size_bytes}@{stamp}"
+
+
+def parse_version(version: str) -> tuple[int, Stamp | None]:
+    """Return the size and the stamp, without its folder, that the id of a split ends with.
+
+    >>> parse_version("120@1700.5"), parse_version("120")
+    ((120, Stamp(mtime_ns=1700, inode=5, folder='')), (120, None))
+    """
+    size, _, stamp = version.partition("@")
+    if not stamp:
+        return int(size), None
+    mtime_ns, _, inode = stamp.partition(".")
+    return int(size), Stamp(int(mtime_ns), int(inode), "")
+
+
+def is_told_by_stamp(file: FoundFile) -> bool:
+    """Return whether size and stamp tell the file wherever it is: where files are renamed, not copied and deleted."""
+    return file.stamp is not None and (file.stamp.inode != 0 or file.place.system.type_name == "hdfs")
 
 
 def list_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:
@@ -127,18 +180,43 @@ def list_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:
     Files and folders whose name starts with "." or "_" are left out, as Spark and Flink do. Raises `failure` when there
     is nothing at the place.
     """
+    return [FoundFile(Place(place.root, info.path), info.size) for info in _list(place, failure)]
+
+
+def list_stamped_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:
+    """Return what `list_files` does, with stamps."""
+    found = (_stamped(Place(place.root, info.path), info, place.path) for info in _list(place, failure))
+    return [file for file in found if file is not None]
+
+
+def look_at(place: Place, folder: str) -> FoundFile | None:
+    """Return the file at `place` with its stamp, None if it is gone; blocks. Raises what `pyarrow` raises."""
+    info = place.system.get_file_info(place.path)
+    return _stamped(place, info, folder) if info.is_file else None
+
+
+def _stamped(place: Place, info: fs.FileInfo, folder: str) -> FoundFile | None:
+    if place.root:
+        return FoundFile(place, info.size, None if info.mtime_ns is None else Stamp(info.mtime_ns, 0, folder))
+    try:
+        found = os.stat(place.path)
+    except FileNotFoundError:
+        return None
+    return FoundFile(place, found.st_size, Stamp(found.st_mtime_ns, found.st_ino, folder))
+
+
+def _list(place: Place, failure: type[HeadgateError]) -> list[fs.FileInfo]:
     system = place.system
     try:
         info = system.get_file_info(place.path)
         if info.type == fs.FileType.File:
-            return [FoundFile(place, info.size)]
+            return [info]
         if info.type == fs.FileType.NotFound:
             raise failure(f"there is no file or folder {str(place)!r}; check the path, and that this host sees it")
         below = system.get_file_info(fs.FileSelector(place.path, recursive=True))
     except (pa.ArrowException, OSError) as error:
         raise failure(f"cannot list {str(place)!r}: {error}") from error
-    found = [FoundFile(Place(place.root, file.path), file.size) for file in below if _is_data(file, place.path)]
-    return sorted(found, key=lambda file: file.place.path)
+    return sorted((file for file in below if _is_data(file, place.path)), key=lambda file: file.path)
 
 
 def _is_data(info: fs.FileInfo, folder: str) -> bool:

@@ -10,8 +10,18 @@ from typing import Any, final
 from headgate.connectors.files.bulk_format import BulkFormat, RecordFormat
 from headgate.connectors.files.checks import given
 from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
+from headgate.connectors.files.file_errors import FileErrors
+from headgate.connectors.files.known_files import KnownFiles
 from headgate.connectors.files.line_splits import LineSplits
-from headgate.connectors.files.places import FoundFile, PartOfFile, Place, list_files, name_of
+from headgate.connectors.files.places import (
+    FoundFile,
+    PartOfFile,
+    Place,
+    list_files,
+    list_stamped_files,
+    name_of,
+)
+from headgate.connectors.files.skipping_reader import SkippingReader, UncutFile
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError
 from headgate.functions.source import Source, SourceContext, SourceReader
@@ -39,6 +49,7 @@ class FileSource(Source[PartOfFile]):
         paths: tuple[str, ...],
         enumerator: FileEnumeratorProvider,
         discovery_interval_ms: int | None = None,
+        errors: FileErrors | None = None,
     ) -> None:
         if not paths:
             raise ProgramError("a file source needs at least one path")
@@ -48,6 +59,8 @@ class FileSource(Source[PartOfFile]):
         self._places = [Place.of(path, SourceError) for path in paths]
         self.discovery_interval_ms = discovery_interval_ms
         self.bounded = discovery_interval_ms is None
+        self._errors = FileErrors.fail() if errors is None else errors
+        self.failed_tag = self._errors.tag
         self._told: set[str] = set()
 
     @staticmethod
@@ -72,13 +85,20 @@ class FileSource(Source[PartOfFile]):
         enumerator = self._enumerator
         # Of one file, a later look must cut the same parts: not by what else is there.
         part_bytes = enumerator.part_bytes(files, parallelism) if self.bounded else enumerator.part_bytes_max
-        return self._format.cut(files, part_bytes)
+        return self._cut_or_skip(files, part_bytes) if self._errors.skips else self._format.cut(files, part_bytes)
+
+    def _cut_or_skip(self, files: list[FoundFile], part_bytes: int) -> list[Any]:
+        """Return the parts of all files, and in place of a file that cannot be cut what a reader has to report."""
+        if not self.bounded:
+            return self._cut_what_can_be_read(files)  # the others are tried again
+        good, bad = self._sorted_out(files, part_bytes)
+        return [*self._format.cut(good, part_bytes), *bad]
 
     def _files(self) -> list[FoundFile]:
         return [file for place in self._places for file in self._list(place)]
 
     def _list(self, place: Place) -> list[FoundFile]:
-        found = list_files(place, SourceError)
+        found = list_files(place, SourceError) if self.bounded else list_stamped_files(place, SourceError)
         if not found and self.bounded:
             raise SourceError(
                 f"there is no file to read in the folder {str(place)!r} (names with '.' or '_' first are ignored)"
@@ -86,13 +106,17 @@ class FileSource(Source[PartOfFile]):
         return found
 
     def discover(self, known: frozenset[str]) -> list[PartOfFile]:
-        """Return the parts that are not known, of files that were not found before with another size or other parts."""
-        known_files = set(map(_file_of, known))
+        """Return the parts that are not known, of files that were not found before in another version or other parts.
+
+        A file that was moved is known by its version: size, time and number.
+        """
+        seen = KnownFiles(known)
+        files = seen.as_known(self._files())
         # What is known comes first, as it says which columns new files are to have.
-        files = sorted(self._files(), key=lambda file: str(file.place) not in known_files)
-        parts = {self.split_id(part): part for part in self._cut_what_can_be_read(files)}
+        unchanged = sorted(files.unchanged, key=lambda file: not seen.has_path(file))
+        parts = {self.split_id(part): part for part in self._cut_what_can_be_read(unchanged)}
         other = {_file_of(split_id) for split_id in known if split_id not in parts}
-        for file in sorted(set(map(_file_of, parts)) & other):
+        for file in sorted({*files.changed, *(set(map(_file_of, parts)) & other)}):
             self._tell(f"{file!r} has changed since it was found: what is new in it is not read")
         return [part for name, part in parts.items() if name not in known and _file_of(name) not in other]
 
@@ -101,18 +125,23 @@ class FileSource(Source[PartOfFile]):
         try:
             return self._format.cut(files, self._enumerator.part_bytes_max)
         except SourceError:
-            return self._format.cut(self._that_can_be_read(files), self._enumerator.part_bytes_max)
+            good, bad = self._sorted_out(files, self._enumerator.part_bytes_max)
+            for file in bad:
+                self._tell(f"left out, and tried again: {file.error}")
+            return self._format.cut(good, self._enumerator.part_bytes_max)
 
-    def _that_can_be_read(self, files: list[FoundFile]) -> list[FoundFile]:
+    def _sorted_out(self, files: list[FoundFile], part_bytes: int) -> tuple[list[FoundFile], list[UncutFile]]:
+        """Return the files that can be cut, and the others."""
         good: list[FoundFile] = []
+        bad: list[UncutFile] = []
         for file in files:
             try:
-                self._format.cut([*good[:1], file], self._enumerator.part_bytes_max)
+                self._format.cut([*good[:1], file], part_bytes)
             except SourceError as error:
-                self._tell(f"left out, and tried again: {error}")
+                bad.append(UncutFile(file.place, file.size_bytes, str(error), file.stamp))
             else:
                 good.append(file)
-        return good
+        return good, bad
 
     def _tell(self, trouble: str) -> None:
         """Log it the first time."""
@@ -124,7 +153,9 @@ class FileSource(Source[PartOfFile]):
         return name_of(split)
 
     def reader(self, context: SourceContext) -> SourceReader[PartOfFile]:
-        return self._format.reader(context)
+        return (
+            SkippingReader(self._format, self._errors, context) if self._errors.skips else self._format.reader(context)
+        )
 
 
 class InputFormat(ABC):
@@ -159,6 +190,16 @@ class FileSourceBuilder:
         default_factory=FileEnumeratorProvider.default_splittable_file_enumerator
     )
     discovery_interval_ms: int | None = None
+    errors: FileErrors = field(default_factory=FileErrors.fail)
+
+    def on_error(self, errors: FileErrors) -> FileSourceBuilder:
+        """Set what becomes of a file that cannot be read; by default it fails the job.
+
+        >>> lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/data/logs")
+        >>> source = lines.on_error(FileErrors.skip()).build()
+        """
+        self.errors = given("on_error", errors, FileErrors)
+        return self
 
     def process_static_file_set(self) -> FileSourceBuilder:
         """Read the files that are there when the job starts, and end. This is the default."""
@@ -191,4 +232,4 @@ class FileSourceBuilder:
 
     def build(self) -> FileSource:
         """Return the source. Raises ProgramError without a path, SourceError for an unknown file system."""
-        return FileSource(self.bulk_format, self.paths, self.enumerator, self.discovery_interval_ms)
+        return FileSource(self.bulk_format, self.paths, self.enumerator, self.discovery_interval_ms, self.errors)

@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
-from headgate.connectors.files.byte_stream import BLOCK_BYTES, check_unchanged
-from headgate.connectors.files.places import FAILURES, FoundFile, Place, name_of
+from headgate.connectors.files.byte_stream import BLOCK_BYTES, where_it_is
+from headgate.connectors.files.file_errors import unreadable
+from headgate.connectors.files.places import FAILURES, FoundFile, Place, Stamp, name_of, restore_part
 from headgate.connectors.files.source import FileSource, InputFormat
 from headgate.connectors.formats.avro_library import Writer, block_reader
 from headgate.connectors.formats.avro_schema import AvroSchema
 from headgate.connectors.formats.records import as_dict
-from headgate.errors import ProgramError, SinkError, SourceError
+from headgate.errors import ProgramError, SinkError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
 from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
@@ -78,6 +79,10 @@ class AvroSplit:
     place: Place
     size_bytes: int
     start: int
+    stamp: Stamp | None = None
+
+    def __setstate__(self, state: list[Any]) -> None:
+        restore_part(self, state)
 
     @property
     def part(self) -> str:
@@ -93,7 +98,7 @@ class AvroFormat(BulkFormat[AvroSplit]):
         self._schema = schema
 
     def cut(self, files: list[FoundFile], part_bytes: int) -> list[AvroSplit]:
-        return [AvroSplit(file.place, file.size_bytes, 0) for file in files]
+        return [AvroSplit(file.place, file.size_bytes, 0, file.stamp) for file in files]
 
     def reader(self, context: SourceContext) -> AvroReader:
         return AvroReader(self._schema)
@@ -125,14 +130,15 @@ class AvroReader(SourceReader[AvroSplit]):
                 self._splits.popleft()
                 return Records([], split=name_of(split), ended=True)
         except _BROKEN as error:
-            raise SourceError(f"cannot read {str(split.place)!r} as Avro with the schema: {error!r:.300}") from error
+            said = f"cannot read {str(split.place)!r} as Avro with the schema: {error!r:.300}"
+            raise unreadable(said, error, is_local=not split.place.root) from error
         records, self._records = self._records[:records_max], self._records[records_max:]
         self._splits[0] = replace(split, start=split.start + len(records))
         return Records(records, split=name_of(split))
 
     def _open(self, split: AvroSplit) -> Iterator[Any]:
-        check_unchanged(split.place, split.size_bytes)
-        self._file = BufferedReader(split.place.system.open_input_file(split.place.path), BLOCK_BYTES)
+        place = where_it_is(split)
+        self._file = BufferedReader(place.system.open_input_file(place.path), BLOCK_BYTES)
         self._skip = split.start
         self._blocks = iter(block_reader(self._file, self._schema.parsed))
         return self._blocks

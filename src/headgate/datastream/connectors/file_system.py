@@ -10,6 +10,7 @@ from headgate.connectors.files.compaction import FileCompactor, FileCompactStrat
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
+from headgate.connectors.files.file_errors import FailedFile, FileErrors, UnreadableFileError
 from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.part_names import OutputFileConfig
 from headgate.connectors.files.rolling import DefaultRollingPolicy, OnCheckpointRollingPolicy, RollingPolicy
@@ -26,9 +27,11 @@ __all__ = [
     "CsvOptions",
     "DefaultRollingPolicy",
     "Encoder",
+    "FailedFile",
     "FileCompactStrategy",
     "FileCompactor",
     "FileEnumeratorProvider",
+    "FileErrors",
     "FileSink",
     "FileSinkBuilder",
     "FileSource",
@@ -39,6 +42,7 @@ __all__ = [
     "RollingPolicy",
     "StreamFormat",
     "StreamingFileSink",
+    "UnreadableFileError",
 ]
 
 StreamingFileSink = FileSink

@@ -31,6 +31,7 @@ from headgate.functions.source import (
     SourceReader,
     splits_of_all_stages,
 )
+from headgate.types.output_tag import OutputTag
 
 _POLLS_MAX: Final = 100_000
 _ASKED_MAX: Final = 7
@@ -73,6 +74,8 @@ class ReaderContext:
     parallelism: int = 1
     clock: VirtualClock = field(default_factory=VirtualClock)
     counters: Counter[str] = field(default_factory=Counter)
+    sides: list[tuple[str, Any]] = field(default_factory=list)
+    """What was emitted to side outputs: ids of tags, and values."""
     eager: bool = False
     submitted: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = field(default_factory=deque)
 
@@ -81,6 +84,9 @@ class ReaderContext:
 
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] += by
+
+    def side_output(self, tag: OutputTag, value: object) -> None:
+        self.sides.append((tag.tag_id, value))
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         self.submitted.append((work, done))

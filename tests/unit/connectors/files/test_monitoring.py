@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headgate.common import Duration
 from headgate.connectors.files.bulk_format import BulkFormat
@@ -159,6 +164,142 @@ def test_interval_must_be_a_time(tmp_path: Path) -> None:
 def test_setting_can_be_taken_back(tmp_path: Path) -> None:
     builder = lines_of(tmp_path).monitor_continuously(Duration.of_seconds(1))
     assert builder.process_static_file_set().build().bounded
+
+
+def test_a_file_that_is_moved_within_the_folder_is_not_found_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(tmp_path, "a", "1\n")
+    source = monitor(lines_of(tmp_path))
+    known = ids(source, source.splits(1))
+    (tmp_path / "done").mkdir()
+    (tmp_path / "a").rename(tmp_path / "done" / "a")
+    put(tmp_path, "b", "2\n")
+    found = source.discover(known)
+    assert [split.place.name for split in found] == ["b"]
+    known |= ids(source, found)
+    put(tmp_path, "c", "3\n")  # of the size of the others, at a path that was never taken
+    (tmp_path / "done" / "a").rename(tmp_path / "done" / "b")
+    assert [split.place.name for split in source.discover(known)] == ["c"]
+    assert caplog.records == []
+
+
+def test_a_log_that_is_rotated_is_not_read_twice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    put(tmp_path, "log", "1\n")
+    source = monitor(lines_of(tmp_path))
+    known = ids(source, source.splits(1))
+    (tmp_path / "log").rename(tmp_path / "log.1")
+    put(tmp_path, "log", "22\n")
+    assert source.discover(known) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        f"'{tmp_path / 'log'}' has changed since it was found: what is new in it is not read"
+    ]
+
+
+def test_a_copy_is_another_file(tmp_path: Path) -> None:
+    put(tmp_path, "a", "1\n")
+    source = monitor(lines_of(tmp_path))
+    known = ids(source, source.splits(1))
+    shutil.copy2(tmp_path / "a", tmp_path / "copy")
+    (tmp_path / "link").hardlink_to(tmp_path / "a")
+    assert [split.place.name for split in source.discover(known)] == ["copy", "link"]
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_a_file_that_is_moved_before_it_is_read_is_read_where_it_is(parquet: bool, tmp_path: Path) -> None:
+    if parquet:
+        pq.write_table(pa.table({"number": range(4)}), tmp_path / "a", row_group_size=2)
+        source = monitor(FileSource.for_bulk_file_format(BulkFormat.parquet_format(), str(tmp_path)))
+    else:
+        put(tmp_path, "a", "0\n1\n2\n3\n")
+        source = monitor(lines_of(tmp_path))
+    splits, context = source.splits(1), ReaderContext()
+    (tmp_path / "done").mkdir()
+    (tmp_path / "a").rename(tmp_path / "done" / "a")
+    reader = open_reader(source, splits, context)
+    found = read(reader, context, 2, endless=True)
+    left = reader.snapshot()
+    assert ids(source, left) <= ids(source, splits)
+    (tmp_path / "done" / "a").rename(tmp_path / "b")
+    put(tmp_path, "a", "this is another file")
+    found += read(open_reader(source, left, context), context, endless=True)
+    assert [int(record["number"] if parquet else record) for record in found] == [0, 1, 2, 3]
+
+
+def test_a_file_that_is_replaced_at_the_same_size_is_noticed_by_its_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(tmp_path, "a", "1\n")
+    source = monitor(lines_of(tmp_path))
+    splits, context = source.splits(1), ReaderContext()
+    put(tmp_path, "a", "2\n")
+    os.utime(tmp_path / "a", ns=(0, splits[0].stamp.mtime_ns + 1))  # type: ignore[attr-defined]
+    for _ in range(2):
+        assert source.discover(ids(source, splits)) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        f"'{tmp_path / 'a'}' has changed since it was found: what is new in it is not read"
+    ]
+    with pytest.raises(SourceError, match="was written again since it was found, as its time shows"):
+        read(open_reader(source, splits, context), context, endless=True)
+
+
+def test_a_file_that_a_backup_has_put_back_is_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    put(tmp_path, "a", "1\n")
+    source = monitor(lines_of(tmp_path))
+    known = ids(source, source.splits(1))
+    shutil.copy2(tmp_path / "a", tmp_path / ".a")
+    (tmp_path / ".a").rename(tmp_path / "a")
+    assert source.discover(known) == []
+    assert caplog.records == []
+
+
+def test_splits_of_a_snapshot_from_before_there_were_stamps_are_known_and_read(tmp_path: Path) -> None:
+    put(tmp_path, "a", "1\n")
+    put(tmp_path, "b", "2\n")
+    source, context = monitor(lines_of(tmp_path)), ReaderContext()
+    first, _ = source.splits(1)
+    old = object.__new__(FileSplit)
+    old.__setstate__([first.place, first.size_bytes, 0, first.end])  # type: ignore[attr-defined]
+    assert source.split_id(old) == f"{tmp_path / 'a'}#2#2"
+    assert [split.place.name for split in source.discover(frozenset([source.split_id(old)]))] == ["b"]
+    assert read(open_reader(source, [old], context), context, endless=True) == ["1"]
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["new", "move", "remove", "look"]), st.integers(0, 7), st.integers(0, 7)),
+        max_size=25,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_each_file_is_found_once_wherever_it_is_moved(steps: list[tuple[str, int, int]]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "sub").mkdir()
+        places = [folder / each for each in ("a", "b", "c", "d", "sub/a", "sub/b", "sub/c", "sub/d")]
+        source, known = monitor(lines_of(folder)), frozenset[str]()
+        taken: set[Path] = set()  # a path that had a file which was found is no place for another file
+        files: dict[Path, int] = {}
+        found: list[int] = []
+        for number, (step, one, other) in enumerate([*steps, ("look", 0, 0)]):
+            here, there = places[one], places[other]
+            if step == "new" and here not in files and here not in taken:
+                here.write_text("same size\n")
+                os.utime(here, ns=(0, number * 1_000_000_000))
+                files[here] = number
+            elif step == "move" and here in files and there not in files and there not in taken:
+                here.rename(there)
+                files[there] = files.pop(here)
+            elif step == "remove" and here in files and files[here] in found:
+                here.unlink()
+                del files[here]
+            elif step == "look":
+                splits = source.discover(known)
+                known |= ids(source, splits)
+                found += [files[Path(split.place.path)] for split in splits]
+                taken |= {Path(split.place.path) for split in splits}
+                assert sorted(found) == sorted(set(found))
+                assert set(files.values()) <= set(found)
 
 
 class FailOnce:

@@ -104,10 +104,10 @@ def test_a_sorted_dataframe_with_a_watermark_strategy_has_no_late_row_and_the_wi
     frame = spark.range(0, 4000).selectExpr("id % 7 as user", "id as ts").orderBy("ts").repartitionByRange(9, "ts")
     by_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda row, _: row.ts)
 
-    def windows(mode: str) -> list[tuple[int, int]]:
+    def windows(mode: str) -> list[tuple[int, int, int]]:
         late = OutputTag("late")
         settings = {"execution.runtime-mode": mode, "pipeline.auto-watermark-interval": "1 ms"}
-        env = environment(spark, **settings).set_parallelism(parallelism)
+        env = environment(spark, None, **settings).set_parallelism(parallelism)
         rows = env.from_spark(frame.sortWithinPartitions("ts"), watermark_strategy=by_time)
         timed = rows.key_by(lambda row: row.user).window(TumblingEventTimeWindows.of(Time.milliseconds(100)))
         counts = timed.side_output_late_data(late).apply(Count())
@@ -139,7 +139,7 @@ def test_from_spark_takes_strategies_only(spark: SparkSession, env: StreamExecut
         env.from_spark(spark.range(3), watermark_strategy=5)  # type: ignore[arg-type]
 
 
-class Count(WindowFunction):
+class Count(WindowFunction[Any, Any, Any, TimeWindow]):
     """Counts the rows of a window."""
 
     def apply(self, key: Any, window: TimeWindow, inputs: Iterable[Any]) -> Iterator[tuple[Any, int, int]]:

@@ -1,0 +1,92 @@
+"""What becomes of a file that cannot be read: it fails the job, is skipped, or is a side output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import pyarrow as pa
+
+from headgate.errors import ProgramError, SourceError
+from headgate.types.output_tag import OutputTag
+from headgate.types.typeinfo import Types
+
+
+class UnreadableFileError(SourceError):
+    """A file is gone, has changed since it was found, or is damaged: the error is the file's, and another try no help.
+
+    Formats raise it for what is wrong with one file. Any other `SourceError`, as of a store that does not answer, fails
+    the job whatever its `FileErrors` are.
+    """
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FailedFile:
+    """A file, or a part of one, that could not be read to its end, as a side output has it.
+
+    `path` is the path or URI, `error` the reason as text, `size_bytes` the size when the file was found. Records that
+    were read before the error are in the stream.
+
+    >>> FailedFile("/in/a.gz", "cannot read '/in/a.gz': Truncated compressed stream", 512).path
+    '/in/a.gz'
+    """
+
+    path: str
+    error: str
+    size_bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FileErrors:
+    """What a file source does with a file that it cannot read. Pass it to `on_error` of the source's builder.
+
+    A file cannot be read if it is gone, has changed since it was found, or is damaged. By default it fails the job.
+
+    >>> FileErrors.skip().skips, FileErrors.fail().skips
+    (True, False)
+    """
+
+    skips: bool = False
+    """Whether the job goes on without the file."""
+    tag: OutputTag | None = None
+    """The side output of the failed files; None: there is none."""
+
+    @staticmethod
+    def fail() -> FileErrors:
+        """Fail the job; its restart strategy then decides whether it restarts. The default."""
+        return FileErrors()
+
+    @staticmethod
+    def skip() -> FileErrors:
+        """Leave out the rest of the file and count it in `skipped_files`; the log shows the first few."""
+        return FileErrors(skips=True)
+
+    @staticmethod
+    def side_output(tag: OutputTag) -> FileErrors:
+        """Skip the file, and emit a `FailedFile` with this tag, for `get_side_output(tag)`.
+
+        Raises ProgramError for anything but a tag without a type.
+        """
+        if not isinstance(tag, OutputTag):
+            raise ProgramError(f"FileErrors.side_output() takes an OutputTag, such as OutputTag('bad'), not {tag!r}")
+        if tag.type_info not in (None, Types.PICKLED_BYTE_ARRAY()):
+            raise ProgramError(
+                f"the side output {tag.tag_id!r} is to hold failed files, which are FailedFile objects, but its type "
+                f"is {tag.type_info}: leave the type out, and map them to it after get_side_output(...)"
+            )
+        return FileErrors(skips=True, tag=tag)
+
+
+def unreadable(said: str, error: Exception, *, is_local: bool) -> SourceError:
+    """Return the error to raise from what reading a file has raised: an `UnreadableFileError` if the file is at fault.
+
+    On remote file systems an `OSError` may be the network's. On the local one the errors of the system have a number.
+    """
+    is_of_file = (
+        isinstance(error, FileNotFoundError | pa.ArrowInvalid)
+        or not isinstance(error, OSError)
+        or (is_local and error.errno is None)
+    )
+    return (UnreadableFileError if is_of_file else SourceError)(said)
