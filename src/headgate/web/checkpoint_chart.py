@@ -6,6 +6,7 @@ from typing import Final
 
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import SubtaskId
+from headgate.runtime.monitoring.barrier_wait import waiting_of
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, SubtaskFigures
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checkpoint_json import checkpoint_of
@@ -22,7 +23,7 @@ def chart(asked: Question) -> Json:
     shown = _chosen(record)
     return {
         "id": record.checkpoint_id,
-        "slowest": None if found is None else _slowest_json(found, plan),
+        "slowest": None if found is None else _slowest_json(found, plan) | _waiting_json(asked, record),
         "vertices": [{"id": vertex_id(vertex), "name": vertex.name} for vertex in plan.vertices],
         "rows": [_row(subtask, record.subtasks.get(subtask)) for subtask in shown],
         "leftOut": sum(record.parallelism) - len(shown),
@@ -59,4 +60,18 @@ def _slowest_json(found: Slowest, plan: JobGraph) -> Json:
         "subtask": found.subtask.index,
         "phase": None if found.phase is None else found.phase.value,
         "text": found.text,
+    }
+
+
+def _waiting_json(asked: Question, record: CheckpointRecord) -> Json:
+    """Return what replaces the slowest subtask while a barrier waits behind records."""
+    plan = asked.job.view.plan
+    waiting = waiting_of(record, asked.job.view.progress.subtasks)
+    if waiting is None:
+        return {}
+    vertex, told = plan.vertex_of(waiting.subtask), waiting.text(plan.vertex_of(waiting.subtask).name)
+    return {
+        "vertex": vertex_id(vertex),
+        "subtask": waiting.subtask.index,
+        "text": f"{told[0].upper()}{told[1:]}.",
     }

@@ -9,6 +9,7 @@ from dataclasses import replace
 from headgate.functions.metrics import MetricReport
 from headgate.ids import CheckpointId, JobId, SubtaskId
 from headgate.operators.record_guard import FAILED_COUNT
+from headgate.runtime.control.subtask_metrics import BarrierWait
 from headgate.web import checkpoint_chart, checkpoint_log_json, failed_records_json
 from headgate.web.page import vertex_json
 from headgate.web.page.findings import findings
@@ -119,6 +120,17 @@ def test_a_chart_of_few_subtasks_leaves_none_out_and_ends_with_the_checkpoint() 
     job.progress.statistics.failed(CheckpointId(1), "storage is gone", 700)
     found = checkpoint_chart.chart(replace(asked(job), now_ms=9_000))
     assert (len(found["rows"]), found["leftOut"], found["until"]) == (4, 0, 700)
+
+
+def test_a_chart_of_a_checkpoint_under_way_says_where_its_barrier_waits() -> None:
+    job = PageJob(parallelism=1)
+    job.triggers(1)
+    wait = BarrierWait(checkpoint_id=CheckpointId(1), waiting=900, per_second=45.0)
+    job.reports(own(), replace(own(), barrier=wait))
+    found = checkpoint_chart.chart(asked(job))["slowest"]
+    name = job.job.view.plan.vertices[1].name
+    assert found["text"] == f"The barrier waits behind {name!r}, subtask 0: 900 records, about 20 s."
+    assert found["subtask"] == 0
 
 
 def test_curves_of_shares_have_the_busiest_subtask() -> None:
