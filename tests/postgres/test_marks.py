@@ -20,7 +20,7 @@ from tests.postgres.databases import TestDatabase
 
 pytestmark = pytest.mark.slow
 
-MARKED = "SELECT split_part(batch, '_', 5)::int FROM headgate.commits ORDER BY 1"
+MARKED = "SELECT split_part(batch, '_', 4)::int FROM headgate.commits ORDER BY 1"
 
 
 @pytest.fixture

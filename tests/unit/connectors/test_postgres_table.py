@@ -78,7 +78,7 @@ def test_a_url_that_cannot_be_read_is_not_shown(url: str) -> None:
 
 @pytest.mark.parametrize("checkpoint", [None, CheckpointId(7)])
 def test_the_name_of_a_batch_says_whose_it_is(checkpoint: CheckpointId | None) -> None:
-    batch = RowBatch("5ce7a7105ce7a710", "0a1b2c3d", 99999, 123456, checkpoint)
+    batch = RowBatch(context(0, 1, None).digest("totals"), 99999, 123456, checkpoint)
     assert RowBatch.parse(str(batch)) == batch
     assert len(f"staged_{batch.at(CheckpointId(10**10))}") <= 63  # longer names are cut by the server
 
@@ -97,17 +97,17 @@ def context(subtask: int, parallelism: int, restored_id: int | None) -> SinkCont
 
 
 def batch(subtask: int, checkpoint: int | None, attempt: int = 2) -> RowBatch:
-    own = RowBatch.of(context(subtask, 9, None))
-    return RowBatch(own.job, own.operator, subtask, attempt, None if checkpoint is None else CheckpointId(checkpoint))
+    own = RowBatch.of(context(subtask, 9, None), "totals")
+    return RowBatch(own.owner, subtask, attempt, None if checkpoint is None else CheckpointId(checkpoint))
 
 
 def test_after_rescaling_each_leftover_is_removed_by_one_subtask_and_what_may_be_committed_by_none() -> None:
     left_over = [batch(0, None), batch(2, 6), batch(3, 7), batch(2, None)]
     others = [batch(0, 5), batch(3, 4), batch(1, 9, attempt=3), batch(1, 9, attempt=4)]
-    found = [Leftovers(context(subtask, 2, 5), []).among([*left_over, *others]) for subtask in range(2)]
+    found = [Leftovers(context(subtask, 2, 5), "totals", []).among([*left_over, *others]) for subtask in range(2)]
     assert found == [[batch(0, None), batch(2, 6), batch(2, None)], [batch(3, 7)]]
 
 
 def test_without_a_checkpoint_everything_of_earlier_attempts_is_left_over_but_what_was_restored() -> None:
     batches = [batch(0, 1), batch(0, 2), batch(0, None)]
-    assert Leftovers(context(0, 1, None), [batch(0, 2)]).among(batches) == [batch(0, 1), batch(0, None)]
+    assert Leftovers(context(0, 1, None), "totals", [batch(0, 2)]).among(batches) == [batch(0, 1), batch(0, None)]

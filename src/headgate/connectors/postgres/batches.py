@@ -4,23 +4,25 @@ The schema `headgate` of the target's database, made by the first job, holds it 
 
     headgate.commits    a mark for each batch that is committed, set in the transaction that makes its rows visible
     headgate.kept       batches that are part of a savepoint, with it: they stay until they are committed
-    headgate.attempts   the newest attempt of each operator, which has ended the sessions of the earlier ones
+    headgate.attempts   the newest attempt of each owner, which has ended the sessions of the earlier ones
+    headgate.owners     job, lineage, uid and table of each owner: names of batches begin with a digest of these
     headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
 
-A batch is named by job, operator, subtask, attempt and checkpoint, so no two ever have the same name, and what dead
-attempts left over is known by it. Marks are removed after 30 days, except those of savepoints.
+A batch is named by its owner, subtask, attempt and checkpoint, so no two ever have the same name, and what dead
+attempts left over is known by it. Marks are removed after 30 days, except those of savepoints. The owner is a digest of
+128 bits over job id, lineage, uid and table, as names of tables and sessions have no room for more. Batches in
+snapshots of releases without lineages keep the names that they were prepared under, `<job>_<operator>` for the owner.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Self, final
+from typing import Any, Final, Self, final
 
 from headgate.connectors.postgres.database import Connection
 from headgate.errors import SinkError
-from headgate.functions.sink import CommitLostError, SinkContext
+from headgate.functions.sink import CommitLostError, SinkContext, SinkIdentity
 from headgate.ids import CheckpointId, JobId
 
 SCHEMA: Final = "headgate"
@@ -28,7 +30,8 @@ _OPEN: Final = "open"
 _MARKS_KEPT: Final = "30 days"
 _FENCE_TIMEOUT_MS: Final = 10_000
 _IS_MISSING: Final = (
-    "SELECT to_regclass('headgate.commits') IS NULL OR to_regclass('headgate.attempts') IS NULL OR NOT EXISTS "
+    "SELECT to_regclass('headgate.commits') IS NULL OR to_regclass('headgate.attempts') IS NULL "
+    "OR to_regclass('headgate.owners') IS NULL OR NOT EXISTS "
     "(SELECT FROM pg_attribute WHERE attrelid = to_regclass('headgate.kept') AND attname = 'savepoint')"
 )
 _TABLES: Final = (
@@ -44,6 +47,8 @@ _TABLES: Final = (
     f"ALTER TABLE {SCHEMA}.kept ADD PRIMARY KEY (batch, savepoint)",
     f'CREATE TABLE IF NOT EXISTS {SCHEMA}.attempts (operator text COLLATE "C" PRIMARY KEY, attempt bigint NOT NULL, '
     "begun_at timestamptz NOT NULL DEFAULT now())",
+    f'CREATE TABLE IF NOT EXISTS {SCHEMA}.owners (owner text COLLATE "C" PRIMARY KEY, job_id text NOT NULL, '
+    'lineage text NOT NULL, uid text NOT NULL, "table" text NOT NULL, since timestamptz NOT NULL DEFAULT now())',
 )
 
 
@@ -52,24 +57,27 @@ _TABLES: Final = (
 class RowBatch:
     """What one attempt of a subtask has written for a checkpoint, None while it is being written."""
 
-    job: str
-    operator: str
+    owner: str
     subtask: int
     attempt: int
     checkpoint: CheckpointId | None = None
 
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Take the fields in order, as dataclasses pickle them; releases without lineages wrote job and operator."""
+        *owner, subtask, attempt, checkpoint = state
+        self.__init__("_".join(owner), subtask, attempt, checkpoint)
+
     @staticmethod
-    def of(context: SinkContext) -> RowBatch:
-        """Return the batch that a subtask is writing."""
-        operator = hashlib.blake2s(context.uid.encode(), digest_size=4).hexdigest()
-        return RowBatch(_short(context.job_id), operator, context.subtask, context.attempt)
+    def of(context: SinkContext, table: str) -> RowBatch:
+        """Return the batch that a subtask is writing to the table."""
+        return RowBatch(context.digest(table), context.subtask, context.attempt)
 
     @staticmethod
     def parse(name: str) -> RowBatch:
         """Return the batch that has this name."""
-        job, operator, subtask, attempt, checkpoint = name.split("_")
+        owner, subtask, attempt, checkpoint = name.rsplit("_", 3)
         prepared = None if checkpoint == _OPEN else CheckpointId(int(checkpoint))
-        return RowBatch(job, operator, int(subtask), int(attempt), prepared)
+        return RowBatch(owner, int(subtask), int(attempt), prepared)
 
     def at(self, checkpoint: CheckpointId) -> RowBatch:
         """Return the batch under the name that it has from the barrier of the checkpoint on."""
@@ -87,12 +95,12 @@ class RowBatch:
     @property
     def writer(self) -> str:
         """How the names of all batches of this attempt of the subtask begin."""
-        return f"{self.job}_{self.operator}_{self.subtask}_{self.attempt}_"
+        return f"{self.of_owner}{self.subtask}_{self.attempt}_"
 
     @property
-    def of_operator(self) -> str:
-        """How the names of all batches of the operator begin."""
-        return f"{self.job}_{self.operator}_"
+    def of_owner(self) -> str:
+        """How the names of all batches of the owner begin."""
+        return prefix_of(self.owner)
 
     @property
     def session(self) -> str:
@@ -103,33 +111,29 @@ class RowBatch:
         return self.writer + (_OPEN if self.checkpoint is None else str(self.checkpoint))
 
 
-def of_job(job_id: JobId) -> str:
-    """Return how the names of all batches of a job begin."""
-    return f"{_short(job_id)}_"
+def prefix_of(owner: str) -> str:
+    """Return how the names of all batches of an owner begin."""
+    return f"{owner}_"
 
 
 def session_of_job(job_id: JobId) -> str:
     """Return the name of the sessions of a job's driver in the database."""
-    return f"headgate driver of {_short(job_id)}"
-
-
-def _short(job_id: JobId) -> str:
-    return job_id[:16]
+    return f"headgate driver of {job_id}"
 
 
 @final
 class Leftovers:
     """Tells what earlier attempts left over from what some job will still commit."""
 
-    def __init__(self, context: SinkContext, restored: Iterable[RowBatch]) -> None:
+    def __init__(self, context: SinkContext, table: str, restored: Iterable[RowBatch]) -> None:
         self._context = context
-        self._own = RowBatch.of(context)
+        self._own = RowBatch.of(context, table)
         self._restored = set(restored)
 
     @property
     def prefix(self) -> str:
-        """How the names of batches of the operator begin."""
-        return self._own.of_operator
+        """How the names of batches of the owner begin."""
+        return self._own.of_owner
 
     def among(self, batches: Iterable[RowBatch]) -> list[RowBatch]:
         """Return what this subtask is to remove, of itself or of subtasks that no longer exist after rescaling.
@@ -165,6 +169,34 @@ class Marks:
                 for statement in _TABLES:
                     connection.execute(statement)
         return cls(connection)
+
+    def register(self, identity: SinkIdentity, table: str) -> None:
+        """Note whose batches these are. Raises `SinkError` if the database has another owner under this name."""
+        owner, own = identity.digest(table), (identity.job_id, str(identity.lineage), identity.uid, table)
+        self.connection.execute(
+            "INSERT INTO headgate.owners VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING", [owner, *own]
+        )
+        ((*found,),) = self.connection.execute(
+            'SELECT job_id, lineage, uid, "table" FROM headgate.owners WHERE owner = %s', [owner]
+        )
+        if tuple(found) != own:
+            job_id, lineage, uid, other = found
+            raise SinkError(
+                f"the name {owner!r} in headgate.owners belongs to the sink {uid!r} of job {job_id} (lineage {lineage})"
+                f" to table {other!r}: start this job under another headgate.job.id"
+            )
+
+    def others(self, identity: SinkIdentity, table: str) -> list[str]:
+        """Return the owners that this sink had in other lineages of the job, or with another table."""
+        found = self.connection.execute(
+            "SELECT owner FROM headgate.owners WHERE job_id = %s AND uid = %s AND owner <> %s",
+            [identity.job_id, identity.uid, identity.digest(table)],
+        )
+        return [owner for (owner,) in found]
+
+    def forget(self, owner: str) -> None:
+        """Forget an owner, of whose batches none waits."""
+        self.connection.execute("DELETE FROM headgate.owners WHERE owner = %s", [owner])
 
     def add(self, batch: RowBatch) -> bool:
         """Mark a batch as committed, in the current transaction; return False if it is so already.
@@ -205,17 +237,17 @@ class Marks:
         self.connection.execute(
             "INSERT INTO headgate.attempts AS a VALUES (%s, %s) ON CONFLICT (operator) DO UPDATE "
             "SET attempt = EXCLUDED.attempt, begun_at = now() WHERE a.attempt < EXCLUDED.attempt",
-            [own.of_operator, own.attempt],
+            [own.of_owner, own.attempt],
         )
         self.connection.execute(
             "DELETE FROM headgate.attempts WHERE begun_at < now() - %s::interval AND operator <> %s",
-            [_MARKS_KEPT, own.of_operator],
+            [_MARKS_KEPT, own.of_owner],
         )
 
     def is_superseded(self, own: RowBatch) -> bool:
         """Return whether a later attempt has begun."""
         found = self.connection.execute(
-            "SELECT FROM headgate.attempts WHERE operator = %s AND attempt > %s", [own.of_operator, own.attempt]
+            "SELECT FROM headgate.attempts WHERE operator = %s AND attempt > %s", [own.of_owner, own.attempt]
         )
         return found.rowcount == 1
 
@@ -231,6 +263,12 @@ class Marks:
         )
 
 
+def fence_owner(connection: Connection, owner: str) -> None:
+    """End all sessions of an owner's writers; block until they are gone."""
+    for pid, _ in _sessions(connection, prefix_of(owner)):
+        connection.execute("SELECT pg_terminate_backend(%s, %s)", [pid, _FENCE_TIMEOUT_MS])
+
+
 def fence(connection: Connection, leftovers: Leftovers) -> None:
     """End the sessions of earlier attempts that have not noticed their end; block until they are gone.
 
@@ -243,7 +281,7 @@ def fence(connection: Connection, leftovers: Leftovers) -> None:
 
 def later_attempt_writes(connection: Connection, own: RowBatch) -> bool:
     """Return whether a later attempt has a session: it may have ended the session of this attempt by `fence`."""
-    return any(batch.attempt > own.attempt for _, batch in _sessions(connection, own.of_operator))
+    return any(batch.attempt > own.attempt for _, batch in _sessions(connection, own.of_owner))
 
 
 def ended_by_a_later_attempt(table: str) -> SinkError:
@@ -252,7 +290,7 @@ def ended_by_a_later_attempt(table: str) -> SinkError:
 
 
 def _sessions(connection: Connection, prefix: str) -> list[tuple[int, RowBatch]]:
-    """Return the process id and the writer of each session of the operator whose batches have this prefix."""
+    """Return the process id and the writer of each session of the owner whose batches have this prefix."""
     found = connection.execute(
         "SELECT pid, application_name FROM pg_stat_activity WHERE datname = current_database() "
         "AND usename = current_user AND starts_with(application_name, %s)",

@@ -68,11 +68,11 @@ class PostgresFlushingWriter(FlushingWriter):
 
     def __init__(self, table: PostgresTable, context: SinkContext) -> None:
         self._table = table
-        self._batch = RowBatch.of(context)
+        self._batch = RowBatch.of(context, table.name)
         self._all_on_disk = True
         with table.writing():
             self._connection = self._open()
-            fence(self._connection, Leftovers(context, []))
+            fence(self._connection, Leftovers(context, table.name, []))
         self._outbox = Outbox(self._send)
 
     def _open(self) -> Connection:

@@ -60,6 +60,8 @@ class PreparedPostgresSink(TwoPhaseSink):
 class PreparedTransactions(PendingRows):
     """A prepared transaction for each batch."""
 
+    blocks_others = True
+
     def check(self, connection: Connection, parallelism: int) -> None:
         ((found,),) = connection.execute(f"SHOW {SETTING}")
         if int(found) >= parallelism:

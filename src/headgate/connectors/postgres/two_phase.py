@@ -6,7 +6,8 @@ Where they wait is the business of a `PendingRows`: in staging tables, or in pre
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -18,7 +19,8 @@ from headgate.connectors.postgres.batches import (
     RowBatch,
     ended_by_a_later_attempt,
     fence,
-    of_job,
+    fence_owner,
+    prefix_of,
     session_of_job,
 )
 from headgate.connectors.postgres.checks import checked
@@ -39,6 +41,9 @@ class WaitingRows:
 
 class PendingRows(ABC):
     """Where batches wait. Pickled with the sink. All methods raise psycopg.Error."""
+
+    blocks_others = False
+    """Whether what is written or waits here holds locks of the target."""
 
     def __init__(self, table: PostgresTable) -> None:
         self.table = table
@@ -91,6 +96,7 @@ class TwoPhaseSink(Sink[WaitingRows]):
         """Check server, login, table, columns, key and rights. Raises `SinkError`, with what to do about it."""
         with checked(self._room.table, session_of_job(identity.job_id)) as connection:
             self._room.check(connection, 1)
+            Marks(connection).register(identity, self._room.table.name)
 
     def give_up(self, identity: SinkIdentity, savepoints: frozenset[str]) -> None:
         database, session = self._room.table.database, session_of_job(identity.job_id)
@@ -98,12 +104,37 @@ class TwoPhaseSink(Sink[WaitingRows]):
             Marks(connection).give_up(savepoints)
 
     def discard(self, identity: SinkIdentity) -> None:
+        owner = identity.digest(self._room.table.name)
+        with self._as_driver(identity, "remove leftovers") as connection:
+            remove_unless_kept(self._room, connection, self._room.waiting(connection, prefix_of(owner)))
+            if not self._room.waiting(connection, prefix_of(owner)):
+                Marks(connection).forget(owner)
+
+    def end_others(self, identity: SinkIdentity, held: list[WaitingRows]) -> Callable[[], None]:
+        if not self._room.blocks_others:
+            return super().end_others(identity, held)
+        doing = "end what other lineages of the job have left open"
+        with self._as_driver(identity, doing) as connection:
+            owners = Marks(connection).others(identity, self._room.table.name)
+        stay = {waiting.batch for waiting in held}
+
+        def end() -> None:
+            with self._as_driver(identity, doing) as connection:
+                for owner in owners:
+                    fence_owner(connection, owner)
+                    waiting = self._room.waiting(connection, prefix_of(owner))
+                    remove_unless_kept(self._room, connection, [each for each in waiting if each not in stay])
+
+        return end
+
+    @contextmanager
+    def _as_driver(self, identity: SinkIdentity, doing: str) -> Iterator[Connection]:
         database = self._room.table.database
-        with database.writing("remove leftovers"), database.connect(session_of_job(identity.job_id)) as connection:
-            remove_unless_kept(self._room, connection, self._room.waiting(connection, of_job(identity.job_id)))
+        with database.writing(doing), database.connect(session_of_job(identity.job_id)) as connection:
+            yield connection
 
     def writer(self, context: SinkContext) -> BatchWriter:
-        return BatchWriter(self._room, RowBatch.of(context))
+        return BatchWriter(self._room, RowBatch.of(context, self._room.table.name))
 
     def committer(self, context: SinkContext) -> BatchCommitter:
         return BatchCommitter(self._room, context)
@@ -169,7 +200,7 @@ class BatchCommitter(Committer[WaitingRows]):
     def __init__(self, room: PendingRows, context: SinkContext) -> None:
         self._room = room
         self._context = context
-        self._session = RowBatch.of(context).session
+        self._own = RowBatch.of(context, room.table.name)
 
     def commit(self, committables: list[WaitingRows]) -> None:
         if committables:
@@ -178,7 +209,7 @@ class BatchCommitter(Committer[WaitingRows]):
                     self._commit(connection, waiting.batch)
 
     def _connected(self) -> Connection:
-        return self._room.table.database.connect(self._session)
+        return self._room.table.database.connect(self._own.session)
 
     def _commit(self, connection: Connection, batch: RowBatch) -> None:
         with self._committing(batch):
@@ -199,10 +230,10 @@ class BatchCommitter(Committer[WaitingRows]):
 
     def recover(self, restored: list[WaitingRows]) -> None:
         batches = [waiting.batch for waiting in restored]
-        leftovers = Leftovers(self._context, batches)
+        leftovers = Leftovers(self._context, self._room.table.name, batches)
         with self._writing("look for what earlier attempts have left behind"), self._connected() as connection:
             self._room.check(connection, self._context.parallelism)
-            Marks(connection).begin_attempt(RowBatch.of(self._context))
+            Marks(connection).begin_attempt(self._own)
             fence(connection, leftovers)
             for batch in batches:  # before any subtask writes a newer value of the same key
                 with suppress(CommitLostError):  # it is committed again after this, and then the job fails for good

@@ -21,6 +21,7 @@ from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink_run import (
     JOB,
     OTHER_JOB,
+    OTHER_LINEAGE,
     SAVEPOINT,
     STEPS,
     Prepared,
@@ -36,6 +37,7 @@ from headgate.testing.contracts.sink_run import (
 __all__ = [
     "JOB",
     "OTHER_JOB",
+    "OTHER_LINEAGE",
     "SAVEPOINT",
     "SINK_CHECKS",
     "SinkCase",
@@ -122,6 +124,28 @@ def check_what_others_wrote_stays(case: SinkCase) -> None:
     run.finish()
     for context, parts in zip(others, prepared, strict=True):
         commit(target.sink, target.sink.committer(context), parts)
+    assert _counted(target.read()) == _counted(case.records)
+
+
+def check_the_same_job_id_with_other_storage_writes_all_its_records(case: SinkCase) -> None:
+    """No mark of an earlier run under the job id says that output of this one is committed, and none is lost by it."""
+    target = case.fresh()
+    first, later = SinkRun(target, case.records[:4]), SinkRun(target, case.records[4:], OTHER_LINEAGE)
+    first.write(2)
+    first.prepare()
+    first.complete()
+    first.commit()
+    first.write(1)
+    first.prepare()
+    first.complete()
+    later.write(3)
+    later.prepare()
+    later.complete()
+    later.restart()
+    later.finish()
+    target.sink.discard(OTHER_LINEAGE)
+    first.commit()
+    first.finish()
     assert _counted(target.read()) == _counted(case.records)
 
 
@@ -259,6 +283,7 @@ SINK_CHECKS: Final[list[Callable[[SinkCase], None]]] = [
     check_commits_may_be_repeated,
     check_a_dead_attempt_cannot_add_records,
     check_what_others_wrote_stays,
+    check_the_same_job_id_with_other_storage_writes_all_its_records,
     check_what_a_savepoint_holds_stays,
     check_closing_drops_what_is_not_prepared,
     check_an_idle_subtask_commits_nothing,

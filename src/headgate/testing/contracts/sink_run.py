@@ -13,7 +13,10 @@ from headgate.functions.sink import Committer, Sink, SinkContext, SinkIdentity, 
 from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 
 JOB: Final = SinkIdentity(job_id=JobId("1" * 32), lineage=Lineage("a" * 32, 1_000), uid="sink")
-OTHER_JOB: Final = SinkIdentity(job_id=JobId("2" * 32), lineage=Lineage("b" * 32, 2_000), uid="sink")
+OTHER_JOB: Final = SinkIdentity(job_id=JobId("1" * 31 + "2"), lineage=Lineage("a" * 31 + "b", 2_000), uid="sink")
+"""Another job, whose id is almost the same."""
+OTHER_LINEAGE: Final = SinkIdentity(job_id=JOB.job_id, lineage=Lineage("c" * 32, 3_000), uid="sink")
+"""The same job id with other storage: attempts and checkpoints are counted from the beginning."""
 SAVEPOINT: Final = "5a" * 16
 
 
@@ -72,6 +75,7 @@ class SinkRun:
 
     target: SinkTarget
     records: list[Any]
+    identity: SinkIdentity = JOB
     attempt: int = 1
     position: int = 0
     checkpoints: int = 0
@@ -82,7 +86,7 @@ class SinkRun:
     committer: Committer[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.writer, self.committer = open_sink(self.target.sink, sink_context())
+        self.writer, self.committer = open_sink(self.target.sink, sink_context(self.identity))
         self.committer.recover([])
 
     def write(self, count: int) -> None:
@@ -119,7 +123,7 @@ class SinkRun:
         """Start the next attempt at the complete checkpoint. The writer of the last one is not closed."""
         self.attempt += 1
         self.dead.append(self.writer)
-        self.writer, self.committer = open_sink(self.target.sink, sink_context(attempt=self.attempt))
+        self.writer, self.committer = open_sink(self.target.sink, sink_context(self.identity, attempt=self.attempt))
         self.position, restored = self.durable
         self.committer.recover(committables(restored))
         commit(self.target.sink, self.committer, restored)
