@@ -101,4 +101,4 @@ def rows_in(folder: str | Path) -> list[Any]:
 
 def batches_in(folder: str | Path) -> list[int]:
     """Return the ids of the batches that a reader sees."""
-    return sorted({int(file.name[:8]) for file in Path(folder).glob("[0-9]*.json")})
+    return sorted({int(file.name.removesuffix(".json").partition("-")[0]) for file in Path(folder).glob("[0-9]*.json")})

@@ -56,5 +56,5 @@ def test_a_writer_whose_commit_is_idempotent_by_its_messages(check: Callable[[Si
 @pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
 def test_a_writer_whose_commit_is_idempotent_by_batch_id(check: Callable[[SinkCase], Any], tmp_path: Path) -> None:
     if check is check_what_others_wrote_stays:
-        pytest.skip("two jobs have batches of the same id, so that each needs a target of its own")
+        pytest.skip("it commits one checkpoint of two subtasks in two steps, as no driver does")
     check(case_of(BatchFile, tmp_path))

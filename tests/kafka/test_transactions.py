@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from headgate.connectors.kafka.coordinator import TransactionCoordinator, TransactionState
-from headgate.connectors.kafka.transactions import Transaction
+from headgate.connectors.kafka.transactions import Transaction, of_other_lineages
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Sink, SinkContext
 from headgate.ids import CheckpointId, JobId
-from headgate.testing.contracts.sink import JOB, OTHER_JOB, SAVEPOINT
+from headgate.testing.contracts.sink import JOB, OTHER_JOB, OTHER_LINEAGE, SAVEPOINT
 from headgate.testing.servers.kafka import KafkaBroker
 from tests.kafka.broker import new_topic, texts
 from tests.kafka.sinks import at, exactly_once
@@ -204,6 +204,47 @@ def test_what_was_kept_for_a_savepoint_that_never_was_complete_is_aborted(broker
     assert (fate(broker, held), fate(broker, dropped)) == (TransactionState.OPEN, TransactionState.ABORTED)
     sink.committer(at()).commit([held])
     assert texts(broker, topic) == ["a"]
+
+
+def test_what_ended_lineages_of_the_job_id_left_open_is_aborted_so_that_readers_do_not_wait_for_it(
+    broker: KafkaBroker,
+) -> None:
+    topic = new_topic(broker)
+    sink = exactly_once(broker, topic).build()
+    [held] = prepare(sink, ["held"], at())
+    [kept] = prepare(sink, ["kept"], at(subtask=1))
+    [left] = prepare(sink, ["left"], at(subtask=2))
+    [of_others] = prepare(sink, ["of others"], at(identity=OTHER_JOB))
+    sink.committer(at()).keep([kept], SAVEPOINT)
+    sink.end_others(OTHER_LINEAGE, [held])()
+    assert [fate(broker, each) for each in (held, kept, left, of_others)] == [
+        TransactionState.OPEN,
+        TransactionState.OPEN,
+        TransactionState.ABORTED,
+        TransactionState.OPEN,
+    ]
+    own = prepare(sink, ["own"], at(identity=OTHER_LINEAGE))
+    for transactions in ([held], [kept], [of_others], own):
+        sink.committer(at(identity=OTHER_LINEAGE)).commit(transactions)
+    assert sorted(texts(broker, topic)) == ["held", "kept", "of others", "own"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_left"),
+    [
+        ("test-t-{job}-{lineage}-out-1-0-3", False),
+        ("test-t-{job}-{other}-out-9-7-3", True),
+        ("test-t-{job}-out-1-0-3", True),  # of a release without lineages
+        ("test-t-{job}-{other}-out-1-0-3-kept", False),
+        ("test-t-{job}-{other}-in-1-0-3", False),
+        ("test-t-{other}-{lineage}-out-1-0-3", False),
+        ("other-{job}-{other}-out-1-0-3", False),
+    ],
+)
+def test_transactions_of_other_lineages_are_known_by_their_names(name: str, is_left: bool) -> None:
+    identity = dataclasses.replace(JOB, uid="out")
+    full = name.format(job=JOB.job_id, lineage=JOB.lineage, other="9" * 32)
+    assert of_other_lineages([full], "test-t", identity) == ([full] if is_left else [])
 
 
 def test_a_longer_transaction_than_brokers_allow_is_refused_before_anything_runs(broker: KafkaBroker) -> None:

@@ -12,7 +12,7 @@ from headgate.connectors.postgres.two_phase import TwoPhaseSink
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, SinkIdentity
 from headgate.ids import CheckpointId
-from headgate.testing.contracts.sink import JOB, OTHER_JOB, OTHER_LINEAGE, open_sink, sink_context
+from headgate.testing.contracts.sink import JOB, OTHER_JOB, OTHER_LINEAGE, SAVEPOINT, open_sink, sink_context
 from tests.postgres.databases import TestDatabase
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,7 @@ def test_open_and_prepared_transactions_of_ended_lineages_are_rolled_back_but_no
 def test_what_a_savepoint_of_an_ended_lineage_keeps_stays_prepared(words: TestDatabase) -> None:
     sink = PreparedPostgresSink(table(words))
     kept = prepared(sink, JOB, "kept")
-    sink.committer(sink_context(JOB)).keep(kept)
+    sink.committer(sink_context(JOB)).keep(kept, SAVEPOINT)
     sink.prepare(OTHER_LINEAGE)
     sink.end_others(OTHER_LINEAGE, [])()
     sink.committer(sink_context(OTHER_LINEAGE)).commit(kept)

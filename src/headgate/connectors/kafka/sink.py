@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, Self, final
 
 from confluent_kafka import Producer
@@ -12,7 +13,14 @@ from headgate.connectors.kafka.committer import TransactionCommitter
 from headgate.connectors.kafka.coordinator import TransactionCoordinator
 from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.serialization import KafkaRecordSerializationSchema
-from headgate.connectors.kafka.transactions import Transaction, abandoned, job_prefix, name_of, voids_of
+from headgate.connectors.kafka.transactions import (
+    Transaction,
+    abandoned,
+    job_prefix,
+    name_of,
+    of_other_lineages,
+    voids_of,
+)
 from headgate.connectors.kafka.writers import KafkaFlushingWriter, TransactionalWriter
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.flushing import FlushingSink
@@ -87,7 +95,18 @@ class TransactionalKafkaSink(KafkaSink):
 
     def discard(self, identity: SinkIdentity) -> None:
         with TransactionCoordinator(self._properties) as coordinator:
-            coordinator.fence(abandoned(coordinator.unfinished(self._prefix), self._prefix, identity.job_id))
+            coordinator.fence(abandoned(coordinator.unfinished(self._prefix), self._prefix, identity))
+
+    def end_others(self, identity: SinkIdentity, held: list[Transaction]) -> Callable[[], None]:
+        with TransactionCoordinator(self._properties) as coordinator:
+            left = of_other_lineages(coordinator.unfinished(self._prefix), self._prefix, identity)
+        ended = set(left) - {transaction.transactional_id for transaction in held}
+
+        def end() -> None:
+            with TransactionCoordinator(self._properties) as coordinator:
+                coordinator.fence(sorted(ended))
+
+        return end if ended else super().end_others(identity, held)
 
     def writer(self, context: SinkContext) -> SinkWriter[Transaction]:
         return TransactionalWriter(

@@ -25,10 +25,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from headgate.datastream.connectors.spark import SparkSink
+from headgate.deploy.spark.stream_writer.batch_ids import PreparedMessage, first_id_of
 from headgate.deploy.spark.stream_writer.call import WriteAbandoned
 from headgate.errors import ProgramError, SerializationError, SinkError
 from headgate.functions.sink import RetriableCommitError, SinkWriter
-from headgate.ids import CheckpointId
+from headgate.ids import CheckpointId, Lineage
 from headgate.testing.contracts.sink import JOB, open_sink, sink_context
 from headgate.types.instant import Instant
 from headgate.types.row import Row
@@ -76,8 +77,8 @@ def writer_of(writer: DataSourceStreamWriter, schema: Any = NUMBERS, subtask: in
 def written(writer: DataSourceStreamWriter, records: list[Any], schema: Any = NUMBERS) -> Any:
     sink = writer_of(writer, schema)
     sink.write(records)
-    [message] = sink.prepare_commit(CheckpointId(1))
-    return message
+    [prepared] = sink.prepare_commit(CheckpointId(1))
+    return prepared.message
 
 
 def test_a_writer_of_rows_gets_rows_of_spark_with_sparks_values() -> None:
@@ -132,11 +133,11 @@ def test_write_is_called_once_for_an_interval_and_reads_while_records_come() -> 
     for first in range(0, 30_000, 1_000):
         sink.write([(number,) for number in range(first, first + 1_000)])
     assert len(Noting.read) == 30_000, "all are with the writer before the barrier"
-    [message] = sink.prepare_commit(CheckpointId(1))
+    message = sink.prepare_commit(CheckpointId(1))[0].message
     assert [row.number for row in message.items] == list(range(30_000))
     assert sink.prepare_commit(CheckpointId(2)) == [], "without records it is not called"
     sink.write([(1,)])
-    [other] = sink.prepare_commit(CheckpointId(3))
+    other = sink.prepare_commit(CheckpointId(3))[0].message
     assert [row.number for row in other.items] == [1], "nothing is left of the interval before"
 
 
@@ -147,7 +148,7 @@ def test_a_task_context_tells_calls_apart_and_is_there_for_the_writer_only() -> 
     for checkpoint in (1, 2):
         for sink in sinks:  # they take turns within one process
             sink.write([(1,)])
-        tasks += [sink.prepare_commit(CheckpointId(checkpoint))[0].task for sink in sinks]
+        tasks += [sink.prepare_commit(CheckpointId(checkpoint))[0].message.task for sink in sinks]
     assert [(partition, attempt) for partition, attempt, _ in tasks] == [(0, 1), (1, 1)] * 2
     assert len({task for _, _, task in tasks}) == 4
     assert TaskContext.get() is before
@@ -329,13 +330,29 @@ def test_one_driver_commits_a_batch_once_tries_again_what_failed_and_aborts() ->
     Counting.calls.clear()
     Counting.fails[:] = [OSError("no route")]
     committer = SparkSink.for_writer(Counting(), Types.STRING()).global_committer()
-    messages: list[WriterCommitMessage] = [Staged("a", 1), Staged("b", 2)]
+    messages: list[Any] = [Staged("a", 1), Staged("b", 2)]  # as releases without lineages have kept them
     with pytest.raises(RetriableCommitError, match=r"Counting\.commit of batch 3 raised OSError: no route"):
         committer.commit(CheckpointId(3), messages)
     for checkpoint_id in (3, 3, 4):
         committer.commit(CheckpointId(checkpoint_id), messages)
     committer.abort(CheckpointId(5), messages[:1])
     assert Counting.calls == [("commit", 3, 2), ("commit", 3, 2), ("commit", 4, 2), ("abort", 5, 1)]
+
+
+def test_batch_ids_grow_from_one_lineage_to_the_next_and_a_snapshot_is_committed_under_its_own() -> None:
+    Counting.calls.clear()
+    sink = SparkSink.for_writer(Counting(), Types.STRING())
+    (held,), (own,) = (
+        [PreparedMessage(Staged(str(began_ms), 1), first_id_of(Lineage("ab" * 16, began_ms)))]
+        for began_ms in (1_700_000_000_000, 1_700_000_000_010)
+    )
+    later = sink.global_committer()
+    later.commit(CheckpointId(70), [held])
+    later.commit(CheckpointId(1), [own])
+    ids = [batch_id for _, batch_id, _ in Counting.calls]
+    assert 2**50 < ids[0] < ids[1] < 2**63
+    sink.global_committer().commit(CheckpointId(70), [held])
+    assert Counting.calls[2] == Counting.calls[0]
 
 
 def test_a_struct_keeps_its_names_for_the_writer() -> None:

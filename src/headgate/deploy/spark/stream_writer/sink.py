@@ -1,8 +1,8 @@
 """A sink that drives a stream writer of a PySpark Python data source: its write, commit and abort.
 
 The writer's `write` runs in the slots, over the records between two barriers. What it returns is part of the
-checkpoint; when that is complete, the driver calls `commit` with the messages of all subtasks, and the checkpoint's
-number as the batch id. What can never be committed any more is given to `abort`.
+checkpoint; when that is complete, the driver calls `commit` with the messages of all subtasks, and a batch id that
+grows with the checkpoints: see `batch_ids`. What can never be committed any more is given to `abort`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql import datasource
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, DataSourceStreamWriter, WriterCommitMessage
 
+from headgate.deploy.spark.stream_writer.batch_ids import PreparedMessage, batches_of, first_id_of
 from headgate.deploy.spark.stream_writer.call import WriteCall
 from headgate.deploy.spark.stream_writer.columns import AnySchema, WriterColumns
 from headgate.errors import ProgramError, SinkError
@@ -41,7 +42,7 @@ _TAKES_BATCHES: Final = getattr(datasource, "DataSourceStreamArrowWriter", ())
 
 
 @final
-class SparkSink(Sink[WriterCommitMessage]):
+class SparkSink(Sink[PreparedMessage]):
     """Any stream writer of a PySpark Python data source, driven by checkpoints in the place of micro-batches.
 
     Exactly once if the writer's `commit` does nothing the second time for the same batch id; `idempotent_commit=True`
@@ -127,7 +128,7 @@ def _text(value: object) -> str:
 
 
 @final
-class SparkSinkWriter(SinkWriter[WriterCommitMessage]):
+class SparkSinkWriter(SinkWriter[PreparedMessage]):
     """Calls `write` once between two barriers, if there are records: with a copy of the writer, as each task of Spark.
 
     Some thousand records are held before they are given to the writer together.
@@ -156,14 +157,14 @@ class SparkSinkWriter(SinkWriter[WriterCommitMessage]):
         for batch in batches:
             self._call.give([batch] if isinstance(self._writer, _TAKES_BATCHES) else self._columns.rows(batch))
 
-    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[WriterCommitMessage]:
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[PreparedMessage]:
         self._flush()
         if self._call is None:
             return []
         message = self._call.end()
         self._call = None
         self._check(message)
-        return [message]
+        return [PreparedMessage(message, first_id_of(self._context.lineage))]
 
     def _check(self, message: object) -> None:
         if not isinstance(message, WriterCommitMessage):
@@ -184,35 +185,37 @@ class SparkSinkWriter(SinkWriter[WriterCommitMessage]):
 
 
 @final
-class SparkCommitter(Committer[WriterCommitMessage]):
+class SparkCommitter(Committer[PreparedMessage]):
     """Has nothing to do: the driver commits, for all subtasks at once, and aborts."""
 
-    def commit(self, committables: list[WriterCommitMessage]) -> None:
+    def commit(self, committables: list[PreparedMessage]) -> None:
         pass
 
 
 @final
-class SparkGlobalCommitter(GlobalCommitter[WriterCommitMessage]):
+class SparkGlobalCommitter(GlobalCommitter[PreparedMessage]):
     """Calls the writer's `commit` and `abort` with the messages of all subtasks that had records."""
 
     def __init__(self, writer: DataSourceStreamWriter) -> None:
         self._writer = writer
         self._committed = 0
 
-    def commit(self, checkpoint_id: CheckpointId, committables: list[WriterCommitMessage]) -> None:
-        if checkpoint_id <= self._committed:
-            return  # what is committed stays part of snapshots for a while
+    def commit(self, checkpoint_id: CheckpointId, committables: list[PreparedMessage]) -> None:
+        for batch_id, messages in batches_of(checkpoint_id, committables).items():
+            if batch_id > self._committed:  # what is committed stays part of snapshots for a while
+                self._commit(batch_id, messages)
+                self._committed = batch_id
+
+    def _commit(self, batch_id: int, messages: list[WriterCommitMessage]) -> None:
         try:
-            copy.deepcopy(self._writer).commit(list(committables), checkpoint_id)
+            copy.deepcopy(self._writer).commit([*messages], batch_id)
         except SinkError:
             raise
         except Exception as error:
             name = f"{type(self._writer).__name__}.commit"
-            _log.warning("%s of batch %d failed", name, checkpoint_id, exc_info=True)
-            raise RetriableCommitError(
-                f"{name} of batch {checkpoint_id} raised {type(error).__name__}: {error}"
-            ) from error
-        self._committed = checkpoint_id
+            _log.warning("%s of batch %d failed", name, batch_id, exc_info=True)
+            raise RetriableCommitError(f"{name} of batch {batch_id} raised {type(error).__name__}: {error}") from error
 
-    def abort(self, checkpoint_id: CheckpointId, committables: list[WriterCommitMessage]) -> None:
-        copy.deepcopy(self._writer).abort(list(committables), checkpoint_id)
+    def abort(self, checkpoint_id: CheckpointId, committables: list[PreparedMessage]) -> None:
+        for batch_id, messages in batches_of(checkpoint_id, committables).items():
+            copy.deepcopy(self._writer).abort([*messages], batch_id)
