@@ -23,7 +23,7 @@ class Committing(Committer[Path]):
 
     def __init__(self, folder: Path, context: SinkContext) -> None:
         self.folder = folder
-        self.stem = f".{context.job_id}-{context.subtask}-"
+        self.stem = f".{context.digest()}-{context.subtask}-"
 
     def commit(self, committables: list[Path]) -> None:
         for path in committables:
@@ -81,7 +81,7 @@ class Writing(SinkWriter[Path]):
 
     def __init__(self, folder: Path, context: SinkContext) -> None:
         self.folder = folder
-        self.stem = f".{context.job_id}-{context.subtask}-{context.attempt}"
+        self.stem = f".{context.digest()}-{context.subtask}-{context.attempt}"
         self.records: list[Any] = []
         self.count = 0
 
@@ -108,7 +108,13 @@ class WritingInTheOpen(Writing):
 class WritingWithoutAttempt(Writing):
     def __init__(self, folder: Path, context: SinkContext) -> None:
         super().__init__(folder, context)
-        self.stem = f".{context.job_id}-{context.subtask}"
+        self.stem = f".{context.digest()}-{context.subtask}"
+
+
+class WritingWithoutLineage(Writing):
+    def __init__(self, folder: Path, context: SinkContext) -> None:
+        super().__init__(folder, context)
+        self.stem = f".{context.job_id}-{context.subtask}-{context.attempt}"
 
 
 class WritingOnClose(Writing):
@@ -159,6 +165,10 @@ def seen(folder: Path) -> list[str]:
         ((Writing, RecoveringOthers), contract.check_what_others_wrote_stays),
         ((WritingInTheOpen, Committing), contract.check_nothing_is_seen_before_it_is_committed),
         ((WritingWithoutAttempt, Committing), contract.check_stops_at_any_point_give_each_record_once),
+        (
+            (WritingWithoutLineage, Committing),
+            contract.check_the_same_job_id_with_other_storage_writes_all_its_records,
+        ),
         ((WritingOnClose, Committing), contract.check_closing_drops_what_is_not_prepared),
     ],
 )
