@@ -17,8 +17,10 @@ from headgate.testing.sim.user import SAVEPOINTS
 
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
-_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0, 4, 2, 0, 0)
+_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0, 4, 2, 0, 0, 0)
 """How often each kind is drawn; never: only where it is asked for."""
+_LOOK_MS: Final = 0.2
+"""How often it is looked whether functions are being closed."""
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
 
@@ -59,6 +61,7 @@ class Faults:
             "damage": self._damage,
             "live output": self._look_at_output,
             "master crash inside a savepoint": self._crash_master_inside_a_savepoint,
+            "crash while closing": self._crash_while_closing,
         }
 
     def plan(self) -> None:
@@ -155,6 +158,17 @@ class Faults:
 
     def _crash_master_at_the_end(self) -> None:
         self._cluster.store.on_result = lambda: self._world.after(0.0, 3.0, self._crash_master)
+
+    def _crash_while_closing(self) -> None:
+        """Crash the job master, or a slot, when everything is committed and functions are being closed."""
+        if self._over or not self._cluster.masters:
+            return
+        if self._cluster.master.state is not SupervisorState.CLOSING:
+            self._world.after(_LOOK_MS, _LOOK_MS, self._crash_while_closing)
+        elif self._world.chance(0.3):
+            self._crash_master()
+        else:
+            self._crash_slot()
 
     def _crash_master_at_the_stop(self) -> None:
         """Crash the job master when it is recorded, but not yet done, that the job ends with a savepoint."""

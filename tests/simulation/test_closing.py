@@ -1,0 +1,19 @@
+"""Whole jobs whose slots or drivers crash at the end, while functions are closed and nothing is left to commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.own_jobs.run import run
+
+AT_THE_END = ("crash while closing",) * 2
+BLOCK = 5
+BLOCKS = range(1, 41, BLOCK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", BLOCKS)
+def test_every_promise_is_kept_though_processes_crash_while_functions_are_closed(first: int) -> None:
+    reports = [run(seed, often=AT_THE_END) for seed in range(first, first + BLOCK)]
+    failed = [report.describe() for report in reports if not report.passed]
+    assert not failed, "\n\n".join(failed)
