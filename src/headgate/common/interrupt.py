@@ -33,6 +33,15 @@ def interrupted(job: JobHandle) -> KeyboardInterrupt:
         told = f"job {job.job_id} was left before it had ended, as a second interrupt came"
     except Exception as error:  # noqa: BLE001  # what the job runs on has failed
         told = f"job {job.job_id} has failed: {error}"
+    return _tell(told)
+
+
+def interrupted_early() -> KeyboardInterrupt:
+    """Tell on standard error that no job has begun, and return the interrupt to raise, as `interrupted` does."""
+    return _tell("interrupted before the job had begun")
+
+
+def _tell(told: str) -> KeyboardInterrupt:
     print(f"headgate: {told}", file=sys.stderr, flush=True)
     if not isinstance(sys.excepthook, _WithoutTold):
         sys.excepthook = _WithoutTold(sys.excepthook)

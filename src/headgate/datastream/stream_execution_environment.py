@@ -15,7 +15,7 @@ from headgate.batch.check import is_batch
 from headgate.clock import SystemClock
 from headgate.common.configuration import Configuration
 from headgate.common.execution_config import ExecutionConfig
-from headgate.common.interrupt import interrupted
+from headgate.common.interrupt import interrupted, interrupted_early
 from headgate.common.job_client import JobClient
 from headgate.common.job_execution_result import JobExecutionResult
 from headgate.common.outcome import failure_of, wait_for
@@ -343,7 +343,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         interrupt (Ctrl-C) cancels the job, and a line on standard error says what became of it. On a terminal a line
         shows what the job does meanwhile, unless it prints records itself, or `headgate.console.status-line` is false.
         """
-        job = self.submit(job_name)
+        try:
+            job = self.submit(job_name)
+        except KeyboardInterrupt:
+            raise interrupted_early() from None
         try:
             result = wait_for(job, sys.stderr if sys.stderr.isatty() else None)
         except KeyboardInterrupt:

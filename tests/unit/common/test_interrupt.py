@@ -20,7 +20,7 @@ DEADLINE_S = 120.0
 
 PROGRAM = """
 import pathlib
-import sys
+import time
 
 from headgate.common import Configuration
 from headgate.connectors.number_seq import NumberSequenceSource
@@ -55,6 +55,20 @@ try:
     env.execute()
 except KeyboardInterrupt as interrupt:
     print("caught", interrupt)
+"""
+
+SLOW_START = """
+class Slow(MapFunction):
+    def map(self, value):
+        return value
+
+    def __getstate__(self):
+        READY.touch()
+        time.sleep(120)
+
+
+stream.map(Slow()).print()
+env.execute()
 """
 
 
@@ -159,3 +173,9 @@ def test_a_program_may_catch_the_interrupt(tmp_path: Path) -> None:
     ended = Interrupted(tmp_path, end=CATCH)
     assert ended.code == 0
     assert f"caught job {JOB_ID} is cancelled: " in ended.output
+
+
+def test_an_interrupt_before_the_job_runs_is_told_without_a_traceback(tmp_path: Path) -> None:
+    ended = Interrupted(tmp_path, end=SLOW_START)
+    assert ended.line == "headgate: interrupted before the job had begun"
+    assert ended.shell_code == INTERRUPTED

@@ -136,7 +136,11 @@ class RunningJob:
         """Start the job's thread; block until the job is under way. Raises what its start raised."""
         TERMINATION.began(self)
         self._thread.start()
-        self._started.wait()
+        try:
+            self._started.wait()
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
         if self._error is not None:
             TERMINATION.restore()
             self._thread.join()

@@ -410,13 +410,13 @@ def _closed(context: OperatorContext, close: Callable[[], None]) -> UserFailure 
     try:
         close()
     except USER_ERRORS as error:
-        _log.exception(
-            "operator %r, subtask %d failed to close: what it holds may not be released, and what it was to write in "
-            "close() may be missing",
-            context.name,
-            context.subtask,
+        failure = failure_of(error, context.name, context.subtask)
+        _log.error(  # the failure has the user's frames
+            "a function failed to close: what it holds may not be released, and what it was to write in close() may be "
+            "missing: %s",
+            failure.describe(),
         )
-        return failure_of(error, context.name, context.subtask)
+        return failure
     return None
 
 
