@@ -38,11 +38,13 @@ class Batch:
     the form that it has.
     """
 
-    __slots__ = ("_columns", "_records", "keys", "timestamps")
+    __slots__ = ("_columns", "_records", "is_plain", "keys", "timestamps")
 
     def __init__(self, records: list[Any], timestamps: list[int] | None = None, keys: list[Any] | None = None) -> None:
         self._records = records
         self._columns: pa.RecordBatch | None = None
+        self.is_plain = False
+        """Whether the records are known to be immutable. Set it after `records`."""
         self.timestamps = timestamps
         self.keys = keys
 
@@ -64,7 +66,7 @@ class Batch:
 
     @records.setter
     def records(self, records: list[Any]) -> None:
-        self._records, self._columns = records, None
+        self._records, self._columns, self.is_plain = records, None, False
 
     @property
     def columns(self) -> pa.RecordBatch | None:
@@ -88,7 +90,7 @@ class Batch:
     def copy(self, records: Callable[[list[Any]], list[Any]] = list) -> Batch:
         """Return the batch for one more receiver, with lists of its own; `records` copies the list of records."""
         copy = self.piece(0, len(self))
-        if self._columns is None:
+        if self._columns is None and not self.is_plain:
             copy._records = records(copy._records)
         return copy
 

@@ -24,9 +24,10 @@ class FilterOperator(FunctionOperator):
         call, records = self._call, batch.records
         position = iter(records)
         try:
-            if not self._passing.is_plain(records):
+            if not (batch.is_plain or self._passing.is_plain(records)):
                 self._filter(batch, position)
-            elif batch.timestamps is None:
+                return batch
+            if batch.timestamps is None:
                 batch.records = [value for value in position if call(value)]
             else:
                 kept = [bool(call(value)) for value in position]
@@ -34,12 +35,13 @@ class FilterOperator(FunctionOperator):
                 batch.timestamps = list(compress(batch.timestamps, kept))
         except USER_ERRORS as error:
             raise failed_at(records, position) from error
+        batch.is_plain = True
         return batch
 
     def _filter(self, batch: Batch, position: Iterator[Any]) -> None:
         """Filter records that the function may keep and change later: such a record is copied when it passes."""
         call = self._call
-        passed = self._passing.mapped(lambda value: value if call(value) else _dropped, position)
+        passed, _ = self._passing.mapped(lambda value: value if call(value) else _dropped, position)
         if batch.timestamps is not None:
             batch.timestamps = [
                 time for time, value in zip(batch.timestamps, passed, strict=True) if value is not _dropped

@@ -22,7 +22,7 @@ class MapOperator(FunctionOperator):
         call, records = self._call, batch.records
         position = iter(records)
         try:
-            batch.records = self._passing.mapped(call, position)
+            batch.records, batch.is_plain = self._passing.mapped(call, position)
         except USER_ERRORS as error:
             raise failed_at(records, position) from error
         return batch

@@ -166,7 +166,9 @@ class SourceOperator(Operator):
             return self._at_end() if self._given_more else polled
         records = expect(Records, polled, self._reader, "poll()").records
         if isinstance(records, list):
-            batch = Batch(self._owned(records), polled.timestamps)
+            owned, is_plain = self._owned(records)
+            batch = Batch(owned, polled.timestamps)
+            batch.is_plain = is_plain
         else:
             batch = Batch.of_arrow(records, polled.timestamps)
         if batch.timestamps is not None and len(batch.timestamps) != len(batch):

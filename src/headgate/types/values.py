@@ -290,15 +290,15 @@ class Passing:
     """How records pass to their receivers. What is called raises TypeError for a value that cannot be copied.
 
     `extend(out, results)` adds the records that one call of a function emits. The caller has `results` in one variable.
-    `mapped(call, records)` returns the result of each call, for the iterator of a list.
-    `owned(records)` returns the records of a list that only the caller has.
+    `mapped(call, records)` returns the result of each call, for the iterator of a list, and whether all are plain.
+    `owned(records)` returns the records of a list that only the caller has, and whether all are plain.
     `copied(value)` returns a record for a function that may change it, while it is kept.
-    `is_plain(records)` tells whether no receiver could change one of them.
+    `is_plain(records)` tells whether all are *plain*: no receiver could change one, so that none is ever copied.
     """
 
     extend: Extend
-    mapped: Callable[[Callable[[Any], Any], Iterator[Any]], list[Any]]
-    owned: Callable[[list[Any]], list[Any]]
+    mapped: Callable[[Callable[[Any], Any], Iterator[Any]], tuple[list[Any], bool]]
+    owned: Callable[[list[Any]], tuple[list[Any], bool]]
     copied: Callable[[Any], Any]
     is_plain: Callable[[list[Any]], bool]
 
@@ -326,19 +326,19 @@ def _is_plain(records: list[Any]) -> bool:
     kinds = set(map(type, records))
     if kinds <= ATOMIC:
         return True
-    return kinds == {tuple} and ATOMIC.issuperset(map(type, chain.from_iterable(records)))
+    return kinds == {tuple} and set(map(type, chain.from_iterable(records))) <= ATOMIC
 
 
-def _owned(records: list[Any]) -> list[Any]:
+def _owned(records: list[Any]) -> tuple[list[Any], bool]:
     if _is_plain(records):
-        return records
+        return records, True
     out = []
     for record in records:
         if type(record) not in ATOMIC and (getrefcount(record) > _REFS.listed or not _is_alone(record)):
             out.append(copied(record))
         else:
             out.append(record)
-    return out
+    return out, False
 
 
 def _extend(out: list[Any], results: Iterable[Any], atomic: frozenset[type] = ATOMIC) -> None:
@@ -361,8 +361,11 @@ def _extend(out: list[Any], results: Iterable[Any], atomic: frozenset[type] = AT
         out.append(copied(record) if is_held or not _is_alone(record) else record)
 
 
-def _mapped(call: Callable[[Any], Any], records: Iterator[Any], atomic: frozenset[type] = ATOMIC) -> list[Any]:
+def _mapped(
+    call: Callable[[Any], Any], records: Iterator[Any], atomic: frozenset[type] = ATOMIC
+) -> tuple[list[Any], bool]:
     out: list[Any] = []
+    plain = True
     for value in records:
         result = call(value)
         if type(result) is tuple:
@@ -376,16 +379,21 @@ def _mapped(call: Callable[[Any], Any], records: Iterator[Any], atomic: frozense
         elif type(result) in atomic:
             out.append(result)
             continue
+        plain = False
         is_held = getrefcount(result) > (_REFS.passed if result is value else _REFS.local)
         out.append(copied(result) if is_held or not _is_alone(result) else result)
-    return out
+    return out, plain
 
 
 BY_VALUE: Final = Passing(_extend, _mapped, _owned, copied, _is_plain)
 """Each receiver has records of its own."""
 
 BY_REFERENCE: Final = Passing(
-    list.extend, lambda call, records: [call(value) for value in records], _itself, _itself, lambda records: True
+    extend=list.extend,
+    mapped=lambda call, records: ([call(value) for value in records], True),
+    owned=lambda records: (records, True),
+    copied=_itself,
+    is_plain=lambda records: True,
 )
 """`pipeline.object-reuse: true`: a record is one object wherever it is."""
 
