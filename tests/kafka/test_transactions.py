@@ -247,6 +247,15 @@ def test_transactions_of_other_lineages_are_known_by_their_names(name: str, is_l
     assert of_other_lineages([full], "test-t", identity) == ([full] if is_left else [])
 
 
+def test_what_no_snapshot_holds_is_aborted_on_request(broker: KafkaBroker) -> None:
+    topic = new_topic(broker)
+    sink = exactly_once(broker, topic).build()
+    [dropped], [other] = prepare(sink, ["a"], at()), prepare(sink, ["b"], at(subtask=1))
+    for _ in range(2):
+        sink.committer(at()).abort([dropped])
+    assert (fate(broker, dropped), fate(broker, other)) == (TransactionState.ABORTED, TransactionState.OPEN)
+
+
 def test_a_longer_transaction_than_brokers_allow_is_refused_before_anything_runs(broker: KafkaBroker) -> None:
     topic = new_topic(broker)
     sink = exactly_once(broker, topic).set_property("transaction.timeout.ms", "3600000").build()

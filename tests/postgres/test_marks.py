@@ -71,6 +71,24 @@ def test_what_was_kept_for_a_savepoint_that_never_was_complete_goes_with_the_nex
     assert words.execute("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()") == []
 
 
+@pytest.mark.parametrize("kind", [PostgresSink, PreparedPostgresSink])
+def test_what_no_snapshot_holds_is_removed_on_request(
+    words: TestDatabase, kind: type[PostgresSink | PreparedPostgresSink]
+) -> None:
+    sink = kind(PostgresTable(words.url, "words", ["word", "number"]))
+    sink.prepare(JOB)
+    writer, committer = open_sink(sink, sink_context())
+    writer.write([("a", 1)])
+    waiting = writer.prepare_commit(CheckpointId(1))
+    writer.close()
+    for _ in range(2):
+        committer.abort(waiting)
+    assert words.execute("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()") == []
+    assert words.execute("SELECT relname FROM pg_class WHERE starts_with(relname::text, 'staged_')") == []
+    with pytest.raises(CommitLostError):
+        committer.commit(waiting)
+
+
 def test_what_an_earlier_release_has_kept_stays(words: TestDatabase) -> None:
     sink = PostgresSink(PostgresTable(words.url, "words", ["word", "number"]))
     sink.prepare(JOB)

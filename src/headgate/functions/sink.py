@@ -206,6 +206,12 @@ class Committer(ABC, Generic[Committable]):
         may hold one committable. `Sink.give_up` is told of savepoints that never became complete.
         """
 
+    def abort(self, committables: list[Committable]) -> None:
+        """Remove these, which no snapshot holds, as far as they are there.
+
+        Called when another driver has taken over the job, after the writer was closed; may block. An error is logged.
+        """
+
     def recover(self, restored: list[Committable]) -> None:
         """Remove leftovers of earlier attempts of this job and subtask, except `restored`, which are committed next.
 

@@ -131,6 +131,12 @@ class SinkOperator(Operator):
         if self._has_writer:
             self._writer.close()
 
+    def abandon(self, after: CheckpointId) -> None:
+        """Remove what was prepared for checkpoints after this one: no snapshot holds it. The operator is closed."""
+        parts = [pending.committables for pending in self._tracker.pending() if pending.checkpoint_id > after]
+        if parts:
+            self._committer.abort([each for part in parts for each in part])
+
 
 def _outcome(checkpoint_id: CheckpointId, result: BaseException | None) -> CommitEvent:
     match result:

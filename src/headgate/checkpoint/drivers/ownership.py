@@ -6,7 +6,7 @@ The rules are in `epochs`. Everything raises StorageError when storage fails, un
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from headgate.checkpoint import paths
@@ -33,9 +33,13 @@ from headgate.ids import CheckpointId
 @final
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """Another driver owns the job: this one must tell no slot or client anything, delete nothing and end."""
+    """Another driver owns the job: this one must tell no slot or client anything, delete nothing and end.
+
+    `stored`: what this one was to write is in storage all the same, and the other one may go by it.
+    """
 
     reason: str
+    stored: bool = False
 
 
 def take_epoch(store: CheckpointStore, nonce: str) -> EpochOwner:
@@ -205,7 +209,7 @@ def _unless_superseded(
         found = superseded(store, own)
     except StorageError as error:
         raise InDoubt(f"cannot find out whether another driver has taken over the job: {error}") from error
-    return result if found is None else found
+    return result if found is None else replace(found, stored=isinstance(result, Stored))
 
 
 def valid_result(store: CheckpointStore, chain: Chain) -> JobResult | None:

@@ -128,6 +128,10 @@ class PartCommitter(Committer[PartFile]):
         for part in committables:
             _mark(part, savepoint)
 
+    def abort(self, committables: list[PartFile]) -> None:
+        for part in committables:
+            delete(part.pending)
+
     def recover(self, restored: list[PartFile]) -> None:
         kept = {part.pending for part in restored}
         stem = self._folder.stem(self._context)

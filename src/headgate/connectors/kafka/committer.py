@@ -62,6 +62,11 @@ class TransactionCommitter(Committer[Transaction]):
                 for transaction in committables:
                     coordinator.register(mark_of(transaction.transactional_id, savepoint), self._timeout_ms)
 
+    def abort(self, committables: list[Transaction]) -> None:
+        if committables:
+            with TransactionCoordinator(self._properties) as coordinator:
+                coordinator.fence(transaction.transactional_id for transaction in committables)
+
     def recover(self, restored: list[Transaction]) -> None:
         if self._context.attempt == 1 and self._context.restored_job is None:
             return

@@ -225,6 +225,12 @@ class BatchCommitter(Committer[WaitingRows]):
             with self._writing("keep what a savepoint holds"), self._connected() as connection:
                 Marks(connection).keep((waiting.batch for waiting in committables), savepoint)
 
+    def abort(self, committables: list[WaitingRows]) -> None:
+        if committables:
+            with self._writing("remove what no checkpoint holds"), self._connected() as connection:
+                for waiting in committables:
+                    self._room.remove(connection, waiting.batch)
+
     def _writing(self, doing: str) -> AbstractContextManager[None]:
         return self._room.table.database.writing(doing)
 

@@ -297,7 +297,13 @@ class TearDown:
 @final
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """The job is over: end the slot."""
+    """The job is over: end the slot.
+
+    With `abandons_after`, sinks first remove what they have prepared for later checkpoints: no snapshot holds it, and
+    the job has been taken over by another driver, which does not know of it.
+    """
+
+    abandons_after: CheckpointId | None = None
 
 
 ToSlot = (

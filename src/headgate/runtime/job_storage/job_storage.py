@@ -323,14 +323,25 @@ class JobStorage:
         else:
             committed(Stored())
 
-    def abort(self, prepared: Prepared, after: CheckpointId, ended: Callable[[], None]) -> None:
-        """Abort what was prepared for commits of all subtasks together, for checkpoints after this one. Best effort."""
+    def abort(
+        self, prepared: Prepared, after: CheckpointId, stored_up_to: CheckpointId, ended: Callable[[], None]
+    ) -> None:
+        """Abort what was prepared for commits of all subtasks together, for checkpoints after this one. Best effort.
+
+        A driver that has taken over the job goes by what is in storage, `stored_up_to` at most: that stays then, too.
+        """
         lease, sinks = self._parts.held(), self._parts.sinks
         assert sinks is not None
 
         def work() -> None:
-            if prepared:
-                sinks.abort(lease.folder(), prepared, after)
+            if not prepared:
+                return
+            try:
+                lease.folder()
+                useless = after
+            except LeaseLost:
+                useless = max(after, stored_up_to)
+            sinks.abort(self._parts.store, prepared, useless)
 
         self._parts.sink_owner.submit(work, _cleaned(ended))
 

@@ -87,12 +87,22 @@ class Checkpoints:
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
         self._registry: SharedStateRegistry = registry_of(plan)
         self._prepared = PreparedOutput()
+        self._stored = CheckpointId(0)
+        self._being_stored: set[CheckpointId] = set()
         self.requests = Requests(plan, storage, host, self._on)
 
     @property
     def latest(self) -> CheckpointId | None:
         """The newest checkpoint that this driver knows to be complete."""
         return max(self._coordinator.completed, default=None)
+
+    @property
+    def stored_up_to(self) -> CheckpointId:
+        """The newest checkpoint or savepoint that may be in storage, of the attempt or of those before it; 0: none.
+
+        No snapshot holds what the attempt has prepared for later ones.
+        """
+        return max({self._stored, *self._being_stored})
 
     # --- what happens
 
@@ -101,6 +111,7 @@ class Checkpoints:
         clock = self._host.clock
         self._placement = point.placement
         self._prepared.begin(attempt, point.checkpoint_id)
+        self._stored = max(self._stored, point.checkpoint_id or CheckpointId(0))
         if point.manifest is not None:
             self._note_restore(point.manifest, point.root)
         for own in [*reversed(point.older), *([] if point.own is None else [point.own])]:
@@ -209,7 +220,7 @@ class Checkpoints:
                 )
             case coordination.AbortOutput():
                 after, prepared = self._prepared.take(self.latest)
-                self._storage.abort(prepared, after, self._telling(coordination.OutputAborted))
+                self._storage.abort(prepared, after, self.stored_up_to, self._telling(coordination.OutputAborted))
             case coordination.BeginRestore(attempt=attempt):
                 self._host.begin_restore(attempt)
             case coordination.BeginEnd():
@@ -237,9 +248,13 @@ class Checkpoints:
         manifest = manifest_of(self._plan, self._placement, order, self.latest)
         if location is not None:
             self._prepared.saving(checkpoint_id)
+        self._being_stored.add(checkpoint_id)
 
         def known(outcome: Outcome) -> None:
             now_ms = self._now()
+            self._being_stored.discard(checkpoint_id)
+            if not isinstance(outcome, Superseded) or outcome.stored:
+                self._stored = max(self._stored, checkpoint_id)
             if isinstance(outcome, Stored):
                 if location is None:
                     self._registry.register(manifest)

@@ -77,6 +77,7 @@ class JobMaster:
         self._events: deque[Callable[[], None]] = deque()
         self._preparing = False
         self._left: JobState | None = None
+        self._is_taken_over = False
 
     @property
     def outcome(self) -> JobOutcome | None:
@@ -381,7 +382,8 @@ class JobMaster:
             case supervision.TearDownAttempt():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
             case supervision.ShutDownSlots():
-                self.send_all(messages.Shutdown())
+                after = self._checkpoints.stored_up_to if self._is_taken_over else None
+                self.send_all(messages.Shutdown(abandons_after=after))
             case supervision.EndJob():
                 self._job_end.order = effect
                 self._checkpoints.await_end()
@@ -488,7 +490,11 @@ class JobMaster:
         return self._services.io
 
     def taken_over(self, reason: str) -> None:
-        """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more."""
+        """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more.
+
+        What its slots have prepared, and no snapshot holds, they remove: the other driver may never look for it.
+        """
+        self._is_taken_over = True
         self._end_as_failed(reason)
 
     def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:

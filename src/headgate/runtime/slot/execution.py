@@ -36,6 +36,7 @@ from headgate.operators.base import (
 from headgate.operators.failure import UserFailure, failure_of
 from headgate.operators.keys import KeySelection
 from headgate.operators.output_type import OutputType
+from headgate.operators.sink import SinkOperator
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.exchange.exchange import Exchange
@@ -403,6 +404,15 @@ class Execution:
         results += [_closed(operator.context, operator.close) for operator in self._opened]
         self._exchange.end()
         return next((failure for failure in results if failure is not None), None)
+
+    def abandon(self, after: CheckpointId) -> None:
+        """Have sinks, which are closed, remove what they have prepared for checkpoints after this one."""
+        for operator in self._opened:
+            if isinstance(operator, SinkOperator):
+                try:
+                    operator.abandon(after)
+                except Exception:
+                    _log.exception("%r could not remove what it had prepared", operator.context.name)
 
 
 def _closed(context: OperatorContext, close: Callable[[], None]) -> UserFailure | None:

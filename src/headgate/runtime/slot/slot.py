@@ -209,8 +209,7 @@ class Slot:
 
     def _handle(self, message: ToSlot) -> None:
         if isinstance(message, Shutdown):
-            self._end()
-            self.closed = True
+            self._shut_down(message)
             return
         if isinstance(message, Deploy):
             self._deploy(message)
@@ -334,6 +333,13 @@ class Slot:
     def abandon(self) -> None:
         """End at once without a message: the slot's launch is over."""
         self._end()
+
+    def _shut_down(self, message: Shutdown) -> None:
+        execution = self._execution
+        self._end()
+        if execution is not None and message.abandons_after is not None:
+            execution.abandon(message.abandons_after)
+        self.closed = True
 
     def _end(self) -> UserFailure | None:
         """Let go of the current attempt; return why it could not be closed. Results that come later are dropped."""

@@ -291,6 +291,15 @@ def test_a_mark_that_was_cut_short_once_takes_further_savepoints(tmp_path: Path)
     assert held[0].mark.name not in names(tmp_path)
 
 
+def test_what_no_snapshot_holds_is_removed_on_request_as_far_as_it_is_there(tmp_path: Path) -> None:
+    sink = row_sink(str(tmp_path), TEXT).build()
+    writer, committer = sink.writer(sink_context()), sink.committer(sink_context())
+    of_no_snapshot, other = prepared(writer, "a"), prepared(writer, "b")
+    for _ in range(2):
+        committer.abort(of_no_snapshot)
+    assert names(tmp_path) == [other[0].pending.name]
+
+
 def test_a_file_that_is_final_before_it_is_kept_gets_no_mark(tmp_path: Path) -> None:
     sink = row_sink(str(tmp_path), TEXT).build()
     committer = sink.committer(sink_context())
