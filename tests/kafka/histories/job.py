@@ -179,6 +179,9 @@ class NotingCommitter(Committer[Transaction]):
     def keep(self, committables: list[Transaction], savepoint: str) -> None:
         self._committer.keep(committables, savepoint)
 
+    def abort(self, committables: list[Transaction]) -> None:
+        self._committer.abort(committables)
+
     def recover(self, restored: list[Transaction]) -> None:
         self._committer.recover(restored)
 
