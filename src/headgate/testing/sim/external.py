@@ -136,12 +136,12 @@ class External:
         self.final[name] = transaction.records
 
     def abort(self, names: list[str]) -> None:
-        """Abort what will never be committed; some of it may be gone already."""
+        """Abort what no snapshot holds; some of it may be gone already."""
         for name in names:
             if name in self._permitted or name in self.final:
-                self.world.violated(f"transaction {name} is aborted by the driver, although a manifest names it")
+                self.world.violated(f"transaction {name} is aborted by its job, although a manifest names it")
             if self.pending.pop(name, None) is not None:
-                self.world.note("outside", f"{name} is aborted by the driver")
+                self.world.note("outside", f"{name} is aborted by its job")
 
     def keep(self, names: list[str], savepoint: str) -> None:
         for name in names:
@@ -284,6 +284,9 @@ class SimCommitter(Committer[str]):
             self._system.check_final(committables)
         else:
             self._system.commit(committables)
+
+    def abort(self, committables: list[str]) -> None:
+        self._system.abort(committables)
 
     def keep(self, committables: list[str], savepoint: str) -> None:
         self._system.keep(committables, savepoint)
