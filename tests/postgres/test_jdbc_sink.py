@@ -11,7 +11,7 @@ from headgate.common import Row, Types
 from headgate.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
 from headgate.testing.servers.postgres import PostgresServer
 from tests.postgres.databases import TestDatabase
-from tests.scenarios.runs import Runs
+from tests.scenarios.runs import Runs, wait_until
 from tests.unit.datastream.environments import environment
 
 pytestmark = pytest.mark.slow
@@ -53,6 +53,19 @@ def test_rows_are_there_at_the_end_of_a_job_without_checkpoints(totals: TestData
     env.from_collection([Row("ann", 5), Row("bob", 7), Row("ann", 8)]).set_parallelism(1).add_sink(sink(totals))
     env.execute()
     assert seen(totals) == [("ann", 8), ("bob", 7)]
+
+
+def test_rows_that_cannot_be_sent_at_the_end_are_sent_when_the_job_has_started_again(totals: TestDatabase) -> None:
+    totals.execute("ALTER TABLE totals RENAME TO hidden")
+    fixed = "restart-strategy__fixed-delay"
+    restarts = {f"{fixed}__attempts": "1000", f"{fixed}__delay": "10 ms"}
+    env = environment(**{"restart-strategy__type": "fixed-delay", **restarts})
+    env.from_collection([Row("ann", 5)]).set_parallelism(1).add_sink(sink(totals))
+    job: Any = env.submit()
+    wait_until(lambda: job.progress.restarts > 0, job)
+    totals.execute("ALTER TABLE hidden RENAME TO totals")
+    assert job.wait(120.0).status.value == "finished"
+    assert seen(totals) == [("ann", 5)]
 
 
 def test_rows_of_a_job_that_fails_are_there_again(

@@ -230,6 +230,9 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
             with self._connection.transaction(), self._connection.cursor() as cursor:
                 cursor.executemany(self._statement.encode(), rows)
 
+    def finish(self) -> None:
+        self._flush()
+
     def close(self) -> None:
         try:
             self._flush()
