@@ -98,15 +98,18 @@ class DrainWindow:
             self._since_ms = None
 
     def worked(self, began_ms: float, ended_ms: float, taken: int) -> bool:
-        """A piece of work was done, `taken` records in all so far; return whether a sample has ended with it."""
+        """A piece of work was done, `taken` records in all so far; return whether a sample has ended with it.
+
+        `taken` falls while timers, or what was made of a record, are pending: nothing was taken then.
+        """
         if self._since_ms is None:
             self._since_ms = began_ms
-        records = taken - self._taken
+        records = max(0, taken - self._taken)
         passed_ms = self._passed_ms + ended_ms - self._since_ms
         if records < self.size and passed_ms < self._debloating.period_ms:
             return False
         self._samples.append((records, passed_ms))
-        self._taken, self._passed_ms, self._since_ms = taken, 0.0, ended_ms
+        self._taken, self._passed_ms, self._since_ms = self._taken + records, 0.0, ended_ms
         self._adapt()
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,15 @@ def test_time_in_which_nothing_waits_does_not_count() -> None:
         assert not window.runs
     assert window.per_second == 1000.0
     assert window.size >= 750
+
+
+def test_a_count_that_falls_for_a_while_is_neither_less_nor_more_than_what_was_taken() -> None:
+    window = DrainWindow(SECOND, FIRST_RECORDS)
+    rates = []
+    for number, taken in enumerate((10, 5, -90, 10, 20)):
+        window.worked(number * 200.0, (number + 1) * 200.0, taken)
+        rates.append(window.per_second)
+    assert rates == [50.0, 25.0, pytest.approx(16.667, rel=1e-3), 12.5, 20.0]
 
 
 def test_small_changes_are_left_out() -> None:

@@ -91,7 +91,10 @@ class Rig:
     def feed(self, channel: int, *elements: Any) -> None:
         """Push elements; a list is a batch of records."""
         for element in elements:
-            self.inputs[channel].push(Batch(element) if isinstance(element, list) else element)
+            if isinstance(element, memoryview):
+                self.inputs[channel].push_bytes(element, len(Batch.decode(element)))
+            else:
+                self.inputs[channel].push(Batch(element) if isinstance(element, list) else element)
 
     def run(self) -> int:
         """Work until there is none; return in how many pieces."""

@@ -100,6 +100,8 @@ class Barriers:
         """When there is something to attend to, on the monotonic clock."""
         self.stopped = False
         """Whether a barrier has passed behind which nothing is emitted."""
+        self.newest_taken = CheckpointId(0)
+        """The newest checkpoint of which the snapshot was taken here."""
         self._subtask = subtask
         self._channels = inputs.channels
         self._overtakable = inputs.overtakable
@@ -193,6 +195,7 @@ class Barriers:
     def _take_snapshot(self, effect: TakeSnapshot) -> None:
         """Forward the barrier, then let every operator say what is to be saved. The loop stops for this only."""
         barrier = effect.barrier
+        self.newest_taken = barrier.checkpoint_id
         began_ms = self._clock.monotonic_ms()
         in_flight = self._overtake(barrier) if effect.unaligned else None
         if in_flight is None:

@@ -195,10 +195,10 @@ class Subtask:
         )
 
     def _barrier_wait(self) -> BarrierWait | None:
-        """Return how many records are before the newest barrier that has arrived and was not read on all channels."""
+        """Return how many records are before the newest barrier that has arrived, until its snapshot is taken."""
         waits = [(index, wait) for index, each in enumerate(self._inputs) if (wait := each.before_barrier) is not None]
         newest = max((barrier.checkpoint_id for _, (barrier, _) in waits), default=None)
-        if newest is None:
+        if newest is None or newest <= self._barriers.newest_taken:
             return None
         waiting = 0
         for index, (barrier, records) in waits:

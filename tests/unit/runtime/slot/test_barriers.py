@@ -73,6 +73,7 @@ def test_the_snapshot_is_taken_although_the_output_has_no_room() -> None:
     rig.feed(0, [1], overtaking(1))
     assert rig.subtask.run()
     assert rig.host.snapshot_ids == [1]
+    assert rig.subtask.metrics(1000.0, ()).barrier is None  # it has overtaken what it would wait for
     assert not rig.subtask.run()
 
 

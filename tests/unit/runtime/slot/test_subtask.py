@@ -39,6 +39,30 @@ def test_the_barrier_leaves_before_any_record_behind_it_and_after_all_before_it(
     assert rig.out.told() == [["before"], barrier(1), ["behind"]]
 
 
+def test_it_is_told_how_many_records_are_before_the_newest_barrier() -> None:
+    rig = Rig(inputs=3, batch_records=2, room=1)
+    assert waiting_before_barrier(rig) is None
+    rig.feed(0, ["a1", "a2", "a3"], barrier(1), ["behind"])
+    rig.feed(1, ["b1"], barrier(1))
+    assert waiting_before_barrier(rig) == 4
+    rig.subtask.run()
+    assert rig.out.records == ["a1", "a2"]
+    assert waiting_before_barrier(rig) == 2  # one of them is the rest of the batch at work
+    rig.out.room = 10
+    rig.run()
+    assert waiting_before_barrier(rig) is None
+    rig.feed(2, ["c1"], barrier(1))
+    assert waiting_before_barrier(rig) == 1
+    rig.run()
+    assert rig.host.snapshot_ids == [1]
+    assert waiting_before_barrier(rig) is None
+
+
+def waiting_before_barrier(rig: Rig) -> int | None:
+    wait = rig.subtask.metrics(1000.0, ()).barrier
+    return None if wait is None else wait.waiting
+
+
 def test_a_cancel_unblocks_the_channels_and_goes_on_downstream() -> None:
     rig = Rig(inputs=2)
     rig.feed(0, barrier(1), ["a"])
