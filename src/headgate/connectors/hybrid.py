@@ -54,6 +54,7 @@ class HybridSource(Source[StageSplit]):
         self.discovery_interval_ms = last.discovery_interval_ms
         limits = [each.parallelism_max for each in sources if each.parallelism_max is not None]
         self.parallelism_max = min(limits, default=None)
+        self.failed_tag = next((each.failed_tag for each in sources if each.failed_tag is not None), None)
         types = [each.produced_type for each in sources]
         self.produced_type = types[0] if all(each == types[0] for each in types) else None
 
@@ -204,6 +205,9 @@ def _check(sources: Sequence[Source[Any]]) -> None:
             raise ProgramError(f"{what} cannot be one of several: add the sources that it is made of, or read it alone")
         if type(source).split_id is Source.split_id:
             raise ProgramError(f"{what} does not name its splits: define split_id()")
+    tags = sorted({source.failed_tag.tag_id for source in sources if source.failed_tag is not None})
+    if len(tags) > 1:
+        raise ProgramError(f"the sources of a HybridSource have the side outputs {tags}: give them the same OutputTag")
 
 
 def _id(stage: int, inner: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.datagen import DataGeneratorSource
+from headgate.connectors.files.file_errors import FileErrors
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.hybrid import HybridSource, StageSplit
@@ -16,6 +18,8 @@ from headgate.errors import ProgramError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
 from headgate.testing.contracts.source import ReaderContext
 from headgate.types.instant import Duration
+from headgate.types.output_tag import OutputTag
+from tests.unit.datastream.environments import environment
 
 
 class Noted(Source[str]):
@@ -97,3 +101,29 @@ def test_the_last_source_may_go_on_for_ever() -> None:
     source = HybridSource.builder(NumberSequenceSource(1, 2)).add_source(MONITORED).build()
     assert not source.bounded
     assert source.discovery_interval_ms == 1_000
+
+
+def test_the_side_output_of_its_files_is_its_own(tmp_path: Path) -> None:
+    def files(tag: str) -> FileSource:
+        lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
+        return lines.on_error(FileErrors.side_output(OutputTag(tag))).build()
+
+    assert HybridSource([files("bad"), NumberSequenceSource(1, 2)]).failed_tag == OutputTag("bad")
+    assert HybridSource([NumberSequenceSource(1, 2), NumberSequenceSource(3, 4)]).failed_tag is None
+    with pytest.raises(ProgramError, match=r"side outputs \['bad', 'worse'\]: give them the same OutputTag"):
+        HybridSource([files("bad"), files("worse")])
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_bad_file_of_the_first_stage_does_not_stop_the_next_one(parallelism: int, tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_text("this is no gzip")
+    (tmp_path / "b").write_text("1\n")
+    lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
+    source = HybridSource(
+        [lines.on_error(FileErrors.side_output(OutputTag("bad"))).build(), NumberSequenceSource(2, 2)]
+    )
+    env = environment().set_parallelism(parallelism)
+    stream = env.from_source(source, None, "both")
+    bad = stream.get_side_output(OutputTag("bad")).map(lambda file: Path(file.path).name)
+    with stream.union(bad).execute_and_collect() as found:
+        assert sorted(map(str, found)) == ["1", "2", "a.gz"]

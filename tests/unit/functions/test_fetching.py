@@ -18,6 +18,7 @@ from headgate.errors import SourceError
 from headgate.functions.fetching import Fetched, Fetcher, FetchingReader
 from headgate.functions.source import END_OF_INPUT, NotReady, Records
 from headgate.runtime.io import ThreadIo
+from headgate.types.output_tag import OutputTag
 
 Piece = tuple[str, int, int]
 """A split: its name, how many of its records are read, and how many it has."""
@@ -40,6 +41,9 @@ class Context:
         return 0.0
 
     def count(self, name: str, by: int = 1) -> None:
+        pass
+
+    def side_output(self, tag: OutputTag, value: object) -> None:
         pass
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
