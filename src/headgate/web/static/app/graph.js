@@ -6,7 +6,6 @@ import { bytes, duration, percent, rate } from "./format.js";
 
 const WIDTH = 190;
 const HEIGHT = 86;
-const NAME_MAX = 25;
 
 /** The state of a vertex in a word: what its busiest or most held back subtask does most of its time. */
 export function pressure(vertex) {
@@ -64,17 +63,20 @@ function Node({ at, vertex, chosen, choose }) {
   const top = at.y - HEIGHT / 2;
   const bar = WIDTH - 24;
   const pick = () => choose(vertex.id);
-  const name = vertex.name.length > NAME_MAX ? `${vertex.name.slice(0, NAME_MAX - 1)}…` : vertex.name;
   const lag = vertex.watermarkLag == null ? "" : ` · ${duration(vertex.watermarkLag)} behind`;
   return html`<g class="node ${state.key} ${chosen ? "chosen" : ""}" role="button" tabindex="0" aria-pressed=${String(chosen)}
       aria-label="${vertex.name}, ${vertex.parallelism} subtasks, ${state.text}" onClick=${pick}
       onKeyDown=${(event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick())}>
     <title>${vertex.name}</title>
     <rect x=${left} y=${top} width=${WIDTH} height=${HEIGHT} rx="8" /><rect class="edge-mark" x=${left} y=${top} width="5" height=${HEIGHT} rx="2.5" />
-    <text class="name" x=${left + 14} y=${top + 20}>${name}</text>
-    <text class="quiet" x=${left + 14} y=${top + 38}>${vertex.parallelism} subtask${vertex.parallelism === 1 ? "" : "s"} · ${state.text}</text>
+    <${Line} class="name" x=${left + 14} y=${top + 6} width=${bar}>${vertex.name}<//>
+    <${Line} class="quiet" x=${left + 14} y=${top + 24} width=${bar}>${vertex.parallelism} subtask${vertex.parallelism === 1 ? "" : "s"} · ${state.text}<//>
     <rect class="bar" x=${left + 14} y=${top + 46} width=${bar} height="8" rx="2" />
     <rect class="bar busy" x=${left + 14} y=${top + 46} width=${bar * (vertex.busy.avg ?? 0)} height="8" rx="2" />
     <rect class="bar held" x=${left + 14 + bar * (vertex.busy.avg ?? 0)} y=${top + 46} width=${bar * (vertex.backPressured.avg ?? 0)} height="8" />
-    <text class="quiet" x=${left + 14} y=${top + 74}>${rate(vertex.in)} in${lag}</text></g>`;
+    <${Line} class="quiet" x=${left + 14} y=${top + 60} width=${bar}>${rate(vertex.in)} in${lag}<//></g>`;
 }
+
+/** A line of text that is cut short where it would leave its box. */
+const Line = ({ children, class: kind, ...place }) =>
+  html`<foreignObject height="20" ...${place}><div class="line ${kind}">${children}</div></foreignObject>`;
