@@ -1,4 +1,4 @@
-"""The pages of reference/api: which class of headgate is on which page. Sphinx reads the docstrings."""
+"""The pages of reference/api: which class of headgate is on which page."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from types import ModuleType
+from typing import Any
+
+from docs.api_text import Shown, as_markdown
 
 
 @dataclass(frozen=True)
@@ -121,25 +123,38 @@ def api_page(page: ApiPage) -> str:
     for module, names in _shown()[page.name]:
         lines += ["", f"## `headgate.{module}`"] if names else []
         for name in names:
-            directive = _directive(f"headgate.{module}.{name}", getattr(_module(module), name))
-            lines += ["", "```{eval-rst}", *directive, "```"]
+            lines += as_markdown(_shown_as(name, f"headgate.{module}.{name}", getattr(_module(module), name)))
     return "\n".join([*lines, ""])
 
 
-def _directive(path: str, found: object) -> Iterator[str]:
+def _shown_as(name: str, path: str, found: Any) -> Shown:
     if not isinstance(found, type):
-        yield f".. autofunction:: {path}"
-        return
-    yield f".. autoclass:: {path}"
-    if issubclass(found, Enum):
-        yield "   :undoc-members:"
-    hidden = [base for base in found.__mro__[1:] if is_internal(base)]
-    if hidden:
-        others = [base.__name__ for base in found.__mro__[1:] if base not in hidden]
-        yield f"   :inherited-members: {', '.join(others)}"
-    excluded = sorted({name for owner in (found, *hidden) for name in _excluded(owner, path)})
-    if excluded:
-        yield f"   :exclude-members: {', '.join(excluded)}"
+        return Shown(name, found)
+    paths = shown_paths()
+    hidden = tuple(base for base in found.__mro__[1:] if is_internal(base))
+    return Shown(
+        name,
+        found,
+        bases=tuple(_link(paths[base]) for base in found.__mro__[1:] if base in paths),
+        inherited=hidden,
+        excluded=frozenset(name for owner in (found, *hidden) for name in _excluded(owner, path)),
+        hides_signature=inspect.isabstract(found) or names_internals(inspect.getattr_static(found, "__init__")),
+        nested=tuple(
+            _shown_as(f"{name}.{each}", f"{path}.{each}", value)
+            for each, value in vars(found).items()
+            if isinstance(value, type) and paths.get(value) == f"{path}.{each}"
+        ),
+    )
+
+
+def _link(path: str) -> str:
+    """Return a link to a class that a page shows."""
+    for page, modules in _shown().items():
+        for module, names in modules:
+            name = path.removeprefix(f"headgate.{module}.")
+            if name.partition(".")[0] in names:
+                return f"[`{name}`]({page}.md#{re.sub(r'[^a-z0-9_-]', '', name.lower())})"
+    raise KeyError(path)
 
 
 def _excluded(owner: type, path: str) -> Iterator[str]:
@@ -191,8 +206,7 @@ def _add_path(paths: dict[type, str], path: str, found: object) -> None:
 
 _API_HEAD = """# API
 
-Signatures and docstrings of all public names, by module. They are in the site, which `make site` builds; in a checkout,
-`python -m pydoc headgate.datastream.KeyedStream` shows one.
+Signatures and docstrings of all public names, by module.
 
 | page | about | modules |
 |---|---|---|"""
