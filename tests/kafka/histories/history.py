@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from headgate.connectors.kafka.client import SILENT
 from tests.kafka.histories.checker import Anomaly, Read, check
@@ -61,7 +61,7 @@ class Watcher:
                 "logger": SILENT,
             }
         )
-        self._consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in self.reads])
+        self._consumer.assign([TopicPartition(topic, partition, 0) for partition in self.reads])
 
     def look(self, seconds: float) -> int:
         """Note what comes within some time. Return how many records have come."""
