@@ -21,6 +21,7 @@ from headgate.clock import SystemClock
 from headgate.deploy.code.package import pack
 from headgate.deploy.handles.job_endpoint import JobFolder
 from headgate.deploy.handles.running_job import Results
+from headgate.deploy.spark import progress_bar
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.micro_batches import cores_beside
 from headgate.deploy.spark.network import LOOPBACK, driver_network
@@ -87,6 +88,7 @@ class SparkHost:
         self._facts = process_facts()
         self._services: _Services | None = None
         self._stage: SlotStage | None = None
+        self._show_bar: Callable[[], None] = lambda: None
         self._proof: StorageProof | None = None
         self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
 
@@ -95,6 +97,7 @@ class SparkHost:
         return package if len(package) <= CLOSURE_BYTES_MAX else self._spark.sparkContext.broadcast(package)
 
     def start(self, results: Results) -> JobMaster:
+        self._show_bar = progress_bar.hide(self._spark.sparkContext)
         location = self._location()
         store = MemoryStore() if location is None else FileSystemStore.open(location, self._plan.job_id)
         folder = JobFolder.at(store, location, self._plan.job_id)
@@ -162,6 +165,7 @@ class SparkHost:
         if self._stage is not None:
             self._stage.kill()
             self._stage.join(END_S_MAX)
+        self._show_bar()
         if self._services is not None:
             self._services.server.close()
             if self._proof is not None:
