@@ -164,13 +164,14 @@ class SourceOperator(Operator):
             return polled
         if isinstance(polled, EndOfInput):
             return self._at_end() if self._given_more else polled
-        records = expect(Records, polled, self._reader, "poll()").records
-        if isinstance(records, list):
-            owned, is_plain = self._owned(records)
-            batch = Batch(owned, polled.timestamps)
+        expect(Records, polled, self._reader, "poll()")
+        times = None if polled.timestamps is None else list(polled.timestamps)  # a batch changes its lists
+        if isinstance(polled.records, list):
+            owned, is_plain = self._owned(polled)
+            batch = Batch(owned, times)
             batch.is_plain = is_plain
         else:
-            batch = Batch.of_arrow(records, polled.timestamps)
+            batch = Batch.of_arrow(polled.records, times)
         if batch.timestamps is not None and len(batch.timestamps) != len(batch):
             raise ProgramError(
                 f"poll() of {type(self._reader).__name__} returned {len(batch.timestamps)} timestamps for {len(batch)} "
@@ -181,7 +182,7 @@ class SourceOperator(Operator):
                 f"poll() of {type(self._reader).__name__} returned records of split {polled.split!r}, which is paused: "
                 "the last call of pause_splits() named it"
             )
-        self._polled = polled
+        self._polled = Records([], split=polled.split, ended=polled.ended)  # without what would still hold the records
         self._note_lag(batch)
         return batch
 

@@ -67,6 +67,11 @@ class Row:
             self._values = list(args)
         self._row_kind = _INSERT
 
+    def __init_subclass__(cls) -> None:
+        """Have rows of a program's own class keep that, and attributes, when they are pickled."""
+        if cls.__module__ != __name__:
+            cls.__reduce__ = object.__reduce__  # type: ignore[assignment]
+
     @staticmethod
     def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
         """Return a row of the given kind; the other arguments are the constructor's."""

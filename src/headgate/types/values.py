@@ -10,7 +10,7 @@ kind of value                      passes on as it is if
 =================================  =================================================================================
 `ATOMIC` types, enums              always
 tuple, frozenset                   all that it holds is immutable, or nothing else holds the tuple or what is in it
-frozen dataclass                   the same
+frozen dataclass, function         the same; a function has no closure and no attributes
 list, dict, set, `Row`, named      nothing else holds it or what is in it
 tuple, instance of a plain class
 anything else: arrays, buffers,    never: it is copied by pickling, as on its way to another slot
@@ -28,15 +28,16 @@ import pickle
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from sys import getrefcount
 from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 from weakref import getweakrefcount
 from zoneinfo import ZoneInfo
 
@@ -60,7 +61,7 @@ ATOMIC: Final = frozenset(
     {
         *(NoneType, bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range),
         *(dt.date, dt.time, dt.datetime, dt.timedelta, dt.timezone, ZoneInfo, Decimal, Fraction, uuid.UUID),
-        *(type, FunctionType, BuiltinFunctionType, ModuleType),  # pickled by name, so that copies would be the same
+        *(type, ModuleType),  # pickled by name, so that copies would be the same
         *(Instant, OutputTag, RowKind),
     }
 )
@@ -77,15 +78,21 @@ def is_immutable(value: Any) -> bool:
     (True, False)
     """
     kind = type(value)
-    if kind in ATOMIC:
-        return True
-    if kind is tuple:
-        return all(map(is_immutable, value))
-    found = _kind_of(kind)
-    if not found.frozen:
-        return False
-    parts = found.parts(value)
-    return parts is not None and all(map(is_immutable, parts))
+    return kind in ATOMIC or (kind is tuple and ATOMIC.issuperset(map(type, value))) or _are_immutable([value], set())
+
+
+def _are_immutable(values: list[Any], seen: set[int]) -> bool:
+    """Return whether values can never change. Looks at each value in them once: adds it to both arguments."""
+    for value in values:  # which grows: values may be nested deeply
+        kind = _kind_of(type(value))
+        parts = kind.parts(value) if kind.frozen else None
+        if parts is None:
+            return False
+        for part in parts:
+            if type(part) not in ATOMIC and id(part) not in seen:
+                seen.add(id(part))
+                values.append(part)
+    return True
 
 
 def copied(value: Any) -> Any:
@@ -110,15 +117,15 @@ def copied(value: Any) -> Any:
     elif kind is list:
         if ATOMIC.issuperset(map(type, value)):
             return value.copy()
-    elif isinstance(value, Row):
-        values = value._values
-        if ATOMIC.issuperset(map(type, values)):
-            row = Row.__new__(kind)
-            row._fields, row._values, row._row_kind = value._fields, list(values), value._row_kind
-            return row
     else:
         found = _kind_of(kind)
-        if found.parts is _attributes and not found.frozen and ATOMIC.issuperset(map(type, value.__dict__.values())):
+        if found is _ROW:
+            values = value._values
+            if ATOMIC.issuperset(map(type, values)):
+                row = Row.__new__(kind)
+                row._fields, row._values, row._row_kind = value._fields, list(values), value._row_kind
+                return row
+        elif found.parts is _attributes and not found.frozen and ATOMIC.issuperset(map(type, value.__dict__.values())):
             made = object.__new__(kind)
             made.__dict__.update(value.__dict__)
             return made
@@ -134,9 +141,9 @@ def _through_pickle(value: Any) -> Any:
             return pickle.loads(cloudpickle.dumps(value, 5))  # noqa: S301
     except Exception as error:
         raise TypeError(
-            f"a record of type {type(value).__name__} cannot be copied ({type(error).__name__}: {error}), but whoever "
-            "emitted it still holds it: emit records that can be pickled, or set pipeline.object-reuse to true and "
-            "change no record after it was emitted or received"
+            f"a record of type {type(value).__name__} cannot be copied ({type(error).__name__}: {error}), but another "
+            "function may hold it, or something in it: emit records that can be pickled, or set pipeline.object-reuse "
+            "to true and change no record after it was emitted or received"
         ) from error
 
 
@@ -174,7 +181,7 @@ def _dict_values(value: dict[Any, Any]) -> Iterable[Any] | None:
 
 def _row_values(value: Row) -> Iterable[Any] | None:
     values = value._values
-    return None if type(values) is list and getrefcount(values) > _REFS.inner else values
+    return None if getrefcount(values) > _REFS.inner and not is_immutable(values) else values
 
 
 def _attributes(value: Any) -> Iterable[Any] | None:
@@ -182,6 +189,16 @@ def _attributes(value: Any) -> Iterable[Any] | None:
     if getrefcount(attributes) > _REFS.inner or getweakrefcount(value):
         return None
     return attributes.values()  # type: ignore[no-any-return]
+
+
+def _function_parts(value: FunctionType) -> Iterable[Any] | None:
+    if value.__closure__ or value.__dict__ or value.__kwdefaults__:
+        return None
+    return value.__defaults__ or ()
+
+
+def _owner(value: BuiltinFunctionType) -> tuple[Any]:
+    return (value.__self__,)
 
 
 _ENUM: Final = _Kind(_no_parts, frozen=True)
@@ -194,6 +211,8 @@ _KINDS: Final[dict[type, _Kind]] = {
     list: _Kind(_itself),
     set: _Kind(_set_items),
     dict: _Kind(_dict_values),
+    FunctionType: _Kind(_function_parts, frozen=True),
+    BuiltinFunctionType: _Kind(_owner, frozen=True),
 }
 
 
@@ -218,17 +237,25 @@ def _classified(kind: type) -> _Kind:
     if issubclass(kind, Enum):
         return _ENUM
     if issubclass(kind, Row):
-        return _ROW
+        return _ROW if _LAYOUT(kind) == _LAYOUT(Row) else _UNKNOWN
     if issubclass(kind, tuple):
         is_plain = _LAYOUT(kind) == _LAYOUT(tuple) and kind.__iter__ is tuple.__iter__
         return _KINDS[tuple] if is_plain else _UNKNOWN
-    if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in kind.__mro__):
-        return _UNKNOWN if kind.__name__ == "void" else _ENUM
+    of_numpy = {base.__name__ for base in kind.__mro__ if base.__module__ == "numpy"}
+    if "generic" in of_numpy:  # a `void` is a view of its array
+        return _ENUM if kind.__module__ == "numpy" and "void" not in of_numpy else _UNKNOWN
     if _LAYOUT(kind) != _LAYOUT(_Plain) or kind.__reduce_ex__ is not object.__reduce_ex__:
         return _UNKNOWN
     if any(hook in base.__dict__ for base in kind.__mro__[:-1] for hook in _HOOKS):
         return _UNKNOWN
-    return _Kind(_attributes, frozen=is_dataclass(kind) and kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    return _Kind(_attributes, frozen=_is_frozen(kind))
+
+
+def _is_frozen(kind: type) -> bool:
+    """Return whether no attribute of the instances is ever set: a subclass of a frozen dataclass may set more."""
+    parameters = kind.__dict__.get("__dataclass_params__")
+    caches = (isinstance(each, cached_property) for base in kind.__mro__ for each in base.__dict__.values())
+    return parameters is not None and parameters.frozen and not any(caches)
 
 
 _HOOKS: Final = (
@@ -241,6 +268,7 @@ _HOOKS: Final = (
 def _is_alone(value: Any) -> bool:
     """Return whether nothing but `value` holds what can change in it; `value` itself is not looked at."""
     holders = [value]
+    immutable: set[int] | None = None
     while holders:
         kind = _kind_of(type(holders[-1]))
         parts = kind.parts(holders.pop()) if kind.known else None
@@ -253,8 +281,12 @@ def _is_alone(value: Any) -> bool:
                 continue
             if getrefcount(part) <= _REFS.listed:
                 holders.append(part)
-            elif not is_immutable(part):
+                continue
+            if immutable is None:
+                immutable = set()
+            if id(part) not in immutable and not _are_immutable([part], immutable):
                 return False
+            immutable.add(id(part))
     return True
 
 
@@ -264,14 +296,15 @@ class _References:
     """How many references `getrefcount` counts where nothing else holds a value; -1: every value counts as held.
 
     `local`: in one local variable, that of a loop. `listed`: the same, from a container. `passed`: in two variables,
-    from a list. `inner`: in one variable, and in the object that has it. `results`: an argument that a loop iterates
-    over, and that the caller has in a variable.
+    from a list. `inner`: in one variable, and in the object that has it. `given`: an argument that the caller has in a
+    variable. `results`: the same, and a loop iterates over it.
     """
 
     local: int = -1
     listed: int = -1
     passed: int = -1
     inner: int = -1
+    given: int = -1
     results: int = -1
 
 
@@ -284,6 +317,13 @@ _REFS: Final = _References()
 Extend = Callable[[list[Any], Iterable[Any]], None]
 
 
+class Polled(Protocol):
+    """What a reader of a source has returned."""
+
+    @property
+    def records(self) -> Any: ...
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Passing:
@@ -291,14 +331,15 @@ class Passing:
 
     `extend(out, results)` adds the records that one call of a function emits. The caller has `results` in one variable.
     `mapped(call, records)` returns the result of each call, for the iterator of a list, and whether all are plain.
-    `owned(records)` returns the records of a list that only the caller has, and whether all are plain.
+    `owned(polled)` returns a new list of `polled.records`, and whether all are plain. The caller has `polled` in one
+    variable, and nothing else of it.
     `copied(value)` returns a record for a function that may change it, while it is kept.
     `is_plain(records)` tells whether all are *plain*: no receiver could change one, so that none is ever copied.
     """
 
     extend: Extend
     mapped: Callable[[Callable[[Any], Any], Iterator[Any]], tuple[list[Any], bool]]
-    owned: Callable[[list[Any]], tuple[list[Any], bool]]
+    owned: Callable[[Polled], tuple[list[Any], bool]]
     copied: Callable[[Any], Any]
     is_plain: Callable[[list[Any]], bool]
 
@@ -329,12 +370,14 @@ def _is_plain(records: list[Any]) -> bool:
     return kinds == {tuple} and set(map(type, chain.from_iterable(records))) <= ATOMIC
 
 
-def _owned(records: list[Any]) -> tuple[list[Any], bool]:
+def _owned(polled: Polled) -> tuple[list[Any], bool]:
+    records = polled.records
     if _is_plain(records):
-        return records, True
+        return list(records), True
+    is_kept = getrefcount(polled) > _REFS.given or getrefcount(records) > _REFS.inner
     out = []
     for record in records:
-        if type(record) not in ATOMIC and (getrefcount(record) > _REFS.listed or not _is_alone(record)):
+        if type(record) not in ATOMIC and (is_kept or getrefcount(record) > _REFS.listed or not _is_alone(record)):
             out.append(copied(record))
         else:
             out.append(record)
@@ -391,7 +434,7 @@ BY_VALUE: Final = Passing(_extend, _mapped, _owned, copied, _is_plain)
 BY_REFERENCE: Final = Passing(
     extend=list.extend,
     mapped=lambda call, records: ([call(value) for value in records], True),
-    owned=lambda records: (records, True),
+    owned=lambda polled: (list(polled.records), True),
     copied=_itself,
     is_plain=lambda records: True,
 )
@@ -428,6 +471,14 @@ def _inner(held: list[Any]) -> int:
     return getrefcount(values)
 
 
+def _given(held: list[Any]) -> int:
+    def count(polled: Any) -> int:
+        return getrefcount(polled)
+
+    polled: list[Any] = held[0] if held else [0]
+    return count(polled)
+
+
 def _results(held: list[Any]) -> int:
     def count(results: Any) -> int:
         for _ in results:
@@ -438,10 +489,17 @@ def _results(held: list[Any]) -> int:
     return count(results)
 
 
-_MEASURES: Final = {"local": _local, "listed": _listed, "passed": _passed, "inner": _inner, "results": _results}
+_MEASURES: Final = {
+    "local": _local,
+    "listed": _listed,
+    "passed": _passed,
+    "inner": _inner,
+    "given": _given,
+    "results": _results,
+}
 """Each returns the count for a value that nothing else holds, or that only the given list of one value holds."""
 
-_EXPECTED: Final = _References(local=2, listed=3, passed=4, inner=3, results=4)
+_EXPECTED: Final = _References(local=2, listed=3, passed=4, inner=3, given=3, results=4)
 """What CPython 3.11 counts. A greater count would hide a holder."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from headgate.errors import ProgramError
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.operators.source import SourceFactory, SourceOperator
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
+from headgate.types.values import BY_VALUE
 
 
 def opened(source: Source[Any], *, restored: list[SavedOperator] | None = None) -> OperatorHarness:
@@ -166,6 +168,37 @@ def test_a_poll_that_returns_something_else_is_an_error_that_names_it(reads: obj
     harness = opened(Careless(reads, splits=[0]))
     with pytest.raises(ProgramError, match=f"poll\\(\\) of CarelessReader returned {found}, but must return a Records"):
         poll(harness)
+
+
+@pytest.mark.parametrize("records", [[1, 2], [{"n": 1}, {"n": 2}]], ids=["numbers", "dicts"])
+def test_what_a_reader_keeps_stays_as_it_is(records: list[Any]) -> None:
+    harness = opened(Careless(Records(records, [10, 20]), splits=[0]))
+    for _ in range(2):
+        batch = poll(harness)
+        assert isinstance(batch, Batch)
+        assert batch.records == copy.deepcopy(records)
+        for record in batch.records:
+            if isinstance(record, dict):
+                record["n"] = 9
+        batch.append(Batch([{"n": 3}], [30]))
+    assert records in ([1, 2], [{"n": 1}, {"n": 2}])
+
+
+def test_a_record_that_a_reader_lets_go_of_is_not_copied_behind_it() -> None:
+    class OnceReader(CarelessReader):
+        def poll(self, records_max: int) -> Poll:
+            return Records([{"n": 1}])
+
+    class Once(Careless):
+        def reader(self, context: SourceContext) -> SourceReader[int]:
+            return OnceReader(None)
+
+    harness = opened(Once(None, splits=[0]))
+    batch = poll(harness)
+    assert isinstance(batch, Batch)
+    same = id(batch.records[0])
+    (passed,), _ = BY_VALUE.mapped(lambda record: record, iter(batch.records))
+    assert id(passed) == same
 
 
 def test_timestamps_that_are_not_one_for_each_record_are_an_error() -> None:

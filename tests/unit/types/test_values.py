@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import threading
+import time
 from array import array
 from collections import OrderedDict, defaultdict, namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from functools import cached_property
 from typing import Any
 from weakref import WeakSet
 
@@ -18,7 +21,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.common import Row, Types
+from headgate.common import Row, RowKind, Types
+from headgate.functions.source import Records
+from headgate.types.row import make_row
 from headgate.types.values import _REFS, BY_REFERENCE, BY_VALUE, copied, is_immutable
 
 Point = namedtuple("Point", "x y")  # as programs have them
@@ -86,7 +91,7 @@ def test_what_cannot_change_is_never_copied(value: Any) -> None:
     assert is_immutable(value)
     assert copied(value) is value
     assert emitted(held)[0] is value
-    assert BY_VALUE.owned([value])[0][0] is value
+    assert BY_VALUE.owned(Records([value]))[0][0] is value
 
 
 @pytest.mark.parametrize("make", MUTABLE, ids=lambda make: repr(make()))
@@ -231,3 +236,169 @@ def test_a_declared_type_without_parts_needs_no_look(type_info: Any) -> None:
 )
 def test_any_other_type_does(type_info: Any) -> None:
     assert BY_VALUE.of_type(type_info) is BY_VALUE
+
+
+class Note(Trade):
+    """A plain subclass of a frozen dataclass: its instances take further attributes."""
+
+
+@dataclass(frozen=True)
+class Cached:
+    text: str
+
+    @cached_property
+    def words(self) -> list[str]:
+        return self.text.split()
+
+
+class Labelled(Row):
+    """A row with attributes of its own."""
+
+
+class Positional(Row):
+    """A class of rows without attributes."""
+
+    __slots__ = ()
+
+
+class Celsius(np.float64):
+    """A number with attributes."""
+
+
+def test_a_subclass_of_a_frozen_dataclass_can_change() -> None:
+    held = Note(1.5)
+    (seen,) = emitted(each for each in [held])
+    held.comment = "late"  # type: ignore[attr-defined]
+    assert type(seen) is Note
+    assert not hasattr(seen, "comment")
+
+
+def test_a_cached_property_of_a_frozen_dataclass_is_not_shared() -> None:
+    held = Cached("a b")
+    (seen,) = emitted(each for each in [held])
+    assert seen == held
+    held.words.append("c")
+    seen.words.append("d")
+    assert (held.words, seen.words) == (["a", "b", "c"], ["a", "b", "d"])
+
+
+def test_records_of_numpy_arrays_are_copied() -> None:
+    array = np.rec.array([(1, 2.0), (3, 4.0)], dtype=[("a", "i8"), ("b", "f8")])
+    for seen in emitted(iter(array)):
+        seen.a = 9
+    assert array.a.tolist() == [1, 3]
+
+
+def test_a_subclass_of_a_numpy_number_is_copied() -> None:
+    held = Celsius(20.5)
+    held.notes = []  # type: ignore[attr-defined]
+    (seen,) = emitted(each for each in [held])
+    assert seen is not held
+    assert seen == held
+
+
+@pytest.mark.parametrize("kind", [Labelled, Positional])
+def test_rows_of_a_subclass_stay_of_it(kind: type[Row]) -> None:
+    held = kind(1, [2])
+    held.set_row_kind(RowKind.DELETE)
+    if kind is Labelled:
+        held.label = ["a"]  # type: ignore[attr-defined]
+    for seen in (emitted(each for each in [held])[0], pickle.loads(pickle.dumps(held))):  # noqa: S301
+        assert type(seen) is kind
+        assert (seen.get_row_kind(), list(seen)) == (RowKind.DELETE, [1, [2]])
+        assert getattr(seen, "label", None) == getattr(held, "label", None)
+        seen[1].append(3)
+    assert held[1] == [2]
+
+
+def test_attributes_of_a_row_of_numbers_stay() -> None:
+    held = Labelled(1)
+    held.label = "a"  # type: ignore[attr-defined]
+    assert copied(held).label == "a"
+
+
+def test_rows_that_share_their_values_are_copied() -> None:
+    values = (1, [2])
+    kept = make_row(values, None)
+
+    def rows() -> Iterator[Row]:
+        yield make_row(kept._values, None)
+
+    del values
+    (seen,) = emitted(rows())
+    seen[1].append(3)
+    assert kept[1] == [2]
+
+
+def test_a_closure_in_a_record_keeps_its_values() -> None:
+    def results() -> Iterator[Any]:
+        count = [1]
+        yield ("count", lambda: count[0])
+        yield ("append", count.append)
+        count[0] = 2
+
+    out = emitted(results())
+    assert out[0][1]() == 1
+
+
+def test_attributes_and_defaults_of_a_local_function_are_not_shared() -> None:
+    notes: list[int] = []
+
+    def local(to: list[int] = notes) -> list[int]:
+        return to
+
+    local.notes = notes  # type: ignore[attr-defined]
+    (seen,) = emitted(each for each in [(local,)])
+    seen[0]().append(1)
+    seen[0].notes.append(1)
+    assert notes == []
+
+
+def test_a_function_of_a_module_stays_itself() -> None:
+    held = (emitted, len, {"by": Point._make})
+    (seen,) = emitted(each for each in [held])
+    assert seen[0] is emitted
+    assert seen[1] is len
+    assert copied((emitted, len)) == (emitted, len)
+
+
+def test_immutable_values_may_be_nested_deeply() -> None:
+    deep: Any = ()
+    for number in range(100_000):
+        deep = (number, deep)
+    assert is_immutable(deep)
+    assert copied(deep) is deep
+
+
+def test_each_value_in_an_immutable_one_is_looked_at_once() -> None:
+    doubled: Any = (1,)
+    for _ in range(200):
+        doubled = (doubled, doubled)
+    assert is_immutable(doubled)
+    (seen,) = emitted([["fresh", doubled, doubled]])
+    assert seen[1] is doubled
+
+
+def test_a_list_of_one_large_immutable_value_is_looked_at_once() -> None:
+    large = tuple((number, (number,)) for number in range(3000))
+    began_s = time.process_time()
+    (seen,) = emitted([[large] * 3000])
+    assert seen[0] is large
+    assert time.process_time() - began_s < 1.0  # 5 s, were each looked at
+
+
+@pytest.mark.parametrize("kept", ["nothing", "polled", "list", "record"])
+def test_what_a_reader_has_let_go_of_is_not_copied(kept: str) -> None:
+    records = [{"a": [1]}, {"a": [2]}]
+    same = [id(record) for record in records]
+    keeper: Any = {"nothing": None, "list": records, "record": records[0]}.get(kept)
+    polled = Records(records)
+    if kept == "polled":
+        keeper = polled
+    del records
+    owned, plain = BY_VALUE.owned(polled)
+    wanted = {"nothing": [True, True], "record": [False, True]}.get(kept, [False, False])
+    assert [id(record) == before for record, before in zip(owned, same, strict=True)] == wanted
+    assert owned == [{"a": [1]}, {"a": [2]}]
+    assert not plain
+    del keeper
