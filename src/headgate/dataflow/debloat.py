@@ -9,6 +9,9 @@ The rate is that of the last samples together: records taken in the time in whic
 which nothing waits does not count, and a record counts once it is done: an input that is pending in an operator is not.
 A sample ends when a whole window was taken, or after the period. So the window of a fast subtask grows within
 milliseconds: it at most doubles with each sample, because a few fast records say little about the next ones.
+
+Nor do many, if they came in bursts: as long as those behind it have room, a subtask takes a burst at once, however slow
+they are. So a window is at most twice what the subtask takes in the target time, with the time in which nothing waits.
 """
 
 from __future__ import annotations
@@ -67,14 +70,28 @@ class DrainWindow:
     (32, 50.0)
     """
 
-    __slots__ = ("_debloating", "_passed_ms", "_samples", "_since_ms", "_taken", "size")
+    __slots__ = (
+        "_began_ms",
+        "_debloating",
+        "_ended_ms",
+        "_first",
+        "_passed_ms",
+        "_samples",
+        "_since_ms",
+        "_taken",
+        "size",
+    )
 
     def __init__(self, debloating: Debloating, first: int, taken: int = 0) -> None:
         """`first` is the window until the first sample, `taken` what a count of records begins with."""
         self.size = first
         """Records that may wait."""
         self._debloating = debloating
+        self._first = first
         self._samples: deque[tuple[int, float]] = deque(maxlen=debloating.samples)
+        self._began_ms: deque[float] = deque(maxlen=debloating.samples)
+        """When each sample began, time in which nothing waits included."""
+        self._ended_ms: float | None = None
         self._taken = taken
         self._passed_ms = 0.0
         self._since_ms: float | None = None
@@ -104,17 +121,25 @@ class DrainWindow:
         """
         if self._since_ms is None:
             self._since_ms = began_ms
+        if self._ended_ms is None:
+            self._ended_ms = began_ms
         records = max(0, taken - self._taken)
         passed_ms = self._passed_ms + ended_ms - self._since_ms
         if records < self.size and passed_ms < self._debloating.period_ms:
             return False
         self._samples.append((records, passed_ms))
+        self._began_ms.append(self._ended_ms)
+        self._ended_ms = ended_ms
         self._taken, self._passed_ms, self._since_ms = self._taken + records, 0.0, ended_ms
-        self._adapt()
+        self._adapt(ended_ms - self._began_ms[0])
         return True
 
-    def _adapt(self) -> None:
+    def _adapt(self, whole_ms: float) -> None:
+        """Set the window by the samples, which took `whole_ms` in all."""
         per_second, most = self.per_second, min(2 * self.size, NO_LIMIT)
+        if whole_ms > 0:
+            taken = sum(records for records, _ in self._samples)
+            most = int(min(most, max(self._first, 2 * taken * self._debloating.target_ms / whole_ms)))
         if per_second is None:
             wanted = most
         else:

@@ -53,6 +53,11 @@ def expanding(numbers: DataStream) -> DataStream:
     return numbers.flat_map(lambda number: [number] * 20).key_by(lambda number: number).map(Slow())
 
 
+def after_others(numbers: DataStream) -> DataStream:
+    """Two fast operators are between the source and the slow one, and take what comes in bursts."""
+    return numbers.map(lambda value: value).rebalance().map(lambda value: value).rebalance().map(Slow())
+
+
 def job(slow: Any, **settings: str) -> MasterRig:
     env = environment(execution__checkpointing__interval="1 s", **settings)
     source = DataGeneratorSource(int, 10**9)
@@ -69,7 +74,7 @@ def durations_ms(rig: MasterRig) -> list[float]:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-@pytest.mark.parametrize("slow", [blocking, asking, expanding])
+@pytest.mark.parametrize("slow", [blocking, asking, expanding, after_others])
 def test_a_barrier_waits_about_the_target_time_behind_a_slow_operator(slow: Any, parallelism: int) -> None:
     rig = job(slow, parallelism__default=str(parallelism))
     try:
