@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from headgate.config import Settings
 from headgate.datastream import (
     CoMapFunction,
     DataStream,
@@ -19,6 +20,7 @@ from headgate.datastream import (
     ProcessFunction,
 )
 from headgate.errors import RestoreError
+from headgate.options import OBJECT_REUSE
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup, UserCodeError
 from headgate.types.typeinfo import Types
@@ -140,7 +142,7 @@ def test_what_cannot_travel_fails_the_test_with_the_record(to_side: bool) -> Non
             yield (self.side, threading.Lock()) if to_side else threading.Lock()
 
     with (
-        OperatorHarness.of(Locking()) as harness,
+        OperatorHarness.of(Locking(), setup=Setup(settings=Settings().with_value(OBJECT_REUSE, True))) as harness,
         pytest.raises(UserCodeError) as caught,
     ):
         harness.process(1)

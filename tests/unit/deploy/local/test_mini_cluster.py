@@ -294,7 +294,7 @@ def test_a_broadcast_record_is_an_object_of_its_own_in_each_slot() -> None:
 
 
 def test_a_record_that_cannot_travel_fails_with_its_operator_and_itself() -> None:
-    env = environment(**{"restart-strategy__type": "none"}).set_parallelism(2)
+    env = environment(**{"restart-strategy__type": "none", "pipeline__object-reuse": "true"}).set_parallelism(2)
     locks = env.from_collection(range(10)).map(lambda n: threading.Lock()).name("locks")
     with pytest.raises(JobFailedError, match="cannot be sent to another slot") as caught:
         list(locks.rebalance().map(str).execute_and_collect())
