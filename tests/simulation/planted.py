@@ -299,6 +299,7 @@ PLANTED: Final = (
         settings=_BUSY,
         often=("damage",) * 4,
     ),
+    Planted(plant=plants.one_lineage_for_all, seeds_max=30, symptom="prepared twice|differs"),
     Planted(
         plant=plants.nothing_is_given_up,
         seeds_max=30,

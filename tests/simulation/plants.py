@@ -24,13 +24,14 @@ from headgate.checkpoint.restore import assign
 from headgate.dataflow.channel import NO_LIMIT
 from headgate.elements import Barrier
 from headgate.graph.job_graph import JobGraph
-from headgate.ids import Attempt, CheckpointId
+from headgate.ids import Attempt, CheckpointId, Lineage
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.pending import PendingOperator
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.exchange.credit import Credit, Encoded
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.sink_commits import SinkCommits
+from headgate.runtime.job_storage.snapshots import Snapshots
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.supervision import SupervisorEffect
 from headgate.runtime.master.supervisor import Supervisor
@@ -94,6 +95,11 @@ def no_fencing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(JobMaster, "receive", lambda self, launch, message: self._dispatch(message))
     patch.setattr(SimExchange, "arrived", arrived)
     patch.setattr(SimExchange, "end", end)
+
+
+def one_lineage_for_all(patch: pytest.MonkeyPatch) -> None:
+    """All drivers write under the same lineage, also with other storage and from a savepoint."""
+    patch.setattr(Snapshots, "begin_lineage", lambda self, plan, ahead: Lineage("0" * 32, 0))
 
 
 def ack_of_an_old_attempt(patch: pytest.MonkeyPatch) -> None:

@@ -22,16 +22,20 @@ from headgate.testing.sim.troubles import Crawl, Troubles
 from headgate.testing.sim.world import Action
 
 CHECKPOINTS: Final = "/sim/checkpoints"
+ELSEWHERE: Final = "/sim/elsewhere"
+"""Other storage, for a job id that has run before."""
 
 
 @final
 class Cluster:
     """All processes of one simulation."""
 
-    def __init__(self, storage: SimStorage, plan: JobGraph, placed: PlacementPolicy) -> None:
+    def __init__(
+        self, storage: SimStorage, plan: JobGraph, placed: PlacementPolicy, checkpoints: str = CHECKPOINTS
+    ) -> None:
         self.world = storage.world
         self.storage = storage
-        self.store = storage.open(paths.job_folder(CHECKPOINTS, plan.job_id))
+        self.store = storage.open(paths.job_folder(checkpoints, plan.job_id))
         self.plan = plan
         self.placed = placed
         self.package = pack(plan)

@@ -6,6 +6,7 @@ It is shared by all processes of a run, so functions, sources and sinks, which t
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -20,7 +21,7 @@ from headgate.functions.sink import (
     SinkIdentity,
     SinkWriter,
 )
-from headgate.ids import CheckpointId, JobId
+from headgate.ids import CheckpointId, JobId, Lineage
 from headgate.testing.sim.work import operation
 from headgate.testing.sim.world import Action, World
 
@@ -34,6 +35,7 @@ class SimTransaction:
     """Records that become visible together."""
 
     job_id: JobId
+    lineage: Lineage
     uid: str
     subtask: int
     parallelism: int
@@ -56,6 +58,8 @@ class External:
         """Name of the function that raises when it is called next."""
         self.outage_until_ms = 0.0
         self.mishap_rate = 0.0
+        self.marks: set[str] = set()
+        """Transactions that were final before, in another run under the job id: their records are not counted."""
         self.kept: dict[str, set[str]] = {}
         """For which savepoints transactions stay, whatever becomes of their job."""
         self.given_up: set[str] = set()
@@ -86,10 +90,23 @@ class External:
         other.pending = {name: self.prepared[name] for name in pending}
         return other
 
+    def used_again(self, counted: External | None = None) -> External:
+        """Return the system for another run under a job id that has run before, with other storage.
+
+        All marks are there, and all that the earlier runs have left. What was final then is not counted, except what
+        `counted` has of it: see `forked`.
+        """
+        other = External(self.world, self._permitted) if counted is None else counted
+        other.marks = self.final.keys() - other.final.keys() - other.pending.keys()
+        left = {name: found for name, found in self.pending.items() if name not in other.pending}
+        other.pending = {**left, **other.pending}
+        other.kept, other.given_up = {name: set(of) for name, of in self.kept.items()}, set(self.given_up)
+        return other
+
     # --- transactions
 
     def prepare(self, name: str, transaction: SimTransaction) -> None:
-        if name in self.pending or name in self.final:
+        if name in self.pending or name in self.final or name in self.marks:
             self.world.violated(f"transaction {name} is prepared twice")
         self.prepared[name] = self.pending[name] = transaction
 
@@ -124,7 +141,7 @@ class External:
                 self.world.violated(f"a subtask hears that {name} is committed, but it is not final")
 
     def _commit_one(self, name: str) -> None:
-        if name in self.final:
+        if name in self.final or name in self.marks:
             return
         transaction = self.pending.pop(name, None)
         if transaction is None:
@@ -161,7 +178,7 @@ class External:
     def discard(self, identity: SinkIdentity) -> None:
         """Abort what a sink has left that has ended, but what savepoints hold."""
         for name, found in list(self.pending.items()):
-            is_own = (found.job_id, found.uid) == (identity.job_id, identity.uid)
+            is_own = (found.job_id, found.lineage, found.uid) == (identity.job_id, identity.lineage, identity.uid)
             if is_own and not self.kept_for(name):
                 self.world.note("outside", f"{name} is discarded")
                 del self.pending[name]
@@ -175,7 +192,8 @@ class External:
             self.newest = context.job_id, context.attempt
         for name, found in list(self.pending.items()):
             subtask = found.subtask % context.parallelism
-            is_own = (found.job_id, found.uid, subtask) == (context.job_id, context.uid, context.subtask)
+            owner = (found.job_id, found.lineage, found.uid, subtask)
+            is_own = owner == (context.job_id, context.lineage, context.uid, context.subtask)
             is_dealt = found.parallelism != context.parallelism and found.checkpoint_id <= (context.restored_id or 0)
             if is_own and found.attempt < context.attempt and name not in restored and not is_dealt:
                 if self.kept_for(name):
@@ -184,6 +202,23 @@ class External:
                     self.world.violated(f"transaction {name} is aborted, although a durable manifest names it")
                 self.world.note("outside", f"{name} is aborted")
                 del self.pending[name]
+
+    def of_other_lineages(self, identity: SinkIdentity, held: list[str]) -> list[str]:
+        """Return what other lineages of the job id have left open, except what is still to be committed."""
+        return [
+            name
+            for name, found in self.pending.items()
+            if (found.job_id, found.uid) == (identity.job_id, identity.uid)
+            and found.lineage != identity.lineage
+            and name not in held
+            and not self.kept_for(name)
+        ]
+
+    def end(self, names: list[str]) -> None:
+        """Abort what an ended lineage has left open."""
+        for name in names:
+            if self.pending.pop(name, None) is not None:
+                self.world.note("outside", f"{name} is aborted, as its lineage has ended")
 
     def records_of(self, uid: str) -> list[Any]:
         """Return all final records of the sink with that uid."""
@@ -223,6 +258,10 @@ class SimSink(Sink[str]):
     def discard(self, identity: SinkIdentity) -> None:
         system(self.number).discard(identity)
 
+    def end_others(self, identity: SinkIdentity, held: list[str]) -> Callable[[], None]:
+        found = system(self.number).of_other_lineages(identity, held)
+        return lambda: system(self.number).end(found)
+
     def writer(self, context: SinkContext) -> SimWriter:
         return SimWriter(self.number, context)
 
@@ -250,11 +289,13 @@ class SimWriter(SinkWriter[str]):
         if not self._records:
             return []
         where = self._context
-        name = f"{where.uid}.{where.subtask}/j{where.job_id[-2:]}/a{where.attempt}/c{checkpoint_id}"
+        job = f"j{where.job_id[-2:]}/l{where.lineage.digits[:6]}"
+        name = f"{where.uid}.{where.subtask}/{job}/a{where.attempt}/c{checkpoint_id}"
         self._system.prepare(
             name,
             SimTransaction(
                 job_id=where.job_id,
+                lineage=where.lineage,
                 uid=where.uid,
                 subtask=where.subtask,
                 parallelism=where.parallelism,

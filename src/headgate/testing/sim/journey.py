@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Generic, final
 
@@ -12,9 +13,9 @@ from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.workflow import JobResult, read_result
 from headgate.elements import savepoint_key
 from headgate.graph.placement import as_programmed
-from headgate.ids import SlotIndex
+from headgate.ids import JobId, SlotIndex
 from headgate.runtime.monitoring.outcome import JobState
-from headgate.testing.sim.cluster import Cluster
+from headgate.testing.sim.cluster import ELSEWHERE, Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
 from headgate.testing.sim.job import J, Leg, SimEnding, SimProgram
@@ -61,6 +62,7 @@ class Journey(Generic[J]):
             self._collected += cluster.results
             if leg is self.legs[-1] or self._has_finished(cluster):
                 self._judge(cluster)
+                self._begin_again()
                 self._fork()
                 return
             self._pass_on(cluster)
@@ -150,15 +152,39 @@ class Journey(Generic[J]):
                 self._world.violated(f"transaction {name} is gone, although {store.location} holds it")
         outside = self._outside.forked(manifest, store.ledger.transactions_in(manifest))
         store.ledger.permit(manifest)
-        self._world.note("user", f"goes on from {store.location} once more")
+        job_id = None
+        if self._world.chance(0.5):
+            job_id, outside = manifest.job_id, self._outside.used_again(outside)
+        self._world.note("user", f"goes on from {store.location} once more{_under(job_id)}")
+        self._run_again(leg, (store, paths.METADATA), outside, job_id)
+
+    def _begin_again(self) -> None:
+        """Run a job from its beginning, under a job id that has run before, with other storage."""
+        if self._world.violations or self._world.chance(0.7):
+            return
+        leg = fork_of(self._world.rng, self._world.rng.choice(self.legs[: len(self.clusters)]).job)
+        job_id = self.clusters[0].plan.job_id
+        self._world.note("user", f"begins again{_under(job_id)}")
+        self._run_again(leg, None, self._outside.used_again(), job_id)
+
+    def _run_again(
+        self, leg: Leg[J], start: tuple[SimStore, str] | None, outside: External, job_id: JobId | None
+    ) -> None:
         try:
-            self._run_fork(leg, store, outside)
+            self._run_fork(leg, start, outside, job_id)
         finally:
             outside.close()
 
-    def _run_fork(self, leg: Leg[J], store: SimStore, outside: External) -> None:
-        graph = leg.job.graph(outside.number, _from((store, paths.METADATA)))
-        cluster = Cluster(self._storage, graph, leg.job.placed)
+    def _run_fork(
+        self, leg: Leg[J], start: tuple[SimStore, str] | None, outside: External, job_id: JobId | None
+    ) -> None:
+        """Run a job that is left alone; `job_id`: not under an id of its own, but under this one, elsewhere."""
+        graph = leg.job.graph(outside.number, _from(start))
+        if job_id is None:
+            cluster = Cluster(self._storage, graph, leg.job.placed)
+        else:
+            graph = replace(graph, job_id=job_id)
+            cluster = Cluster(self._storage, graph, leg.job.placed, f"{ELSEWHERE}-{len(self.clusters)}")
         self.clusters.append(cluster)
         User(cluster, leg).plan()
         cluster.start_master()
@@ -166,12 +192,12 @@ class Journey(Generic[J]):
         if not self._world.violations:
             result = _result_of(cluster)
             if result is None or result.status != JobState.FINISHED.value:
-                self._world.violated(f"the job that went on from a savepoint ended as {result}")
+                self._world.violated(f"the job that went on from a savepoint, or began again, ended as {result}")
             # Nothing goes wrong there: a job that counts at least once counts twice only when it begins again.
             is_exact = leg.job.is_exact or not cluster.has_begun_again
             judged = self._program.judge_fork(leg.job, outside) if is_exact else ()
             for what in (*judged, *_left_pending(outside)):
-                self._world.violated(f"from a savepoint on the way: {what}")
+                self._world.violated(f"from a savepoint on the way{_under(job_id)}: {what}")
 
     def _savepoints_on_the_way(self) -> list[SimStore]:
         """Return the savepoints that no leg has started from; those that count each record once."""
@@ -259,6 +285,11 @@ def _from(start: tuple[SimStore, str] | None) -> dict[str, object]:
     return {} if start is None else {options.RECOVERY_PATH.key: paths.below(start[0].location, start[1])}
 
 
+def _under(job_id: JobId | None) -> str:
+    return "" if job_id is None else f", under job id {job_id} with other storage"
+
+
 def _left_pending(outside: External) -> Iterator[str]:
-    if outside.pending:
-        yield f"transactions were never committed: {', '.join(sorted(outside.pending))}"
+    left = sorted(name for name in outside.pending if not outside.kept_for(name))
+    if left:
+        yield f"transactions were neither committed nor aborted: {', '.join(left)}"

@@ -48,7 +48,7 @@ class MasterProcess(Process):
             collected=cluster.results.collected,
             placed=cluster.placed,
         )
-        lineage = new_lineage(random.Random(f"{cluster.plan.job_id} {self.name}"), int(self.world.now_ms))
+        lineage = new_lineage(random.Random(f"{cluster.store.location} {self.name}"), int(self.world.now_ms))
         self.master = JobMaster(replace(cluster.plan, lineage=lineage), services)
 
     def _nonce(self) -> str:
