@@ -12,6 +12,7 @@ from tests.simulation import plants
 from tests.simulation.own_jobs.run import run
 
 BLOCK = 10
+DAMAGE = ("damage",) * 3
 BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 121, BLOCK)]
 
 
@@ -23,14 +24,16 @@ def test_every_promise_is_kept_whatever_goes_wrong(first: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "happening"),
+    ("seed", "often", "happening"),
     [
-        (77, "master2  dies: crash"),
-        (34, "master2  dies: crash"),
+        (1078, DAMAGE, "chk-2/_metadata is lost: it is damaged"),
+        (1036, DAMAGE, "chk-1/_metadata is torn: it is damaged"),
+        (1087, DAMAGE, "chk-10/_metadata is empty: it is damaged"),
+        (77, (), "master2  dies: crash"),
     ],
 )
-def test_the_oracle_asks_for_no_more_than_was_promised(seed: int, happening: str) -> None:
-    report = run(seed, settings={"taskmanager.network.memory.buffer-debloat.enabled": False})
+def test_the_oracle_asks_for_no_more_than_was_promised(seed: int, often: tuple[str, ...], happening: str) -> None:
+    report = run(seed, often=often, settings={"taskmanager.network.memory.buffer-debloat.enabled": False})
     assert happening in "\n".join(report.trace)
     assert report.passed, report.describe()
 
