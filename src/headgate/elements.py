@@ -134,6 +134,7 @@ class Batch:
             self._columns = concatenated(self._columns, other._columns)
         else:
             self._records += other._records
+            self.is_plain = self.is_plain and other.is_plain
         if self.timestamps is not None and other.timestamps is not None:
             self.timestamps += other.timestamps
         if self.keys is not None and other.keys is not None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headgate.elements import Batch, is_arrow
 from headgate.errors import SerializationError
 from headgate.types.arrow import rows_from_batch
+from headgate.types.values import BY_VALUE
 
 COLUMNS = st.lists(st.tuples(st.integers(-9, 9) | st.none(), st.text(max_size=3)), max_size=12)
 
@@ -71,6 +72,16 @@ def test_forms_that_differ_are_not_put_together() -> None:
     assert len(batch) == 1
     assert not Batch([1]).append(batch)
     assert not Batch([1], [2]).append(Batch([1]))
+
+
+def test_what_can_change_is_copied_also_behind_what_cannot() -> None:
+    changing = {"n": 1}
+    batch = Batch([0])
+    batch.is_plain = True
+    assert batch.append(Batch([changing]))
+    copy = batch.copy(BY_VALUE.each_copied)
+    assert copy.records == [0, changing]
+    assert copy.records[1] is not changing
 
 
 def test_batches_that_were_encoded_by_earlier_releases_are_read() -> None:
