@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast, final
+from typing import Any, Final, cast, final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -38,6 +38,11 @@ class KafkaSplit:
     offset: int
     stop: int | None = None
     topic_id: str | None = None
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Take the fields in order, as dataclasses pickle them; earlier releases wrote no id of the topic."""
+        topic, partition, offset, stop, *rest = state
+        self.__init__(topic=topic, partition=partition, offset=offset, stop=stop, topic_id=rest[0] if rest else None)
 
     @property
     def name(self) -> str:

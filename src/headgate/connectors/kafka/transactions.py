@@ -16,7 +16,8 @@ from typing import Final, final
 from headgate.functions.sink import SinkContext, SinkIdentity
 from headgate.ids import CheckpointId, JobId
 
-_MARK: Final = re.compile(r"(.+)-kept-([0-9a-f]{32})(-void)?")
+_MARK: Final = re.compile(r"(.+)-kept(?:-([0-9a-f]{32})(-void)?)?")
+"""Earlier releases named no savepoint: what they keep stays until it is committed."""
 _VOID: Final = "-void"
 
 
