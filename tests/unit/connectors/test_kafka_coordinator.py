@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import socket
 import threading
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from kafka.errors import TransactionalIdNotFoundError
 
 from headgate.connectors.kafka import coordinator
-from headgate.connectors.kafka.coordinator import TransactionCoordinator
+from headgate.connectors.kafka.coordinator import TransactionCoordinator, TransactionState
 from headgate.functions.sink import RetriableCommitError
 
 
@@ -22,3 +25,31 @@ def test_a_connection_that_cannot_be_made_leaves_no_thread_behind(monkeypatch: p
     for thread in set(threading.enumerate()) - before:
         thread.join(120.0)
         assert not thread.is_alive()
+
+
+class Client:
+    """A client whose first coordinators do not know an id: they are being replaced."""
+
+    unknowing = 0
+
+    def __init__(self, **_: Any) -> None: ...
+
+    def describe_transactions(self, names: list[str]) -> dict[str, Any]:
+        if Client.unknowing:
+            Client.unknowing -= 1
+            raise TransactionalIdNotFoundError
+        found = SimpleNamespace(state=SimpleNamespace(value="CompleteCommit"), producer_id=7, producer_epoch=1)
+        return dict.fromkeys(names, found)
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(("unknowing", "fate"), [(3, TransactionState.COMMITTED), (10**9, TransactionState.UNKNOWN)])
+def test_an_id_is_unknown_only_if_coordinators_go_on_saying_so(
+    unknowing: int, fate: TransactionState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "_Client", Client)
+    monkeypatch.setattr(coordinator, "_ANSWER_MS", 1_000)
+    monkeypatch.setattr(Client, "unknowing", unknowing)
+    with TransactionCoordinator({"bootstrap.servers": "broker:9092"}) as asked:
+        assert asked.describe("id").fate is fate

@@ -41,6 +41,7 @@ _NOT_YET: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError,
 """The answers of brokers whose first transaction this is, or that have just started."""
 _NOT_YET_OR_LOST: Final = (*_NOT_YET, KafkaConnectionError)
 """Also what is said of a broker that has just died: after some seconds another one is the coordinator."""
+_NOT_FOUND_YET: Final = (*_NOT_YET_OR_LOST, TransactionalIdNotFoundError)
 _UNFINISHED: Final = ("Ongoing", "Empty")
 _Answer = TypeVar("_Answer")
 
@@ -115,18 +116,23 @@ class TransactionCoordinator:
         self._client.close()
 
     def describe(self, transactional_id: str) -> Described:
-        """Return what has become of the one transaction of an id."""
+        """Return what has become of the one transaction of an id.
+
+        A coordinator that is being replaced may not know an id that is there, so the answer UNKNOWN takes ten seconds.
+        """
 
         def ask() -> Described:
-            try:
-                found = self._client.describe_transactions([transactional_id])[transactional_id]
-            except TransactionalIdNotFoundError:
-                return Described(TransactionState.UNKNOWN)
+            found = self._client.describe_transactions([transactional_id])[transactional_id]
             return Described(
                 _FATES.get(found.state.value, TransactionState.ABORTED), found.producer_id, found.producer_epoch
             )
 
-        return self._patiently(f"cannot describe transaction {transactional_id!r}", ask)
+        try:
+            return self._patiently(f"cannot describe transaction {transactional_id!r}", ask, _NOT_FOUND_YET)
+        except SinkError as error:
+            if isinstance(error.__cause__, TransactionalIdNotFoundError):
+                return Described(TransactionState.UNKNOWN)
+            raise
 
     def unfinished(self, prefix: str) -> list[str]:
         """Return the transactional ids that begin so and whose transaction is open, or was never begun."""
