@@ -12,7 +12,7 @@ from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.keys import KeySelection, look_up
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.typed_key import key_hash_code
-from headgate.types.values import BY_VALUE
+from headgate.types.values import Passing
 
 ROUTES_MAX: Final = 1 << 20
 
@@ -114,15 +114,16 @@ def _dealt(batch: Batch, targets: list[int]) -> Parts:
 
 @final
 class Broadcast:
-    """Everything goes to every channel, each with records of its own."""
+    """Everything goes to every channel, each with records of its own unless objects are reused."""
 
     spread = 1
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, passing: Passing) -> None:
         self._channels = channels
+        self._each_copied = passing.each_copied
 
     def split(self, batch: Batch) -> Parts:
-        copies = [(index, batch.copy(BY_VALUE.each_copied)) for index in range(1, self._channels)]
+        copies = [(index, batch.copy(self._each_copied)) for index in range(1, self._channels)]
         return [(0, batch), *copies]
 
 
@@ -166,7 +167,9 @@ class KeyGroupPartitioner:
         return batch.deal(keys, look_up(self._routes, keys, batch), self._parallelism)
 
 
-def partitioner(edge: EdgePlan, sender: int, senders: int, channels: int, max_parallelism: int) -> StreamPartitioner:
+def partitioner(  # noqa: PLR0913  # what partitioners need, each a part of it
+    edge: EdgePlan, sender: int, senders: int, channels: int, max_parallelism: int, passing: Passing
+) -> StreamPartitioner:
     """Return the partitioner of subtask `sender`, of `senders`, for `edge`, which has `channels` targets."""
     match edge.partitioning:
         case Partitioning.FORWARD:
@@ -181,7 +184,7 @@ def partitioner(edge: EdgePlan, sender: int, senders: int, channels: int, max_pa
             assert isinstance(edge.key_selector, CustomPartition)
             return Custom(edge.key_selector, channels)
         case Partitioning.BROADCAST:
-            return Broadcast(channels)
+            return Broadcast(channels, passing)
         case Partitioning.KEY_GROUP:
             assert edge.key_selector is not None
             return KeyGroupPartitioner(edge.key_selector, channels, max_parallelism)

@@ -12,6 +12,7 @@ from headgate.dataflow.output import Output
 from headgate.dataflow.partition import Broadcast, Forward, KeyGroupPartitioner, Rebalance
 from headgate.elements import Barrier, Batch
 from headgate.ids import CheckpointId
+from headgate.types.values import BY_VALUE
 from tests.unit.runtime.outputs import NotingChannel
 
 BARRIER = Barrier(CheckpointId(1), 0)
@@ -105,7 +106,7 @@ def test_batches_for_a_slow_receiver_have_a_quarter_of_what_may_be_under_way() -
 def test_all_records_of_a_broadcast_go_to_the_slowest_receiver() -> None:
     channels = [NotingChannel() for _ in range(2)]
     channels[0].records_max = 40
-    assert Output([*channels], Broadcast(2), 1024, 100).records_max == 10
+    assert Output([*channels], Broadcast(2, BY_VALUE), 1024, 100).records_max == 10
 
 
 class Sliced(list[Any]):
@@ -156,7 +157,7 @@ def test_keys_travel_with_their_records() -> None:
 
 def test_broadcast_copies_are_independent_while_they_gather() -> None:
     channels = [NotingChannel(), NotingChannel()]
-    output = Output([*channels], Broadcast(2), 4, 100)
+    output = Output([*channels], Broadcast(2, BY_VALUE), 4, 100)
     output.emit(Batch([1, 2, 3]), 0.0)
     output.emit(Batch([4]), 0.0)
     assert [channel.told() for channel in channels] == [[[1, 2, 3, 4]], [[1, 2, 3, 4]]]
@@ -165,7 +166,7 @@ def test_broadcast_copies_are_independent_while_they_gather() -> None:
 
 def test_an_output_is_writable_when_all_its_channels_are() -> None:
     channels = [NotingChannel(room=1), NotingChannel(room=2)]
-    output = Output([*channels], Broadcast(2), 1, 0)
+    output = Output([*channels], Broadcast(2, BY_VALUE), 1, 0)
     assert output.writable
     output.emit(Batch([1]), 0.0)
     assert not output.writable
@@ -173,7 +174,7 @@ def test_an_output_is_writable_when_all_its_channels_are() -> None:
 
 def test_records_out_counts_each_record_once() -> None:
     channels = [NotingChannel(), NotingChannel()]
-    output = Output([*channels], Broadcast(2), 10, 0)
+    output = Output([*channels], Broadcast(2, BY_VALUE), 10, 0)
     output.emit(Batch([1, 2]), 0.0)
     assert output.records_out == 2
 

@@ -34,6 +34,7 @@ from headgate.types.keys import hash_code
 from headgate.types.row import Row
 from headgate.types.typed_key import typed, untyped
 from headgate.types.typeinfo import Types
+from headgate.types.values import BY_REFERENCE, BY_VALUE, Passing
 
 
 def dealt(part: StreamPartitioner, *batches: list[Any], channels: int) -> list[list[Any]]:
@@ -80,11 +81,18 @@ def test_rebalance_keeps_timestamps_with_their_records() -> None:
 
 def test_broadcast_gives_each_channel_lists_of_its_own() -> None:
     batch = Batch([1, 2], [10, 20])
-    parts = Broadcast(3).split(batch)
+    parts = Broadcast(3, BY_VALUE).split(batch)
     assert [index for index, _ in parts] == [0, 1, 2]
     for _, piece in parts:
         assert (piece.records, piece.timestamps) == ([1, 2], [10, 20])
         piece.records.append(3)
+
+
+@pytest.mark.parametrize(("passing", "are_shared"), [(BY_VALUE, False), (BY_REFERENCE, True)])
+def test_broadcast_shares_records_only_where_objects_are_reused(passing: Passing, are_shared: bool) -> None:
+    (_, first), (_, second) = Broadcast(2, passing).split(Batch([{"n": 1}]))
+    assert first.records == second.records == [{"n": 1}]
+    assert (first.records[0] is second.records[0]) is are_shared
 
 
 def test_forward_sends_everything_to_its_one_channel() -> None:
@@ -257,12 +265,12 @@ class Length(KeySelector):
     ],
 )
 def test_the_plan_says_which_partitioner_it_is(partitioning: Partitioning, kind: Callable[..., Any]) -> None:
-    assert type(partitioner(edge(partitioning), 0, 2, 2, 128)) is kind
+    assert type(partitioner(edge(partitioning), 0, 2, 2, 128, BY_VALUE)) is kind
 
 
 @pytest.mark.parametrize("selector", [Length(), len])
 def test_a_key_selector_may_be_an_object_or_a_callable(selector: AnyKeySelector) -> None:
-    part = partitioner(edge(Partitioning.KEY_GROUP, selector), 0, 1, 1, 128)
+    part = partitioner(edge(Partitioning.KEY_GROUP, selector), 0, 1, 1, 128, BY_VALUE)
     assert part.split(Batch(["a", "bb"]))[0][1].keys == [1, 2]
 
 

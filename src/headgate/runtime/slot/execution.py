@@ -196,7 +196,7 @@ class Execution:
             if isinstance(edge.key_selector, KeySelector):
                 self._open_selector(edge.key_selector, subtask, context)
             senders = self._placement.parallelism[edge.source_vertex]
-            part = partitioner(edge, subtask.index, senders, len(channels), target.max_parallelism)
+            part = partitioner(edge, subtask.index, senders, len(channels), target.max_parallelism, context.passing)
             ends = [self._output(channel) for channel in channels]
             output = Output(ends, part, self._batch_records, timeout_ms, edge.tag)
             output.tag_type = OutputType.of(edge.tag_type)
