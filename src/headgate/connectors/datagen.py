@@ -10,6 +10,7 @@ from typing import Any, final
 from headgate.connectors.rate import RateLimitedReader, check_rate
 from headgate.errors import ProgramError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
+from headgate.types.values import BY_VALUE
 
 
 @final
@@ -90,8 +91,7 @@ class DataGeneratorReader(SourceReader[IndexSplit]):
         if split.end is not None:
             after = min(after, split.end)
         indexes = range(split.next, after, split.step)
-        # No map(): a StopIteration of the function's would end it, and leave records out unseen.
-        records = [self._function(index) for index in indexes]
+        records, _ = BY_VALUE.mapped(self._function, iter(indexes))  # the function may return one object again
         self._splits.popleft()
         rest = IndexSplit(indexes[-1] + split.step, split.step, split.end)
         ended = rest.end is not None and rest.next >= rest.end

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Final, final
 
 from headgate.types.type_information import TypeInformation
+from headgate.types.values import BY_VALUE
 
 
 class SerializationSchema(ABC):
@@ -37,7 +38,7 @@ class DeserializationSchema(ABC):
 
         It may raise anything for a message that is no record: `deserialize` is called to tell which, and why.
         """
-        return list(map(self.deserialize, messages))
+        return BY_VALUE.mapped(self.deserialize, iter(messages))[0]
 
     def deserialize_tombstone(self, key: bytes | None) -> Any:
         """Return the record of a message that has no value and so deletes `key`, or None to leave the message out.

@@ -57,3 +57,13 @@ def test_no_records_can_be_asked_for() -> None:
 def test_negative_count_is_refused() -> None:
     with pytest.raises(ProgramError, match="-1 records"):
         DataGeneratorSource(str, -1)
+
+
+def test_a_function_may_return_one_object_again_and_again() -> None:
+    one: dict[str, int] = {}
+
+    def numbered(index: int) -> dict[str, int]:
+        one["n"] = index
+        return one
+
+    assert read_all(DataGeneratorSource(numbered, 4)) == [{"n": 0}, {"n": 1}, {"n": 2}, {"n": 3}]

@@ -115,3 +115,40 @@ def test_a_tombstone_that_a_schema_fails_for_is_a_broken_message() -> None:
 
 def test_schemas_of_whole_messages_get_all_tombstones() -> None:
     assert made(Whole(), (b"tea", b"5"), (b"tea", None)) == ([(b"tea", b"5"), (b"tea", None)], [0, 1], {})
+
+
+class OneObject(DeserializationSchema):
+    """Makes all records of one object."""
+
+    def __init__(self) -> None:
+        self.row: dict[str, Any] = {}
+
+    def deserialize(self, message: bytes) -> Any:
+        if message == b"broken":
+            raise ValueError(message)
+        self.row["price"] = int(message)
+        return self.row
+
+    def deserialize_tombstone(self, key: bytes | None) -> Any:
+        self.row["price"] = None
+        return self.row
+
+
+class OneObjectOfMessages(OneObject, KafkaRecordDeserializationSchema):
+    def deserialize(self, message: Any) -> Any:
+        value = message.value()
+        return self.deserialize_tombstone(None) if value is None else super().deserialize(value)
+
+
+@pytest.mark.parametrize("broken", [[], [(b"oil", b"broken")]], ids=["whole", "with a broken message"])
+@pytest.mark.parametrize(
+    "schema",
+    [KafkaRecordDeserializationSchema.value_only(OneObject(), Tombstones.DELIVER), OneObjectOfMessages()],
+    ids=["values", "messages"],
+)
+def test_a_schema_may_return_one_object_again_and_again(
+    schema: KafkaRecordDeserializationSchema, broken: list[tuple[bytes, bytes]]
+) -> None:
+    pairs = [(b"tea", b"5"), (b"tea", None), (b"oil", b"7"), (b"oil", None), *broken]
+    records, _, _ = made(schema, *pairs, broken=BrokenMessages.SKIP)
+    assert [record["price"] for record in records] == [5, None, 7, None]

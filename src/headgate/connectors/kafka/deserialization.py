@@ -14,6 +14,7 @@ from confluent_kafka import Message
 from headgate.connectors.message_schemas import DeserializationSchema
 from headgate.errors import EnvironmentFault, ProgramError, SourceError
 from headgate.types.type_information import TypeInformation
+from headgate.types.values import BY_VALUE
 
 
 class BrokenMessages(Enum):
@@ -60,7 +61,7 @@ class KafkaRecordDeserializationSchema(ABC):
 
     def records(self, messages: list[Message]) -> list[Any]:
         """Return the records of messages, one for each, in order."""
-        return [self.deserialize(message) for message in messages]
+        return BY_VALUE.mapped(self.deserialize, iter(messages))[0]
 
     @staticmethod
     def value_only(
@@ -101,10 +102,9 @@ class ValueDeserialization(KafkaRecordDeserializationSchema):
         if all(values) or None not in values:
             return self._schema.deserialize_all(cast("list[bytes]", values))
         made = iter(self._schema.deserialize_all([value for value in values if value is not None]))
-        return [
-            self.deserialize(message) if value is None else next(made)
-            for message, value in zip(messages, values, strict=True)
-        ]
+        tombstones = [message for message, value in zip(messages, values, strict=True) if value is None]
+        deleted = iter(BY_VALUE.mapped(self.deserialize, iter(tombstones))[0])
+        return [next(deleted if value is None else made) for value in values]
 
 
 def make_records(
@@ -142,7 +142,7 @@ def _one_by_one(
     records, good = [], []
     for message in messages:
         try:
-            records.append(schema.deserialize(message))
+            records += BY_VALUE.mapped(schema.deserialize, iter([message]))[0]
             good.append(message)
         except EnvironmentFault:
             raise
