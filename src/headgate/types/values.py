@@ -17,15 +17,14 @@ anything else: arrays, buffers,    never: it is copied by pickling, as on its wa
 views, subclasses of containers
 =================================  =================================================================================
 
-CPython counts references exactly; what a count of *ours alone* is, is measured when this module is imported. Where the
-measurement does not hold, as without a global interpreter lock, every value that can change is copied.
+What a count means on an interpreter is measured: see `reference_counts`. Where the measurement does not hold, every
+value that can change is copied.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import pickle
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -45,6 +44,7 @@ import cloudpickle
 
 from headgate.types.instant import Instant
 from headgate.types.output_tag import OutputTag
+from headgate.types.reference_counts import ALONE
 from headgate.types.row import Row, RowKind
 from headgate.types.sql_types import (
     DateTypeInfo,
@@ -181,12 +181,12 @@ def _dict_values(value: dict[Any, Any]) -> Iterable[Any] | None:
 
 def _row_values(value: Row) -> Iterable[Any] | None:
     values = value._values
-    return None if getrefcount(values) > _REFS.inner and not is_immutable(values) else values
+    return None if getrefcount(values) > ALONE.inner and not is_immutable(values) else values
 
 
 def _attributes(value: Any) -> Iterable[Any] | None:
     attributes = value.__dict__
-    if getrefcount(attributes) > _REFS.inner or getweakrefcount(value):
+    if getrefcount(attributes) > ALONE.inner or getweakrefcount(value):
         return None
     return attributes.values()  # type: ignore[no-any-return]
 
@@ -279,7 +279,7 @@ def _is_alone(value: Any) -> bool:
         for part in parts:
             if type(part) in ATOMIC:
                 continue
-            if getrefcount(part) <= _REFS.listed:
+            if getrefcount(part) <= ALONE.listed:
                 holders.append(part)
                 continue
             if immutable is None:
@@ -288,27 +288,6 @@ def _is_alone(value: Any) -> bool:
                 return False
             immutable.add(id(part))
     return True
-
-
-@final
-@dataclass(slots=True)
-class _References:
-    """How many references `getrefcount` counts where nothing else holds a value; -1: every value counts as held.
-
-    `local`: in one local variable, that of a loop. `listed`: the same, from a container. `passed`: in two variables,
-    from a list. `inner`: in one variable, and in the object that has it. `given`: an argument that the caller has in a
-    variable. `results`: the same, and a loop iterates over it.
-    """
-
-    local: int = -1
-    listed: int = -1
-    passed: int = -1
-    inner: int = -1
-    given: int = -1
-    results: int = -1
-
-
-_REFS: Final = _References()
 
 
 # --- passing
@@ -374,10 +353,10 @@ def _owned(polled: Polled) -> tuple[list[Any], bool]:
     records = polled.records
     if _is_plain(records):
         return list(records), True
-    is_kept = getrefcount(polled) > _REFS.given or getrefcount(records) > _REFS.inner
+    is_kept = getrefcount(polled) > ALONE.given or getrefcount(records) > ALONE.inner
     out = []
     for record in records:
-        if type(record) not in ATOMIC and (is_kept or getrefcount(record) > _REFS.listed or not _is_alone(record)):
+        if type(record) not in ATOMIC and (is_kept or getrefcount(record) > ALONE.listed or not _is_alone(record)):
             out.append(copied(record))
         else:
             out.append(record)
@@ -398,9 +377,9 @@ def _extend(out: list[Any], results: Iterable[Any], atomic: frozenset[type] = AT
             out.append(record)
             continue
         if type(results) is list or type(results) is tuple:
-            is_held = getrefcount(record) > _REFS.listed or getrefcount(results) > _REFS.results
+            is_held = getrefcount(record) > ALONE.listed or getrefcount(results) > ALONE.results
         else:
-            is_held = getrefcount(record) > _REFS.local
+            is_held = getrefcount(record) > ALONE.local
         out.append(copied(record) if is_held or not _is_alone(record) else record)
 
 
@@ -423,7 +402,7 @@ def _mapped(
             out.append(result)
             continue
         plain = False
-        is_held = getrefcount(result) > (_REFS.passed if result is value else _REFS.local)
+        is_held = getrefcount(result) > (ALONE.passed if result is value else ALONE.local)
         out.append(copied(result) if is_held or not _is_alone(result) else result)
     return out, plain
 
@@ -439,78 +418,3 @@ BY_REFERENCE: Final = Passing(
     is_plain=lambda records: True,
 )
 """`pipeline.object-reuse: true`: a record is one object wherever it is."""
-
-
-# --- what a count of references means
-
-
-def _local(held: list[Any]) -> int:
-    for record in iter(held) if held else map(list, ((),)):
-        return getrefcount(record)
-    return -1
-
-
-def _listed(held: list[Any]) -> int:
-    for record in [*held] if held else [[]]:
-        return getrefcount(record)
-    return -1
-
-
-def _passed(held: list[Any]) -> int:
-    for value in iter([*held] if held else [[]]):
-        result = _itself(value)
-        return getrefcount(result)
-    return -1
-
-
-def _inner(held: list[Any]) -> int:
-    row = Row(0)
-    if held:
-        row._values = held[0]
-    values = row._values
-    return getrefcount(values)
-
-
-def _given(held: list[Any]) -> int:
-    def count(polled: Any) -> int:
-        return getrefcount(polled)
-
-    polled: list[Any] = held[0] if held else [0]
-    return count(polled)
-
-
-def _results(held: list[Any]) -> int:
-    def count(results: Any) -> int:
-        for _ in results:
-            return getrefcount(results)
-        return -1
-
-    results: list[Any] = held[0] if held else [0]
-    return count(results)
-
-
-_MEASURES: Final = {
-    "local": _local,
-    "listed": _listed,
-    "passed": _passed,
-    "inner": _inner,
-    "given": _given,
-    "results": _results,
-}
-"""Each returns the count for a value that nothing else holds, or that only the given list of one value holds."""
-
-_EXPECTED: Final = _References(local=2, listed=3, passed=4, inner=3, given=3, results=4)
-"""What CPython 3.11 counts. A greater count would hide a holder."""
-
-
-def _calibrate() -> None:
-    """Set what counts mean on this interpreter, unless one more holder does not show as one more reference."""
-    alone = {name: count([]) for name, count in _MEASURES.items()}
-    exact = all(count([[0]]) == alone[name] + 1 for name, count in _MEASURES.items())
-    bounded = all(0 < alone[name] <= getattr(_EXPECTED, name) for name in alone)
-    if exact and bounded and getattr(sys, "_is_gil_enabled", lambda: True)():
-        for name, count in alone.items():
-            setattr(_REFS, name, count)
-
-
-_calibrate()
