@@ -41,16 +41,17 @@ class FilterOperator(FunctionOperator):
     def _filter(self, batch: Batch, position: Iterator[Any]) -> None:
         """Filter records that the function may keep and change later: such a record is copied when it passes."""
         call = self._call
-        passed, _ = self._passing.mapped(lambda value: value if call(value) else _dropped, position)
+        passed, _ = self._passing.mapped(lambda value: value if call(value) else _Dropped, position)
         if batch.timestamps is not None:
             batch.timestamps = [
-                time for time, value in zip(batch.timestamps, passed, strict=True) if value is not _dropped
+                time for time, value in zip(batch.timestamps, passed, strict=True) if value is not _Dropped
             ]
-        batch.records = [value for value in passed if value is not _dropped]
+        batch.records = [value for value in passed if value is not _Dropped]
 
 
-def _dropped() -> None:
-    """Takes the place of a record that does not pass."""
+@final
+class _Dropped:
+    """Takes the place of a record that does not pass: a class, as classes are never copied, and need no look."""
 
 
 @final
