@@ -40,8 +40,7 @@ from typing import Any, Final, Protocol, final
 from weakref import getweakrefcount
 from zoneinfo import ZoneInfo
 
-import cloudpickle
-
+from headgate.types import by_value
 from headgate.types.instant import Instant
 from headgate.types.output_tag import OutputTag
 from headgate.types.reference_counts import ALONE
@@ -137,8 +136,8 @@ def _through_pickle(value: Any) -> Any:
     try:
         try:
             return pickle.loads(pickle.dumps(value, 5))  # noqa: S301  # what was pickled right here
-        except Exception:  # noqa: BLE001  # whatever pickle raises for a local class, say: cloudpickle may do it
-            return pickle.loads(cloudpickle.dumps(value, 5))  # noqa: S301
+        except Exception:  # noqa: BLE001  # whatever pickle raises, for a local class, say
+            return pickle.loads(by_value.dumps(value))  # noqa: S301
     except Exception as error:
         raise TypeError(
             f"a record of type {type(value).__name__} cannot be copied ({type(error).__name__}: {error}), but another "

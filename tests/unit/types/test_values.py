@@ -210,6 +210,22 @@ def test_a_local_class_is_copied_by_value() -> None:
     assert list(seen) == [1]
 
 
+def test_a_copy_leaves_its_local_class_as_it_is() -> None:
+    class Basket:
+        def __init__(self) -> None:
+            self.items = [[1]]
+
+        def size(self) -> int:
+            return len(self.items)
+
+    size, held = Basket.size, Basket()
+    copy = copied(held)
+    assert type(copy) is Basket
+    assert copy.items == held.items
+    assert copy.items[0] is not held.items[0]
+    assert Basket.size is size
+
+
 def test_what_cannot_be_copied_is_named() -> None:
     held = {"lock": threading.Lock()}
     with pytest.raises(TypeError, match=r"record of type dict cannot be copied.*object-reuse"):
