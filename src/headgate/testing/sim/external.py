@@ -90,15 +90,15 @@ class External:
         other.pending = {name: self.prepared[name] for name in pending}
         return other
 
-    def used_again(self, counted: External | None = None) -> External:
+    def used_again(self, job_id: JobId, counted: External | None = None) -> External:
         """Return the system for another run under a job id that has run before, with other storage.
 
-        All marks are there, and all that the earlier runs have left. What was final then is not counted, except what
-        `counted` has of it: see `forked`.
+        All marks are there, and all that the earlier runs under the id have left open: nobody ends what jobs of other
+        ids have left. What was final then is not counted, except what `counted` has of it: see `forked`.
         """
         other = External(self.world, self._permitted) if counted is None else counted
         other.marks = self.final.keys() - other.final.keys() - other.pending.keys()
-        left = {name: found for name, found in self.pending.items() if name not in other.pending}
+        left = {name: found for name, found in self.pending.items() if found.job_id == job_id}
         other.pending = {**left, **other.pending}
         other.kept, other.given_up = {name: set(of) for name, of in self.kept.items()}, set(self.given_up)
         return other

@@ -154,7 +154,7 @@ class Journey(Generic[J]):
         store.ledger.permit(manifest)
         job_id = None
         if self._world.chance(0.5):
-            job_id, outside = manifest.job_id, self._outside.used_again(outside)
+            job_id, outside = manifest.job_id, self._outside.used_again(manifest.job_id, outside)
         self._world.note("user", f"goes on from {store.location} once more{_under(job_id)}")
         self._run_again(leg, (store, paths.METADATA), outside, job_id)
 
@@ -165,7 +165,7 @@ class Journey(Generic[J]):
         leg = fork_of(self._world.rng, self._world.rng.choice(self.legs[: len(self.clusters)]).job)
         job_id = self.clusters[0].plan.job_id
         self._world.note("user", f"begins again{_under(job_id)}")
-        self._run_again(leg, None, self._outside.used_again(), job_id)
+        self._run_again(leg, None, self._outside.used_again(job_id), job_id)
 
     def _run_again(
         self, leg: Leg[J], start: tuple[SimStore, str] | None, outside: External, job_id: JobId | None
