@@ -113,7 +113,7 @@ def test_the_command_line_runs_many_seeds_and_tells_which_failed() -> None:
 @pytest.mark.slow
 def test_a_seed_does_the_same_in_any_process() -> None:
     one, other = (
-        command("tests.unit.testing.sim.programs:two_streams", "--seed", "11", PYTHONHASHSEED=seed).stdout
+        command("tests.unit.testing.sim.programs:two_streams", "--seed", "17", PYTHONHASHSEED=seed).stdout
         for seed in ("1", "2")
     )
     assert one.count("\n") > 100
