@@ -117,7 +117,8 @@ class DrainWindow:
     def worked(self, began_ms: float, ended_ms: float, taken: int) -> bool:
         """A piece of work was done, `taken` records in all so far; return whether a sample has ended with it.
 
-        `taken` falls while timers, or what was made of a record, are pending: nothing was taken then.
+        `taken` falls while timers, or what was made of a record, are pending: nothing was taken then. A sample has at
+        least one record: the time of a piece that fires timers only belongs to the next record.
         """
         if self._since_ms is None:
             self._since_ms = began_ms
@@ -125,7 +126,7 @@ class DrainWindow:
             self._ended_ms = began_ms
         records = max(0, taken - self._taken)
         passed_ms = self._passed_ms + ended_ms - self._since_ms
-        if records < self.size and passed_ms < self._debloating.period_ms:
+        if not records or (records < self.size and passed_ms < self._debloating.period_ms):
             return False
         self._samples.append((records, passed_ms))
         self._began_ms.append(self._ended_ms)
