@@ -170,7 +170,7 @@ class JobSpec:
         has_patience = settings["execution.checkpointing.tolerable-failed-checkpoints"] >= TOLERANT
         if not has_patience and any(stage.kind in TWO_INPUTS for stage in self.stages):
             settings = {**settings, "execution.checkpointing.timeout": 2_000}
-        if any(stage.kind in PENDING for stage in self.stages):
+        if any(stage.kind in (*PENDING, *CALLS, *BATCHES) for stage in self.stages):
             settings = {**settings, "execution.checkpointing.timeout": 5_000}
         return replace(self, leg=leg, settings=dict(settings))
 
