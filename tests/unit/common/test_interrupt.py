@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,8 @@ class Interrupted:
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "XDG_RUNTIME_DIR": str(folder), "HEADGATE_RUN_DIR": str(folder)},
+            # Background jobs of a shell ignore the signal, and so would the program.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         try:
             due_s = time.monotonic() + DEADLINE_S
