@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +16,11 @@ from tests.kafka.histories.course import FAULTS, Stage
 from tests.kafka.histories.history import take
 from tests.kafka.histories.wire import EndTxn, parse
 
+# kafka-python leaves the sockets of refused connections to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
 BODY = bytes(8) + (3).to_bytes(2) + b"\x01"
 """A producer's id and epoch, and that it is to be committed."""
 
@@ -23,6 +30,9 @@ def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     need_brokers()
     with stage(tmp_path_factory.mktemp("histories")) as on:
         yield on
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.mark.slow
