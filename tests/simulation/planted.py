@@ -71,10 +71,10 @@ PLANTED: Final = (
     Planted(plant=plants.no_fencing, seeds_max=80, settings=_BUSY, often=_CRASHES),
     Planted(
         plant=plants.ack_of_an_old_attempt,
-        seeds_max=100,
-        symptom="is not whole|output|no durable manifest names it",
+        seeds_max=40,
+        symptom="is not whole|output|no durable manifest names it|not final|is complete|neither pending nor final",
         settings={**_BUSY, "restart-strategy.fixed-delay.delay": 0},
-        often=_DOUBTS,
+        often=("slow storage",) * 3 + _DOUBTS,
     ),
     Planted(plant=plants.metadata_before_the_state, seeds_max=40, symptom="is not whole"),
     Planted(plant=plants.commit_before_the_manifest, seeds_max=5, symptom="no durable manifest names it|no end after"),

@@ -62,8 +62,9 @@ class Journey(Generic[J]):
             self._collected += cluster.results
             if leg is self.legs[-1] or self._has_finished(cluster):
                 self._judge(cluster)
+                savepoints = self._savepoints_on_the_way()
                 self._begin_again()
-                self._fork()
+                self._fork(savepoints)
                 return
             self._pass_on(cluster)
 
@@ -139,9 +140,8 @@ class Journey(Generic[J]):
 
     # --- savepoints on the way
 
-    def _fork(self) -> None:
-        """Go on from a savepoint that a job has left on its way, as if the rest of the journey had never been."""
-        savepoints = self._savepoints_on_the_way()
+    def _fork(self, savepoints: list[SimStore]) -> None:
+        """Go on from a savepoint that a leg has left on its way, as if the rest of the journey had never been."""
         if self._world.violations or not savepoints or self._world.chance(0.4):
             return
         store = self._world.rng.choice(savepoints)
