@@ -31,6 +31,7 @@ from itertools import chain, islice
 from numbers import Number
 from typing import Any, Final
 
+from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import Row, RowKind, make_rows
 from headgate.types.sql_types import (
@@ -43,12 +44,11 @@ from headgate.types.sql_types import (
 )
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
-    BasicArrayTypeInfo,
     BasicType,
     BasicTypeInfo,
     ListTypeInfo,
     MapTypeInfo,
-    ObjectArrayTypeInfo,
+    PickledBytesTypeInfo,
     PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
@@ -65,14 +65,8 @@ OverflowError if one of them cannot be; `culprit` says which."""
 UNFIT: Final = (TypeError, ValueError, OverflowError, InvalidOperation)
 """What a conversion raises."""
 
-_INTEGERS: Final[dict[BasicType, str | None]] = {
-    BasicType.BYTE: "b",
-    BasicType.SHORT: "h",
-    BasicType.INT: "i",
-    BasicType.LONG: "q",
-    BasicType.BIG_INT: None,
-}
-"""The integers by the `array` that holds them: None if any size does."""
+_ARRAYS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
+"""The codes of the `array`s that hold integers, by their bits."""
 
 
 def conversion(type_info: TypeInformation) -> Conversion | None:
@@ -82,8 +76,7 @@ def conversion(type_info: TypeInformation) -> Conversion | None:
     >>> to_row([(1,), Row(2.0), Row(n=3, more=4), None])
     [Row(n=1), Row(n=2), Row(n=3), None]
     """
-    make = _MAKERS.get(type(type_info))
-    return None if make is None else make(type_info)
+    return _CONVERSIONS.of(type_info)
 
 
 def narrowing(type_info: TypeInformation) -> Conversion | None:
@@ -125,19 +118,11 @@ _BOUNDED: Final = frozenset([Types.BYTE(), Types.SHORT(), Types.INT(), Types.LON
 # --- single values
 
 
-def _basic(type_info: Any) -> Conversion:
-    basic = type_info.basic_type
-    if basic in _INTEGERS:
-        return _integers(basic)
-    if basic is BasicType.FLOAT:
-        return _floats_of_32_bits
-    return _SINGLE[basic]
-
-
-def _integers(basic: BasicType) -> Conversion:
-    code, to_int = _INTEGERS[basic], _each(int, _int)
-    if code is None:
+def _integers(bits: int | None) -> Conversion:
+    to_int = _each(int, _int)
+    if bits is None:
         return to_int
+    code = _ARRAYS[bits]
 
     def convert(column: Column) -> Column:
         column = to_int(column)
@@ -213,26 +198,11 @@ def _null(column: Column) -> Column:
     return column
 
 
-_SINGLE: Final[dict[BasicType, Conversion]] = {
-    BasicType.STRING: _each(str, _text),
-    BasicType.CHAR: _each(str, _text),
-    BasicType.BOOLEAN: _each(bool, lambda value: bool(_int(value))),
-    BasicType.DOUBLE: _doubles,
-    BasicType.BIG_DEC: _each(Decimal, _decimal),
-    BasicType.INSTANT: _each(Instant, _same(Instant)),
-}
-
-
 # --- several values
 
 
-def _lists(type_info: Any) -> Conversion:
-    element = type_info.element_type
-    is_bytes = element == BasicTypeInfo.BYTE_TYPE_INFO() and isinstance(
-        type_info, PrimitiveArrayTypeInfo | ListTypeInfo
-    )
-    to_lists = _each(list, _bytes_or_list if is_bytes else _list)
-    inner = conversion(element)
+def _lists(inner: Conversion | None, *, may_be_bytes: bool) -> Conversion:
+    to_lists = _each(list, _bytes_or_list if may_be_bytes else _list)
     if inner is None:
         return to_lists
 
@@ -260,8 +230,7 @@ def _bytes_or_list(value: Any) -> bytes | list[Any]:
     return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else _list(value)
 
 
-def _maps(type_info: Any) -> Conversion:
-    to_keys, to_values = conversion(type_info.key_type_info), conversion(type_info.value_type_info)
+def _maps(to_keys: Conversion | None, to_values: Conversion | None) -> Conversion:
     to_dicts = _each(dict, _dict)
 
     def convert(column: Column) -> Column:
@@ -284,14 +253,14 @@ def _dict(value: Any) -> dict[Any, Any]:
     raise _unlike(value, "a dict")
 
 
-def _tuples(type_info: Any) -> Conversion:
-    to_fields = _fields(type_info.field_types)
+def _tuples(fields: Sequence[Conversion | None]) -> Conversion:
+    to_fields = _fields(fields)
 
     def convert(column: Column) -> Column:
         kinds = set(map(type, column))
         if kinds == {tuple}:
-            fields = to_fields(column)
-            return column if fields is None else fields
+            tuples = to_fields(column)
+            return column if tuples is None else tuples
         present = [_items(value) for value in column if value is not None]
         converted = to_fields(present)
         return _with_none(column, present if converted is None else converted)
@@ -305,10 +274,12 @@ def _items(value: Any) -> tuple[Any, ...]:
     raise _unlike(value, "a tuple")
 
 
-def _fields(types: Sequence[TypeInformation]) -> Callable[[Sequence[Sequence[Any]]], list[tuple[Any, ...]] | None]:
+def _fields(
+    fields: Sequence[Conversion | None],
+) -> Callable[[Sequence[Sequence[Any]]], list[tuple[Any, ...]] | None]:
     """Return what converts the fields of tuples, or returns None where all are of their types."""
-    count = len(types)
-    conversions = [(at, convert) for at, convert in enumerate(map(conversion, types)) if convert is not None]
+    count = len(fields)
+    conversions = [(at, convert) for at, convert in enumerate(fields) if convert is not None]
 
     def convert(values: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]] | None:
         if not values:
@@ -327,9 +298,8 @@ def _fields(types: Sequence[TypeInformation]) -> Callable[[Sequence[Sequence[Any
     return convert
 
 
-def _rows(type_info: Any) -> Conversion:
-    names: tuple[str, ...] = type_info.field_names
-    to_fields, in_order = _fields(type_info.field_types), _in_order(names)
+def _rows(names: tuple[str, ...], fields: Sequence[Conversion | None]) -> Conversion:
+    to_fields, in_order = _fields(fields), _in_order(names)
     own = type(make_rows([()], names)[0])
 
     def convert(column: Column) -> Column:
@@ -371,16 +341,60 @@ def _in_order(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
     return values
 
 
-_MAKERS: Final[dict[type[TypeInformation], Callable[[Any], Conversion]]] = {
-    **dict.fromkeys({type(BasicTypeInfo.INSTANT_TYPE_INFO()), BasicTypeInfo}, _basic),
-    **dict.fromkeys((BasicArrayTypeInfo, ListTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo), _lists),
-    MapTypeInfo: _maps,
-    TupleTypeInfo: _tuples,
-    RowTypeInfo: _rows,
-    DateTypeInfo: lambda _: _each(dt.date, _date),
-    TimeTypeInfo: lambda _: _each(dt.time, _time),
-    TimestampTypeInfo: lambda _: _each(dt.datetime, _same(dt.datetime)),
-    DecimalTypeInfo: lambda _: _each(Decimal, _decimal),
-    IntervalTypeInfo: lambda _: _each(dt.timedelta, _same(dt.timedelta)),
-    NullTypeInfo: lambda _: _null,
-}
+class _Conversions(TypeFold[Conversion | None]):
+    """The conversions to all types."""
+
+    def string(self, type_info: BasicTypeInfo) -> Conversion:
+        return _each(str, _text)
+
+    def boolean(self, type_info: BasicTypeInfo) -> Conversion:
+        return _each(bool, lambda value: bool(_int(value)))
+
+    def integer(self, type_info: BasicTypeInfo) -> Conversion:
+        return _integers(BITS[type_info.basic_type])
+
+    def floating(self, type_info: BasicTypeInfo) -> Conversion:
+        return _floats_of_32_bits if type_info.basic_type is BasicType.FLOAT else _doubles
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Conversion:
+        return _each(Decimal, _decimal)
+
+    def instant(self, type_info: BasicTypeInfo) -> Conversion:
+        return _each(Instant, _same(Instant))
+
+    def date(self, type_info: DateTypeInfo) -> Conversion:
+        return _each(dt.date, _date)
+
+    def time(self, type_info: TimeTypeInfo) -> Conversion:
+        return _each(dt.time, _time)
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> Conversion:
+        return _each(dt.datetime, _same(dt.datetime))
+
+    def interval(self, type_info: IntervalTypeInfo) -> Conversion:
+        return _each(dt.timedelta, _same(dt.timedelta))
+
+    def null(self, type_info: NullTypeInfo) -> Conversion:
+        return _null
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Conversion:
+        return _lists(_integers(8), may_be_bytes=True)
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> None:
+        return None
+
+    def sequence(self, type_info: SequenceTypeInfo, element: Conversion | None) -> Conversion:
+        of_bytes = type_info.element_type == Types.BYTE()
+        return _lists(element, may_be_bytes=of_bytes and isinstance(type_info, ListTypeInfo))
+
+    def mapping(self, type_info: MapTypeInfo, key: Conversion | None, value: Conversion | None) -> Conversion:
+        return _maps(key, value)
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Conversion | None]) -> Conversion:
+        return _tuples(fields)
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[Conversion | None]) -> Conversion:
+        return _rows(type_info.field_names, fields)
+
+
+_CONVERSIONS: Final = _Conversions()

@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any, Final
 
+from headgate.types.fold import SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import Row
-from headgate.types.sql_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
+from headgate.types.sql_types import (
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
-    BasicArrayTypeInfo,
     BasicType,
     BasicTypeInfo,
-    ListTypeInfo,
     MapTypeInfo,
-    ObjectArrayTypeInfo,
+    PickledBytesTypeInfo,
     PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
@@ -46,11 +52,10 @@ def text_of(type_info: TypeInformation | None) -> ToText:
     >>> text_of(Types.TUPLE([Types.DOUBLE(), Types.MAP(Types.STRING(), Types.BOOLEAN())]))((1e10, {"a": True}))
     '(1.0E10,{a=true})'
     """
-    make = _MAKERS.get(type(type_info))
-    if make is None:
+    if type_info is None:
         return str
-    text = make(type_info)
-    return lambda value: "null" if value is None else text(value)
+    text = _TEXTS.of(type_info)
+    return str if text is _unknown else _or_null(text)
 
 
 @lru_cache(256)
@@ -104,22 +109,16 @@ def _boolean(value: Any) -> str:
     return "true" if value else "false"
 
 
-_BASIC: Final[dict[BasicType, ToText]] = {
-    BasicType.BOOLEAN: _boolean,
-    BasicType.DOUBLE: partial(_float_text, repr),
-    BasicType.FLOAT: partial(_float_text, _shortest_of_32_bits),
-    BasicType.INSTANT: _instant,
-}
+def _or_null(text: ToText) -> ToText:
+    return lambda value: "null" if value is None else text(value)
 
 
-def _inner_text_of(type_info: TypeInformation) -> ToText:
-    """Return the text of what stands in another value, where None of any type is null."""
-    text = text_of(type_info)
-    return (lambda value: "null" if value is None else str(value)) if text is str else text
+def _unknown(value: Any) -> str:
+    """Return the text of a value whose type Java does not have."""
+    return str(value)
 
 
-def _list(type_info: Any) -> ToText:
-    element = _inner_text_of(type_info.element_type)
+def _listed(element: ToText) -> ToText:
     return lambda values: f"[{', '.join(map(element, _signed(values)))}]"
 
 
@@ -128,33 +127,64 @@ def _signed(values: Any) -> Any:
     return [byte - 256 if byte > 127 else byte for byte in values] if isinstance(values, bytes) else values
 
 
-def _map(type_info: Any) -> ToText:
-    key, value = _inner_text_of(type_info.key_type_info), _inner_text_of(type_info.value_type_info)
-    return lambda items: f"{{{', '.join(f'{key(k)}={value(v)}' for k, v in items.items())}}}"
+class _Texts(TypeFold[ToText]):
+    """The texts of values that are not None."""
+
+    def string(self, type_info: BasicTypeInfo) -> ToText:
+        return str
+
+    def boolean(self, type_info: BasicTypeInfo) -> ToText:
+        return _boolean
+
+    def integer(self, type_info: BasicTypeInfo) -> ToText:
+        return str
+
+    def floating(self, type_info: BasicTypeInfo) -> ToText:
+        return partial(_float_text, _shortest_of_32_bits if type_info.basic_type is BasicType.FLOAT else repr)
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> ToText:
+        return str if isinstance(type_info, BasicTypeInfo) else _unknown
+
+    def instant(self, type_info: BasicTypeInfo) -> ToText:
+        return _instant
+
+    def date(self, type_info: DateTypeInfo) -> ToText:
+        return str
+
+    def time(self, type_info: TimeTypeInfo) -> ToText:
+        return "{:%H:%M:%S}".format
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> ToText:
+        return _timestamp
+
+    def interval(self, type_info: IntervalTypeInfo) -> ToText:
+        return _unknown
+
+    def null(self, type_info: NullTypeInfo) -> ToText:
+        return _unknown
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> ToText:
+        return _listed(_or_null(str))
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> ToText:
+        return _unknown
+
+    def sequence(self, type_info: SequenceTypeInfo, element: ToText) -> ToText:
+        return _listed(_or_null(element))
+
+    def mapping(self, type_info: MapTypeInfo, key: ToText, value: ToText) -> ToText:
+        of_key, of_value = _or_null(key), _or_null(value)
+        return lambda items: f"{{{', '.join(f'{of_key(k)}={of_value(v)}' for k, v in items.items())}}}"
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[ToText]) -> ToText:
+        texts = list(map(_or_null, fields))
+        return lambda values: f"({','.join(text(value) for text, value in zip(texts, values, strict=True))})"
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[ToText]) -> ToText:
+        texts = list(map(_or_null, fields))
+        return lambda row: (
+            f"{row.get_row_kind()}[{', '.join(text(value) for text, value in zip(texts, row, strict=True))}]"
+        )
 
 
-def _tuple(type_info: Any) -> ToText:
-    fields = [_inner_text_of(field) for field in type_info.field_types]
-    return lambda values: f"({','.join(field(value) for field, value in zip(fields, values, strict=True))})"
-
-
-def _row(type_info: Any) -> ToText:
-    fields = [_inner_text_of(field) for field in type_info.field_types]
-    return lambda row: (
-        f"{row.get_row_kind()}[{', '.join(field(value) for field, value in zip(fields, row, strict=True))}]"
-    )
-
-
-_MAKERS: Final[dict[type, Callable[[Any], ToText]]] = {
-    **dict.fromkeys(
-        {BasicTypeInfo, type(BasicTypeInfo.INSTANT_TYPE_INFO())},
-        lambda type_info: _BASIC.get(type_info.basic_type, str),
-    ),
-    **dict.fromkeys((BasicArrayTypeInfo, ListTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo), _list),
-    MapTypeInfo: _map,
-    TupleTypeInfo: _tuple,
-    RowTypeInfo: _row,
-    DateTypeInfo: lambda _: str,
-    TimeTypeInfo: lambda _: "{:%H:%M:%S}".format,
-    TimestampTypeInfo: lambda _: _timestamp,
-}
+_TEXTS: Final = _Texts()
