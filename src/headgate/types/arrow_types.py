@@ -22,21 +22,22 @@ from typing import Final
 import pyarrow as pa
 
 from headgate.errors import ProgramError
-from headgate.types.typeinfo import (
-    BasicArrayTypeInfo,
-    BasicType,
-    BasicTypeInfo,
+from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold, fields_of
+from headgate.types.sql_types import (
     DateTypeInfo,
     DecimalTypeInfo,
     IntervalTypeInfo,
-    ListTypeInfo,
-    MapTypeInfo,
     NullTypeInfo,
-    ObjectArrayTypeInfo,
-    PrimitiveArrayTypeInfo,
-    RowTypeInfo,
     TimestampTypeInfo,
     TimeTypeInfo,
+)
+from headgate.types.typeinfo import (
+    BasicType,
+    BasicTypeInfo,
+    MapTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
     TupleTypeInfo,
     TypeInformation,
     Types,
@@ -44,27 +45,6 @@ from headgate.types.typeinfo import (
 
 SINGLE_COLUMN: Final = "value"
 """Name of the column of a schema made from a type that has no fields."""
-
-_ARROW: Final[dict[TypeInformation, pa.DataType]] = {
-    BasicTypeInfo(BasicType.STRING): pa.string(),
-    BasicTypeInfo(BasicType.CHAR): pa.string(),
-    BasicTypeInfo(BasicType.BOOLEAN): pa.bool_(),
-    BasicTypeInfo(BasicType.BYTE): pa.int8(),
-    BasicTypeInfo(BasicType.SHORT): pa.int16(),
-    BasicTypeInfo(BasicType.INT): pa.int32(),
-    BasicTypeInfo(BasicType.LONG): pa.int64(),
-    BasicTypeInfo(BasicType.FLOAT): pa.float32(),
-    BasicTypeInfo(BasicType.DOUBLE): pa.float64(),
-    BasicTypeInfo(BasicType.BIG_INT): pa.decimal128(38, 0),
-    BasicTypeInfo(BasicType.BIG_DEC): pa.decimal128(38, 18),
-    Types.INSTANT(): pa.timestamp("ns", tz="UTC"),
-    DateTypeInfo(): pa.date32(),
-    TimeTypeInfo(): pa.time64("us"),
-    TimestampTypeInfo(): pa.timestamp("us"),
-    IntervalTypeInfo(): pa.duration("us"),
-    NullTypeInfo(): pa.null(),
-    PrimitiveArrayTypeInfo(BasicTypeInfo(BasicType.BYTE)): pa.binary(),
-}
 
 # Unsigned integers go to the next wider type, so that every value fits.
 _TYPES: Final[dict[pa.DataType, TypeInformation]] = {
@@ -93,32 +73,82 @@ _TYPES: Final[dict[pa.DataType, TypeInformation]] = {
 }
 
 
+class _ArrowTypes(TypeFold[pa.DataType]):
+    """The Arrow types of all types."""
+
+    def refusal(self, type_info: TypeInformation, path: str) -> ProgramError:
+        return ProgramError(
+            f"field {path!r} is a {type_info}, which no column can hold; "
+            "map it to numbers, text, bytes, dates, times, or rows, lists and maps of these first"
+        )
+
+    def string(self, type_info: BasicTypeInfo) -> pa.DataType:
+        return pa.string()
+
+    def boolean(self, type_info: BasicTypeInfo) -> pa.DataType:
+        return pa.bool_()
+
+    def integer(self, type_info: BasicTypeInfo) -> pa.DataType:
+        return _INTEGERS[type_info.basic_type]
+
+    def floating(self, type_info: BasicTypeInfo) -> pa.DataType:
+        return pa.float32() if type_info.basic_type is BasicType.FLOAT else pa.float64()
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> pa.DataType:
+        if isinstance(type_info, BasicTypeInfo):
+            return pa.decimal128(38, 18)
+        return pa.decimal128(type_info.precision, type_info.scale)
+
+    def instant(self, type_info: BasicTypeInfo) -> pa.DataType:
+        return pa.timestamp("ns", tz="UTC")
+
+    def date(self, type_info: DateTypeInfo) -> pa.DataType:
+        return pa.date32()
+
+    def time(self, type_info: TimeTypeInfo) -> pa.DataType:
+        return pa.time64("us")
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> pa.DataType:
+        return pa.timestamp("us")
+
+    def interval(self, type_info: IntervalTypeInfo) -> pa.DataType:
+        return pa.duration("us")
+
+    def null(self, type_info: NullTypeInfo) -> pa.DataType:
+        return pa.null()
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> pa.DataType:
+        return pa.binary()
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> pa.DataType:
+        raise NoForm
+
+    def sequence(self, type_info: SequenceTypeInfo, element: pa.DataType) -> pa.DataType:
+        return pa.list_(element)
+
+    def mapping(self, type_info: MapTypeInfo, key: pa.DataType, value: pa.DataType) -> pa.DataType:
+        return pa.map_(key, value)
+
+    def tuple(self, type_info: TupleTypeInfo | RowTypeInfo, fields: Sequence[pa.DataType]) -> pa.DataType:
+        names = [name for name, _ in fields_of(type_info)]
+        return pa.struct(list(map(pa.field, names, fields)))
+
+    row = tuple
+
+
+_INTEGERS: Final = {
+    BasicType.BYTE: pa.int8(),
+    BasicType.SHORT: pa.int16(),
+    BasicType.INT: pa.int32(),
+    BasicType.LONG: pa.int64(),
+    BasicType.BIG_INT: pa.decimal128(38, 0),
+}
+_ARROW: Final = _ArrowTypes()
+
+
 def arrow_type(type_info: TypeInformation, field: str) -> pa.DataType:
     """Return the Arrow type of one column. Raises ProgramError naming `field`, or the field in it, if there is none."""
-    found = _ARROW.get(type_info)
-    if found is not None:
-        return found
-    match type_info:
-        case DecimalTypeInfo():
-            return pa.decimal128(type_info.precision, type_info.scale)
-        case RowTypeInfo() | TupleTypeInfo():
-            return pa.struct([pa.field(name, arrow_type(own, f"{field}.{name}")) for name, own in fields_of(type_info)])
-        case ListTypeInfo() | ObjectArrayTypeInfo() | BasicArrayTypeInfo() | PrimitiveArrayTypeInfo():
-            return pa.list_(arrow_type(type_info.element_type, f"{field}[]"))
-        case MapTypeInfo():
-            key = arrow_type(type_info.key_type_info, f"{field}[key]")
-            return pa.map_(key, arrow_type(type_info.value_type_info, f"{field}[value]"))
-    raise ProgramError(
-        f"field {field!r} is a {type_info}, which no column can hold; "
-        "map it to numbers, text, bytes, dates, times, or rows, lists and maps of these first"
-    )
-
-
-def fields_of(type_info: RowTypeInfo | TupleTypeInfo) -> list[tuple[str, TypeInformation]]:
-    """Return names and types of the fields of a row; those of a tuple are f0, f1 and so on."""
-    if isinstance(type_info, RowTypeInfo):
-        return list(zip(type_info.field_names, type_info.field_types, strict=True))
-    return [(f"f{place}", field) for place, field in enumerate(type_info.field_types)]
+    return _ARROW.of(type_info, field)
 
 
 def arrow_schema(type_info: TypeInformation) -> pa.Schema:

@@ -14,41 +14,29 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import Final
 
+from headgate.types.fold import SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import Row
-from headgate.types.sql_types import DateTypeInfo, DecimalTypeInfo, TimestampTypeInfo, TimeTypeInfo
+from headgate.types.sql_types import (
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
-    BasicArrayTypeInfo,
-    BasicType,
     BasicTypeInfo,
-    ListTypeInfo,
     MapTypeInfo,
-    ObjectArrayTypeInfo,
+    PickledBytesTypeInfo,
     PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
-    Types,
 )
 
 Fits = Callable[[object], bool]
 """Returns whether a value, which is not None, fits a type."""
-
-_BASIC: Final[dict[BasicType, type | tuple[type, ...]]] = {
-    **dict.fromkeys((BasicType.STRING, BasicType.CHAR), str),
-    **dict.fromkeys((BasicType.BYTE, BasicType.SHORT, BasicType.INT, BasicType.LONG, BasicType.BIG_INT), Integral),
-    **dict.fromkeys((BasicType.FLOAT, BasicType.DOUBLE), Real),
-    BasicType.BOOLEAN: bool,
-    BasicType.BIG_DEC: Decimal,
-    BasicType.INSTANT: Instant,
-}
-_TIMES: Final[dict[type[TypeInformation], type]] = {
-    DateTypeInfo: dt.date,
-    TimeTypeInfo: dt.time,
-    TimestampTypeInfo: dt.datetime,
-    DecimalTypeInfo: Decimal,
-}
-_BYTES: Final = Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 
 def fits_of(type_info: TypeInformation) -> Fits:
@@ -58,20 +46,7 @@ def fits_of(type_info: TypeInformation) -> Fits:
     >>> fits(7), fits("text"), fits_of(Types.DOUBLE())(7), fits_of(Types.PICKLED_BYTE_ARRAY())("text")
     (True, False, True, True)
     """
-    if isinstance(type_info, BasicTypeInfo):
-        classes = _BASIC[type_info.basic_type]
-        return (lambda value: isinstance(value, bool) or _is_numpy_bool(value)) if classes is bool else _of(classes)
-    if type(type_info) in _TIMES:
-        return _of(_TIMES[type(type_info)])
-    if type_info == _BYTES:
-        return lambda value: isinstance(value, bytes | bytearray | memoryview) or _is_sequence(value)
-    if isinstance(type_info, ListTypeInfo | ObjectArrayTypeInfo | BasicArrayTypeInfo | PrimitiveArrayTypeInfo):
-        return _is_sequence
-    if isinstance(type_info, MapTypeInfo):
-        return _of(Mapping)
-    if isinstance(type_info, RowTypeInfo | TupleTypeInfo):
-        return _of((Row, tuple, list))
-    return lambda value: True
+    return _FITS.of(type_info)
 
 
 def _of(classes: type | tuple[type, ...]) -> Fits:
@@ -87,3 +62,68 @@ def _is_sequence(value: object) -> bool:
     if isinstance(value, str | bytes | bytearray | memoryview):
         return False
     return isinstance(value, Sequence | array) or (hasattr(value, "__array__") and hasattr(value, "__len__"))
+
+
+def _anything(value: object) -> bool:
+    return True
+
+
+_ROWS: Final = _of((Row, tuple, list))
+
+
+class _Fits(TypeFold[Fits]):
+    """The checks of all types."""
+
+    def string(self, type_info: BasicTypeInfo) -> Fits:
+        return _of(str)
+
+    def boolean(self, type_info: BasicTypeInfo) -> Fits:
+        return lambda value: isinstance(value, bool) or _is_numpy_bool(value)
+
+    def integer(self, type_info: BasicTypeInfo) -> Fits:
+        return _of(Integral)
+
+    def floating(self, type_info: BasicTypeInfo) -> Fits:
+        return _of(Real)
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Fits:
+        return _of(Decimal)
+
+    def instant(self, type_info: BasicTypeInfo) -> Fits:
+        return _of(Instant)
+
+    def date(self, type_info: DateTypeInfo) -> Fits:
+        return _of(dt.date)
+
+    def time(self, type_info: TimeTypeInfo) -> Fits:
+        return _of(dt.time)
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> Fits:
+        return _of(dt.datetime)
+
+    def interval(self, type_info: IntervalTypeInfo) -> Fits:
+        return _of(dt.timedelta)
+
+    def null(self, type_info: NullTypeInfo) -> Fits:
+        return lambda value: False
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Fits:
+        return lambda value: isinstance(value, bytes | bytearray | memoryview) or _is_sequence(value)
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> Fits:
+        return _anything
+
+    def sequence(self, type_info: SequenceTypeInfo, element: Fits) -> Fits:
+        return _is_sequence
+
+    def mapping(self, type_info: MapTypeInfo, key: Fits, value: Fits) -> Fits:
+        return _of(Mapping)
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Fits]) -> Fits:
+        return _ROWS
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[Fits]) -> Fits:
+        return _ROWS
+
+
+_FITS: Final = _Fits()

@@ -13,7 +13,8 @@ from pyspark.sql import types as spark
 
 from headgate.deploy.spark.releases import time_type
 from headgate.errors import ProgramError
-from headgate.types.arrow_types import SINGLE_COLUMN, fields_of
+from headgate.types.arrow_types import SINGLE_COLUMN
+from headgate.types.fold import fields_of
 from headgate.types.typeinfo import (
     BasicArrayTypeInfo,
     DecimalTypeInfo,
