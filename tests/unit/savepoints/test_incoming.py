@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import ProgramError
-from headgate.savepoints.incoming import IncomingReading, conversion, given, given_values
+from headgate.savepoints.column_values import conversion
+from headgate.savepoints.incoming import IncomingReading, given, given_values
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.typeinfo import TypeInformation, Types

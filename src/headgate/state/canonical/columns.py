@@ -10,28 +10,30 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any, Final, TypeAlias, final
 
 import pyarrow as pa
 
+from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import Row, RowKind, make_row
-from headgate.types.typeinfo import (
-    BasicArrayTypeInfo,
-    BasicType,
-    BasicTypeInfo,
+from headgate.types.sql_types import (
     DateTypeInfo,
-    ListTypeInfo,
-    MapTypeInfo,
-    ObjectArrayTypeInfo,
-    PrimitiveArrayTypeInfo,
-    RowTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
     TimestampTypeInfo,
     TimeTypeInfo,
+)
+from headgate.types.typeinfo import (
+    BasicTypeInfo,
+    MapTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
     TupleTypeInfo,
     TypeInformation,
-    Types,
 )
 
 Note: TypeAlias = Callable[[], Any]
@@ -40,7 +42,8 @@ Note: TypeAlias = Callable[[], Any]
 _INT64: Final = range(-(2**63), 2**63)
 _DIGITS_MAX: Final = 38
 _SCALE: Final = 18
-_BYTES: Final = Types.PRIMITIVE_ARRAY(Types.BYTE())
+_EXACT: Final = Context(prec=2 * _DIGITS_MAX)
+_INTEGERS: Final = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 @final
@@ -56,6 +59,9 @@ class ColumnCodec:
     decode: Callable[[Any], Any]
 
 
+Codec: TypeAlias = Callable[[Note], ColumnCodec]
+
+
 def column_codec(type_info: TypeInformation, note: Note) -> ColumnCodec:
     """Return the codec of a type. Of what is to be pickled it shows nothing: a column of bytes that are all null.
 
@@ -63,30 +69,7 @@ def column_codec(type_info: TypeInformation, note: Note) -> ColumnCodec:
     >>> codec.encode((7, "a")), codec.decode({"f0": 7, "f1": "a"})
     ({'f0': 7, 'f1': 'a'}, (7, 'a'))
     """
-    if isinstance(type_info, BasicTypeInfo):
-        return _BASIC[type_info.basic_type](note)
-    if type_info == _BYTES:
-        return _exactly(bytes, pa.binary(), note)
-    if isinstance(type_info, DateTypeInfo):
-        return _exactly(dt.date, pa.date32(), note)
-    if isinstance(type_info, TimestampTypeInfo):
-        return _timestamp(note)
-    if isinstance(type_info, TimeTypeInfo):
-        return _time(note)
-    if isinstance(type_info, (ListTypeInfo, ObjectArrayTypeInfo, BasicArrayTypeInfo, PrimitiveArrayTypeInfo)):
-        return _list(column_codec(type_info.element_type, note), note)
-    if isinstance(type_info, MapTypeInfo):
-        key = column_codec(type_info.key_type_info, note)
-        return _map(key, column_codec(type_info.value_type_info, note), note)
-    if isinstance(type_info, TupleTypeInfo) and type_info.field_types:
-        return _tuple(_fields(type_info.field_types, note), note)
-    if isinstance(type_info, RowTypeInfo) and type_info.field_types:
-        return _row(type_info.field_names, _fields(type_info.field_types, note), note)
-    return ColumnCodec(pa.binary(), lambda value: None if value is None else note(), _same)
-
-
-def _fields(types: Sequence[TypeInformation], note: Note) -> list[ColumnCodec]:
-    return [column_codec(field, note) for field in types]
+    return _COLUMNS.of(type_info)(note)
 
 
 def _unless_none(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -97,28 +80,39 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _exactly(kind: type, arrow: pa.DataType, note: Note) -> ColumnCodec:
-    def encode(value: Any) -> Any:
-        if type(value) is kind or value is None:
-            return value
-        return note()
+def _exact(kind: type, arrow: pa.DataType) -> Codec:
+    def codec(note: Note) -> ColumnCodec:
+        def encode(value: Any) -> Any:
+            return value if type(value) is kind or value is None else note()
 
-    return ColumnCodec(arrow, encode, _same)
+        return ColumnCodec(arrow, encode, _same)
+
+    return codec
+
+
+def _hidden(note: Note) -> ColumnCodec:
+    """The codec of what no column shows."""
+    return ColumnCodec(pa.binary(), lambda value: None if value is None else note(), _same)
 
 
 # --- basic types
 
 
-def _integer(arrow: pa.DataType, bits: int) -> Callable[[Note], ColumnCodec]:
-    fitting = range(-(2 ** (bits - 1)), 2 ** (bits - 1))
+def _integer(bits: int | None) -> Codec:
+    if bits is None:
+        bound = 10**_DIGITS_MAX
+        return _whole(range(1 - bound, bound), pa.decimal128(_DIGITS_MAX, 0), _unless_none(int))
+    return _whole(range(-(2 ** (bits - 1)), 2 ** (bits - 1)), _INTEGERS[bits], _same)
 
+
+def _whole(fitting: range, arrow: pa.DataType, decode: Callable[[Any], Any]) -> Codec:
     def codec(note: Note) -> ColumnCodec:
         def encode(value: Any) -> Any:
             if (type(value) is int and value in fitting) or value is None:
                 return value
             return note()
 
-        return ColumnCodec(arrow, encode, _same)
+        return ColumnCodec(arrow, encode, decode)
 
     return codec
 
@@ -150,40 +144,33 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _big_integer(note: Note) -> ColumnCodec:
-    bound = 10**_DIGITS_MAX
-
-    def encode(value: Any) -> Any:
-        if (type(value) is int and -bound < value < bound) or value is None:
-            return value
-        return note()
-
-    return ColumnCodec(pa.decimal128(_DIGITS_MAX, 0), encode, _unless_none(int))
-
-
-def _big_decimal(note: Note) -> ColumnCodec:
+def _decimal(precision: int, scale: int) -> Codec:
     """The codec of decimals: of a column's own number of digits they are exact, of another they are shown and noted."""
-    bound = Decimal(10) ** (_DIGITS_MAX - _SCALE)
+    bound = Decimal(10) ** (precision - scale)
 
-    def encode(value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) is not Decimal or not value.is_finite() or not -bound < value < bound:
-            return note()
-        exponent = value.as_tuple().exponent
-        if exponent != -_SCALE or (value.is_zero() and value.is_signed()):
-            note()
-        assert isinstance(exponent, int)
-        return value if exponent >= -_SCALE else _rounded(value)
+    def codec(note: Note) -> ColumnCodec:
+        def encode(value: Any) -> Any:
+            if value is None:
+                return None
+            if type(value) is not Decimal or not value.is_finite() or not -bound < value < bound:
+                return note()
+            exponent = value.as_tuple().exponent
+            if exponent != -scale or (value.is_zero() and value.is_signed()):
+                note()
+            assert isinstance(exponent, int)
+            return value if exponent >= -scale else _rounded(value, bound, scale)
 
-    return ColumnCodec(pa.decimal128(_DIGITS_MAX, _SCALE), encode, _same)
+        return ColumnCodec(pa.decimal128(precision, scale), encode, _same)
+
+    return codec
 
 
-def _rounded(value: Decimal) -> Decimal | None:
+def _rounded(value: Decimal, bound: Decimal, scale: int) -> Decimal | None:
     try:
-        return value.quantize(Decimal(1).scaleb(-_SCALE))
+        rounded = value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
     except InvalidOperation:
         return None
+    return rounded if -bound < rounded < bound else None
 
 
 def _instant(note: Note) -> ColumnCodec:
@@ -207,23 +194,6 @@ def _instant(note: Note) -> ColumnCodec:
         return Instant(seconds, micros * 1000)
 
     return ColumnCodec(pa.timestamp("us", tz="UTC"), encode, decode)
-
-
-_BASIC: Final[dict[BasicType, Callable[[Note], ColumnCodec]]] = {
-    BasicType.STRING: _string,
-    BasicType.CHAR: _string,
-    BasicType.BOOLEAN: lambda note: _exactly(bool, pa.bool_(), note),
-    BasicType.BYTE: _integer(pa.int8(), 8),
-    BasicType.SHORT: _integer(pa.int16(), 16),
-    BasicType.INT: _integer(pa.int32(), 32),
-    BasicType.LONG: _integer(pa.int64(), 64),
-    # 32 bits would not be exact: Python's floats have 64.
-    BasicType.FLOAT: _float,
-    BasicType.DOUBLE: _float,
-    BasicType.BIG_INT: _big_integer,
-    BasicType.BIG_DEC: _big_decimal,
-    BasicType.INSTANT: _instant,
-}
 
 
 # --- dates and times
@@ -258,6 +228,17 @@ def _time(note: Note) -> ColumnCodec:
         return None if stored is None else (dt.datetime.min + dt.timedelta(microseconds=stored)).time()
 
     return ColumnCodec(pa.int64(), encode, decode)
+
+
+def _interval(note: Note) -> ColumnCodec:
+    micro = dt.timedelta(microseconds=1)
+
+    def encode(value: Any) -> Any:
+        if value is None:
+            return None
+        return value if type(value) is dt.timedelta and value // micro in _INT64 else note()
+
+    return ColumnCodec(pa.duration("us"), encode, _same)
 
 
 # --- containers
@@ -354,3 +335,67 @@ def _row(names: tuple[str, ...], fields: list[ColumnCodec], note: Note) -> Colum
         return make_row([decode(stored[name]) for name, decode in zip(names, decoders, strict=True)], own_names)
 
     return ColumnCodec(_struct(names, fields), encode, decode)
+
+
+# --- all types
+
+
+class _Columns(TypeFold[Codec]):
+    """The codecs of all types."""
+
+    def string(self, type_info: BasicTypeInfo) -> Codec:
+        return _string
+
+    def boolean(self, type_info: BasicTypeInfo) -> Codec:
+        return _exact(bool, pa.bool_())
+
+    def integer(self, type_info: BasicTypeInfo) -> Codec:
+        return _integer(BITS[type_info.basic_type])
+
+    def floating(self, type_info: BasicTypeInfo) -> Codec:
+        return _float  # of 64 bits, for FLOAT as well: 32 would not be exact, as Python's floats have 64
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Codec:
+        if isinstance(type_info, BasicTypeInfo):
+            return _decimal(_DIGITS_MAX, _SCALE)
+        return _decimal(type_info.precision, type_info.scale)
+
+    def instant(self, type_info: BasicTypeInfo) -> Codec:
+        return _instant
+
+    def date(self, type_info: DateTypeInfo) -> Codec:
+        return _exact(dt.date, pa.date32())
+
+    def time(self, type_info: TimeTypeInfo) -> Codec:
+        return _time
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> Codec:
+        return _timestamp
+
+    def interval(self, type_info: IntervalTypeInfo) -> Codec:
+        return _interval
+
+    def null(self, type_info: NullTypeInfo) -> Codec:
+        return _hidden
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Codec:
+        return _exact(bytes, pa.binary())
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> Codec:
+        return _hidden
+
+    def sequence(self, type_info: SequenceTypeInfo, element: Codec) -> Codec:
+        return lambda note: _list(element(note), note)
+
+    def mapping(self, type_info: MapTypeInfo, key: Codec, value: Codec) -> Codec:
+        return lambda note: _map(key(note), value(note), note)
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Codec]) -> Codec:
+        return (lambda note: _tuple([field(note) for field in fields], note)) if fields else _hidden
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[Codec]) -> Codec:
+        names = type_info.field_names
+        return (lambda note: _row(names, [field(note) for field in fields], note)) if fields else _hidden
+
+
+_COLUMNS: Final = _Columns()

@@ -20,6 +20,7 @@ _PLAIN: Final[dict[type, TypeInformation]] = {
     dt.date: Types.SQL_DATE(),
     dt.datetime: Types.SQL_TIMESTAMP(),
     dt.time: Types.SQL_TIME(),
+    dt.timedelta: Types.SQL_INTERVAL(),
     Instant: Types.INSTANT(),
 }
 

@@ -1,0 +1,260 @@
+"""Values of columns that the user gives for a state, as values of the type that the state is declared with."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from headgate.errors import ProgramError
+from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
+from headgate.types.instant import Instant
+from headgate.types.row import make_row
+from headgate.types.sql_types import (
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
+from headgate.types.typeinfo import (
+    BasicTypeInfo,
+    MapTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+    Types,
+)
+
+Convert: TypeAlias = Callable[[Any], Any]
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def conversion(type_info: TypeInformation, arrow: pa.DataType, column: str) -> Convert:
+    """Return what makes values of the type out of those that Arrow gives for a column.
+
+    Raises `ProgramError` naming the column, when its values cannot be of the type.
+
+    >>> conversion(Types.TUPLE([Types.LONG(), Types.STRING()]), pa.struct({"a": pa.int32(), "b": pa.string()}), "c")(
+    ...     {"a": 1, "b": "x"}
+    ... )
+    (1, 'x')
+    """
+    return _INCOMING.of(type_info)(arrow, column)
+
+
+Incoming: TypeAlias = Callable[[pa.DataType, str], Convert]
+"""Returns what `conversion` returns for a type."""
+
+
+def _of(holds: Callable[[pa.DataType], bool], convert: Convert, type_info: TypeInformation) -> Incoming:
+    """Return what converts the values of columns of one sort, and refuses all others."""
+    return _from(lambda arrow, column: convert if holds(arrow) else None, type_info)
+
+
+def _from(make: Callable[[pa.DataType, str], Convert | None], type_info: TypeInformation) -> Incoming:
+    def conversion(arrow: pa.DataType, column: str) -> Convert:
+        if pa.types.is_dictionary(arrow):
+            arrow = arrow.value_type
+        convert = _keep if pa.types.is_null(arrow) else make(arrow, column)
+        if convert is None:
+            raise ProgramError(
+                f"column {column!r} has the type {arrow}, but the state is declared as {type_info}: cast it"
+            )
+        return convert if convert is _keep else _unless_none(convert)
+
+    return conversion
+
+
+def _of_numbers(
+    of_integers: Convert | None, of_floats: Convert | None, of_decimals: Convert | None, type_info: TypeInformation
+) -> Incoming:
+    kinds = pa.types
+
+    def make(arrow: pa.DataType, column: str) -> Convert | None:
+        if kinds.is_integer(arrow):
+            return of_integers
+        if kinds.is_floating(arrow):
+            return of_floats
+        return of_decimals if kinds.is_decimal(arrow) else None
+
+    return _from(make, type_info)
+
+
+def _observed(arrow: pa.DataType, column: str) -> Convert:
+    """Return the conversion to whatever type the column has."""
+    observed = type_of_column(arrow.value_type if pa.types.is_dictionary(arrow) else arrow)
+    return _keep if isinstance(observed, PickledBytesTypeInfo) else _INCOMING.of(observed)(arrow, column)
+
+
+def _struct(fields: Sequence[Incoming], places: Sequence[pa.Field], column: str) -> list[Convert]:
+    return [own(place.type, f"{column}.{place.name}") for own, place in zip(fields, places, strict=True)]
+
+
+class _Incoming(TypeFold[Incoming]):
+    """The conversions to all types."""
+
+    def string(self, type_info: BasicTypeInfo) -> Incoming:
+        return _of(_is_text, _keep, type_info)
+
+    def boolean(self, type_info: BasicTypeInfo) -> Incoming:
+        return _of(pa.types.is_boolean, _keep, type_info)
+
+    def integer(self, type_info: BasicTypeInfo) -> Incoming:
+        if BITS[type_info.basic_type] is not None:
+            return _of_numbers(_keep, None, None, type_info)
+        return _from(
+            lambda arrow, column: _keep if pa.types.is_integer(arrow) else int if _is_whole(arrow) else None, type_info
+        )
+
+    def floating(self, type_info: BasicTypeInfo) -> Incoming:
+        return _of_numbers(float, _keep, None, type_info)
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Incoming:
+        return _of_numbers(Decimal, None, _keep, type_info)
+
+    def instant(self, type_info: BasicTypeInfo) -> Incoming:
+        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is not None, _instant, type_info)
+
+    def date(self, type_info: DateTypeInfo) -> Incoming:
+        return _of(pa.types.is_date, _keep, type_info)
+
+    def time(self, type_info: TimeTypeInfo) -> Incoming:
+        return _of(lambda arrow: pa.types.is_time(arrow) or pa.types.is_int64(arrow), _time_of_day, type_info)
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> Incoming:
+        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is None, _datetime, type_info)
+
+    def interval(self, type_info: IntervalTypeInfo) -> Incoming:
+        return _of(pa.types.is_duration, _timedelta, type_info)
+
+    def null(self, type_info: NullTypeInfo) -> Incoming:
+        return _from(lambda arrow, column: None, type_info)
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Incoming:
+        return _of(_is_bytes, _keep, type_info)
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> Incoming:
+        return _observed
+
+    def sequence(self, type_info: SequenceTypeInfo, element: Incoming) -> Incoming:
+        def make(arrow: pa.DataType, column: str) -> Convert | None:
+            if not (pa.types.is_list(arrow) or pa.types.is_large_list(arrow)):
+                return None
+            convert = element(arrow.value_type, column)
+            return lambda items: list(map(convert, items))
+
+        return _from(make, type_info)
+
+    def mapping(self, type_info: MapTypeInfo, key: Incoming, value: Incoming) -> Incoming:
+        def make(arrow: pa.DataType, column: str) -> Convert | None:
+            if not pa.types.is_map(arrow):
+                return None
+            of_key, of_value = key(arrow.key_type, column), value(arrow.item_type, column)
+            return lambda pairs: {of_key(each): of_value(item) for each, item in pairs}
+
+        return _from(make, type_info)
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Incoming]) -> Incoming:
+        def make(arrow: pa.DataType, column: str) -> Convert | None:
+            if not pa.types.is_struct(arrow) or arrow.num_fields != len(fields):
+                return None
+            converts = _struct(fields, list(arrow), column)
+            return lambda items: tuple([convert(item) for convert, item in zip(converts, items.values(), strict=True)])
+
+        return _from(make, type_info)
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[Incoming]) -> Incoming:
+        names = type_info.field_names
+        own = None if names == tuple(f"f{place}" for place in range(len(names))) else names
+
+        def make(arrow: pa.DataType, column: str) -> Convert | None:
+            if not pa.types.is_struct(arrow) or {field.name for field in arrow} != set(names):
+                return None
+            converts = _struct(fields, [arrow.field(name) for name in names], column)
+            return lambda items: make_row(
+                [convert(items[name]) for name, convert in zip(names, converts, strict=True)], own
+            )
+
+        return _from(make, type_info)
+
+
+_INCOMING: Final = _Incoming()
+
+
+def type_of_column(arrow: pa.DataType) -> TypeInformation:
+    """Return the type of what a column of this Arrow type gives a state that is declared without one of its own.
+
+    Structs are tuples if their fields are f0, f1 and so on, else rows.
+    """
+    kinds = pa.types
+    if kinds.is_list(arrow) or kinds.is_large_list(arrow):
+        return Types.LIST(type_of_column(arrow.value_type))
+    if kinds.is_map(arrow):
+        return Types.MAP(type_of_column(arrow.key_type), type_of_column(arrow.item_type))
+    if kinds.is_struct(arrow):
+        names, types = [field.name for field in arrow], [type_of_column(field.type) for field in arrow]
+        is_tuple = names == [f"f{place}" for place in range(len(names))]
+        return Types.TUPLE(types) if is_tuple else Types.ROW_NAMED(names, types)
+    return next((found for holds, found in _OBSERVED if holds(arrow)), Types.PICKLED_BYTE_ARRAY())
+
+
+def _is_text(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
+
+
+def _is_whole(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(arrow) and arrow.scale == 0)
+
+
+def _is_bytes(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow))
+
+
+_OBSERVED: Final[list[tuple[Callable[[pa.DataType], bool], TypeInformation]]] = [
+    (pa.types.is_integer, Types.BIG_INT()),
+    (pa.types.is_floating, Types.DOUBLE()),
+    (pa.types.is_boolean, Types.BOOLEAN()),
+    (pa.types.is_decimal, Types.BIG_DEC()),
+    (pa.types.is_date, Types.SQL_DATE()),
+    (pa.types.is_time, Types.SQL_TIME()),
+    (pa.types.is_duration, Types.SQL_INTERVAL()),
+    (lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is None, Types.SQL_TIMESTAMP()),
+    (pa.types.is_timestamp, Types.INSTANT()),
+    (_is_text, Types.STRING()),
+    (_is_bytes, Types.PRIMITIVE_ARRAY(Types.BYTE())),
+]
+
+
+def _keep(value: Any) -> Any:
+    return value
+
+
+def _unless_none(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _datetime(value: dt.datetime) -> dt.datetime:
+    """Return a plain datetime: of nanoseconds, Arrow gives those of pandas."""
+    return dt.datetime.combine(value.date(), value.time())
+
+
+def _timedelta(value: dt.timedelta) -> dt.timedelta:
+    """Return a plain timedelta: of nanoseconds, Arrow gives those of pandas."""
+    return dt.timedelta(value.days, value.seconds, value.microseconds)
+
+
+def _time_of_day(value: dt.time | int) -> dt.time:
+    return value if isinstance(value, dt.time) else (dt.datetime.min + dt.timedelta(microseconds=value)).time()
+
+
+def _instant(value: dt.datetime) -> Instant:
+    seconds, micros = divmod((value - _EPOCH) // dt.timedelta(microseconds=1), 1_000_000)
+    return Instant(seconds, micros * 1000 + getattr(value, "nanosecond", 0))
