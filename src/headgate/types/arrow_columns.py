@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from headgate.errors import SerializationError
-from headgate.types.instant import Instant
+from headgate.types.arrow_scalars import scalars
 from headgate.types.row import Row
 
 WRONG: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -29,74 +29,33 @@ def column_of(values: Sequence[Any], field: pa.Field, path: str) -> pa.Array:
     [{'a': 1}, None]
     """
     make = _MADE_BY.get(field.type.id)
-    array = _leaf(values, field.type, path) if make is None else make(values, field.type, path)
+    array = _scalars(values, field.type, path) if make is None else make(values, field.type, path)
     if array.null_count and not field.nullable:
         raise WrongValueError(f"column {path!r} must not be null, but a record holds None there")
     return array
 
 
-def _leaf(
-    values: Sequence[Any], data_type: pa.DataType, path: str, make: Callable[..., pa.Array] = pa.array
-) -> pa.Array:
+def _scalars(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
     try:
-        return make(values, type=data_type)
+        return scalars(values, data_type)
     except WRONG as error:
-        raise _wrong(values, data_type, path, make, error) from error
+        raise _wrong(values, data_type, path, error) from error
 
 
-def _wrong(
-    values: Sequence[Any], data_type: pa.DataType, path: str, make: Callable[..., pa.Array], error: Exception
-) -> WrongValueError:
-    culprit = next((value for value in values if not _fits(value, data_type, make)), None)
+def _wrong(values: Sequence[Any], data_type: pa.DataType, path: str, error: Exception) -> WrongValueError:
+    culprit = next((value for value in values if not _fits(value, data_type)), None)
     return WrongValueError(
         f"column {path!r} has the type {data_type}, but a record holds {culprit!r} ({type(culprit).__name__}) there: "
         f"{error}"
     )
 
 
-def _fits(value: object, data_type: pa.DataType, make: Callable[..., pa.Array]) -> bool:
+def _fits(value: object, data_type: pa.DataType) -> bool:
     try:
-        make([value], type=data_type)
+        scalars([value], data_type)
     except WRONG:
         return False
     return True
-
-
-def _integers(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
-    return _leaf(values, data_type, path, pa.array if _WHOLE.issuperset(map(type, values)) else _whole)
-
-
-def _whole(values: Sequence[Any], type: pa.DataType) -> pa.Array:
-    """Return numbers as a column of integers. Raises `ValueError` for a fraction, which Arrow would cut off."""
-    array = pa.array(values, type=type)
-    if array.to_pylist() != list(values):
-        raise ValueError("would lose data: the column has no fractions")
-    return array
-
-
-def _timestamps(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
-    return _leaf(values, data_type, path, _instants if _NO_TIMES.intersection(map(type, values)) else pa.array)
-
-
-def _instants(values: Sequence[Any], type: pa.DataType) -> pa.Array:
-    """Return instants as a column of any unit. Raises `ArrowInvalid` for one that the unit is too coarse for."""
-    kinds = {value.__class__ for value in values}
-    if type.tz is None and Instant in kinds:
-        raise ValueError("an instant is a time with a zone, and the column has none")
-    if kinds & _NUMBERS:
-        raise ValueError("a number is not a time")
-    per_second = _PER_SECOND[type.unit]
-    ticks = [_ticks(value, per_second) if isinstance(value, Instant) else value for value in values]
-    if all(tick is None or isinstance(tick, int) for tick in ticks):
-        return pa.array(ticks, type=pa.int64()).cast(type)
-    return pa.array(ticks, type=type)
-
-
-def _ticks(instant: Instant, per_second: int) -> int:
-    ticks, rest = divmod(instant.nanos * per_second, 1_000_000_000)
-    if rest:
-        raise ValueError("would lose data: the column has no nanoseconds")
-    return instant.seconds * per_second + ticks
 
 
 def _struct(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
@@ -165,6 +124,19 @@ def _list(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
     return _OF_LISTS[data_type.id].from_arrays(_offsets(values, lengths, data_type), items, type=data_type)
 
 
+def _fixed_list(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
+    wrong = next((value for value in values if value is not None and _length(value, path) != data_type.list_size), None)
+    if wrong is not None:
+        raise WrongValueError(
+            f"column {path!r} holds lists of {data_type.list_size} values, but a record holds {wrong!r} there"
+        )
+    return _list(values, pa.list_(data_type.value_field), path).cast(data_type)
+
+
+def _dictionary(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
+    return column_of(values, pa.field(path, data_type.value_type), path).cast(data_type)
+
+
 def _length(value: Any, path: str) -> int:
     if isinstance(value, str | bytes | dict) or not hasattr(value, "__len__"):
         raise WrongValueError(f"column {path!r} holds lists, but a record holds {value!r} there")
@@ -192,21 +164,16 @@ def _offsets(values: Sequence[Any], lengths: list[int], data_type: pa.DataType) 
     return pa.array(offsets, type=pa.int64() if pa.types.is_large_list(data_type) else pa.int32())
 
 
-_WHOLE: Final = {int, type(None)}
-_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_NUMBERS: Final = {int, float, bool}
-_NO_TIMES: Final = {Instant, *_NUMBERS}
-"""Types that Arrow does not convert to times, or should not."""
 _OF_LISTS: Final[dict[int, type[pa.Array]]] = {
     pa.list_(pa.null()).id: pa.ListArray,
     pa.large_list(pa.null()).id: pa.LargeListArray,
 }
 _MADE_BY: Final[dict[int, Callable[[Sequence[Any], pa.DataType, str], pa.Array]]] = {
-    **{integer.id: _integers for integer in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
-    pa.timestamp("us").id: _timestamps,
     pa.struct([]).id: _struct,
     pa.list_(pa.null()).id: _list,
     pa.large_list(pa.null()).id: _list,
+    pa.list_(pa.null(), 1).id: _fixed_list,
+    pa.dictionary(pa.int8(), pa.string()).id: _dictionary,
     pa.map_(pa.int8(), pa.null()).id: _map,
 }
-"""How values of these types become columns, by the type's id; Arrow itself converts all others."""
+"""How values of these types become columns, by the type's id; all others are types of single values."""
