@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NewType, final
 
 JobId = NewType("JobId", str)
@@ -45,10 +45,14 @@ class Lineage:
     A job id may be used again, with other storage or from a savepoint. Attempts and checkpoints are then counted from
     the beginning, so that only the lineage tells what this run writes from what an earlier one has written. `digits`
     are 32 random hexadecimal digits; `began_ms` is the time of day, in milliseconds, at which the lineage began.
+
+    `driver` are some digits of the driver that writes under it now, empty where no driver has taken the job. A copy of
+    the job's folder, or a backup of it, has the same lineage, and counts attempts and checkpoints once more.
     """
 
     digits: str
     began_ms: int
+    driver: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return self.digits

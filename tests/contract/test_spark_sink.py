@@ -11,7 +11,13 @@ import pytest
 from pyspark.sql.datasource import DataSourceStreamWriter
 
 from headgate.datastream.connectors.spark import SparkSink
-from headgate.testing.contracts.sink import SINK_CHECKS, SinkCase, SinkTarget, check_what_others_wrote_stays
+from headgate.testing.contracts.sink import (
+    SINK_CHECKS,
+    SinkCase,
+    SinkTarget,
+    check_a_job_back_from_a_backup_writes_all_its_records,
+    check_what_others_wrote_stays,
+)
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
 from tests.stream_writers import BatchFile, StagedFiles, rows_in
@@ -57,4 +63,6 @@ def test_a_writer_whose_commit_is_idempotent_by_its_messages(check: Callable[[Si
 def test_a_writer_whose_commit_is_idempotent_by_batch_id(check: Callable[[SinkCase], Any], tmp_path: Path) -> None:
     if check is check_what_others_wrote_stays:
         pytest.skip("it commits one checkpoint of two subtasks in two steps, as no driver does")
+    if check is check_a_job_back_from_a_backup_writes_all_its_records:
+        pytest.skip("ids count once more in a folder that is back from a backup, as the guide says")
     check(case_of(BatchFile, tmp_path))

@@ -91,6 +91,14 @@ class SinkContext(SinkIdentity):
     restored_job: JobId | None = None
     """The job that took that checkpoint: this one, or another one from whose snapshot this one starts."""
 
+    @property
+    def execution(self) -> str:
+        """The attempt, such as `"3.5f0c9c41"`, with digits of its driver: part of all names that it writes under.
+
+        The number alone may come again within a lineage: where the job's folder was copied, or is back from a backup.
+        """
+        return f"{self.attempt}.{self.lineage.driver}" if self.lineage.driver else str(self.attempt)
+
 
 class Sink(ABC, Generic[Committable]):
     """A place results go to. Pickled once and sent to each subtask, so it holds a description, not a connection."""

@@ -78,9 +78,9 @@ def test_a_url_that_cannot_be_read_is_not_shown(url: str) -> None:
 
 @pytest.mark.parametrize("checkpoint", [None, CheckpointId(7)])
 def test_the_name_of_a_batch_says_whose_it_is(checkpoint: CheckpointId | None) -> None:
-    batch = RowBatch(context(0, 1, None).digest("totals"), 99999, 123456, checkpoint)
+    batch = RowBatch(context(0, 1, None).digest("totals"), 9999, "12345.5f0c9c41", checkpoint)
     assert RowBatch.parse(str(batch)) == batch
-    assert len(f"staged_{batch.at(CheckpointId(10**10))}") <= 63  # longer names are cut by the server
+    assert len(f"staged_{batch.at(CheckpointId(10**9 - 1))}") <= 63  # longer names are cut by the server
 
 
 def context(subtask: int, parallelism: int, restored_id: int | None) -> SinkContext:
@@ -98,7 +98,7 @@ def context(subtask: int, parallelism: int, restored_id: int | None) -> SinkCont
 
 def batch(subtask: int, checkpoint: int | None, attempt: int = 2) -> RowBatch:
     own = RowBatch.of(context(subtask, 9, None), "totals")
-    return RowBatch(own.owner, subtask, attempt, None if checkpoint is None else CheckpointId(checkpoint))
+    return RowBatch(own.owner, subtask, str(attempt), None if checkpoint is None else CheckpointId(checkpoint))
 
 
 def test_after_rescaling_each_leftover_is_removed_by_one_subtask_and_what_may_be_committed_by_none() -> None:

@@ -48,19 +48,19 @@ class Preparer:
 
     job_id: str
     uid: str
-    attempt: int
+    execution: str
     lineage: str = ""
 
     def __setstate__(self, state: Sequence[Any]) -> None:
         """Take the fields in order, as dataclasses pickle them; earlier releases wrote no lineage."""
-        job_id, uid, attempt, *rest = state
-        self.__init__(job_id=job_id, uid=uid, attempt=attempt, lineage=rest[0] if rest else "")
+        job_id, uid, execution, *rest = state
+        self.__init__(job_id=job_id, uid=uid, execution=str(execution), lineage=rest[0] if rest else "")
 
     @property
     def app_id(self) -> str:
         """The `appId` of its transactions in the table's log."""
         lineage = f"{self.lineage}-" if self.lineage else ""
-        return f"headgate-{self.job_id}-{lineage}{self.uid}-{self.attempt}"
+        return f"headgate-{self.job_id}-{lineage}{self.uid}-{self.execution}"
 
 
 @final

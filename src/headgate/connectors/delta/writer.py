@@ -48,7 +48,7 @@ class DeltaWriter(SinkWriter[DataFile]):
         self._place = place
         self._kind = kind
         self._preparer = Preparer(
-            job_id=context.job_id, uid=context.uid, attempt=context.attempt, lineage=str(context.lineage)
+            job_id=context.job_id, uid=context.uid, execution=context.execution, lineage=str(context.lineage)
         )
         self._stem = _stem(context)
         self._count = 0
@@ -143,4 +143,4 @@ class DeltaWriter(SinkWriter[DataFile]):
 
 def _stem(context: SinkContext) -> str:
     """Return how the names of a writer's files begin: no other writer's do, nor those of a superseded driver."""
-    return f"part-{context.digest()}-{context.subtask}-{context.attempt}-{uuid.uuid4().hex}"
+    return f"part-{context.digest()}-{context.subtask}-{context.execution}-{uuid.uuid4().hex}"

@@ -1,14 +1,14 @@
 """Part files: what a subtask writes becomes visible as whole files, each exactly once.
 
 A file is written under a hidden name, closed before its checkpoint is acknowledged, and moved once the checkpoint is
-complete. Its name holds a digest of job, lineage and operator, then subtask and attempt, so nothing else ever has it:
-no file of another job or of an earlier run is overwritten, and what a dead attempt left behind is known by its name. So
-does the checkpoint that it comes behind: one that is restored holds all files that come behind earlier ones and are not
-committed, and no other.
+complete. Its name holds a digest of job, lineage and operator, then subtask and execution, which is attempt and driver,
+so nothing else ever has it: no file of another job or of an earlier run is overwritten, and what a dead attempt left
+behind is known by its name. So does the checkpoint that it comes behind: one that is restored holds all files that come
+behind earlier ones and are not committed, and no other.
 
-    .part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.inprogress    written, or waits
-    .part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.kept          names savepoints it stays for
-    <bucket>/part-<digest>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl       committed
+    .part-<digest>-<subtask>-<execution>-<checkpoint>-<count>.jsonl.inprogress    written, or waits
+    .part-<digest>-<subtask>-<execution>-<checkpoint>-<count>.jsonl.kept          names savepoints it stays for
+    <bucket>/part-<digest>-<subtask>-<execution>-<checkpoint>-<count>.jsonl       committed
 
 Hidden files are all in the base folder, whatever bucket they are for: so leftovers are found by listing one folder.
 
@@ -34,7 +34,7 @@ from headgate.connectors.files.places import FAILURES, Place, is_hidden, togethe
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext, SinkIdentity
 
-_NUMBERS: Final = re.compile(r"(\d+)-(\d+)-(\d+)-\d")
+_NUMBERS: Final = re.compile(r"(\d+)-(\d+)(?:\.[0-9a-f]+)?-(\d+)-\d")
 _SAVEPOINT: Final = re.compile(r"[0-9a-f]{32}")
 
 

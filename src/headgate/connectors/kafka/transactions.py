@@ -1,10 +1,10 @@
 """The names of transactions: who began them, and which of them are leftovers.
 
-    <prefix>-<job id>-<lineage>-<uid>-<attempt>-<subtask>-<checkpoint>
+    <prefix>-<job id>-<lineage>-<uid>-<attempt>.<driver>-<subtask>-<checkpoint>
 
 The prefix is the user's, and stands in front: access rules of the brokers are made for it. Releases without lineages
-left the lineage out. The checkpoint is the one that the transaction's records come behind: the transaction is prepared
-for a later one. Each name is used for one transaction and never again.
+left lineage and driver out. The checkpoint is the one that the transaction's records come behind: the transaction is
+prepared for a later one. Each name is used for one transaction and never again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def sink_prefix(prefix: str, identity: SinkIdentity) -> str:
 
 def name_of(prefix: str, context: SinkContext, behind: CheckpointId) -> str:
     """Return the name of a subtask's transaction whose records come behind a checkpoint."""
-    return f"{sink_prefix(prefix, context)}{context.attempt}-{context.subtask}-{behind}"
+    return f"{sink_prefix(prefix, context)}{context.execution}-{context.subtask}-{behind}"
 
 
 def mark_of(transactional_id: str, savepoint: str) -> str:
@@ -101,7 +101,7 @@ def abandoned(unfinished: list[str], prefix: str, identity: SinkIdentity) -> lis
 
 def _of_uid(unfinished: list[str], prefix: str, uid: str) -> list[re.Match[str]]:
     """Return the names, as job id, lineage (None: of an earlier release), attempt, subtask and checkpoint."""
-    rest = rf"{re.escape(uid)}-(\d+)-(\d+)-(\d+)"
+    rest = rf"{re.escape(uid)}-(\d+)(?:\.[0-9a-f]+)?-(\d+)-(\d+)"
     pattern = re.compile(rf"{re.escape(prefix)}-([0-9a-f]{{32}})-(?:([0-9a-f]{{32}})-)?{rest}")
     return [match for match in map(pattern.fullmatch, _not_kept(unfinished)) if match is not None]
 

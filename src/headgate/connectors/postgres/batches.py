@@ -8,10 +8,11 @@ The schema `headgate` of the target's database, made by the first job, holds it 
     headgate.owners     job, lineage, uid and table of each owner: names of batches begin with a digest of these
     headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
 
-A batch is named by its owner, subtask, attempt and checkpoint, so no two ever have the same name, and what dead
-attempts left over is known by it. Marks are removed after 30 days, except those of savepoints. The owner is a digest of
-128 bits over job id, lineage, uid and table, as names of tables and sessions have no room for more. Batches in
-snapshots of releases without lineages keep the names that they were prepared under, `<job>_<operator>` for the owner.
+A batch is named by its owner, subtask, execution (attempt and driver) and checkpoint, so no two ever have the same
+name, and what dead attempts left over is known by it. Marks are removed after 30 days, except those of savepoints. The
+owner is a digest of 128 bits over job id, lineage, uid and table, as names of tables and sessions have no room for
+more. Batches in snapshots of releases without lineages keep the names that they were prepared under,
+`<job>_<operator>` for the owner.
 """
 
 from __future__ import annotations
@@ -59,29 +60,34 @@ class RowBatch:
 
     owner: str
     subtask: int
-    attempt: int
+    execution: str
     checkpoint: CheckpointId | None = None
 
     def __setstate__(self, state: Sequence[Any]) -> None:
         """Take the fields in order, as dataclasses pickle them; releases without lineages wrote job and operator."""
-        *owner, subtask, attempt, checkpoint = state
-        self.__init__("_".join(owner), subtask, attempt, checkpoint)
+        *owner, subtask, execution, checkpoint = state
+        self.__init__("_".join(owner), subtask, str(execution), checkpoint)
 
     @staticmethod
     def of(context: SinkContext, table: str) -> RowBatch:
         """Return the batch that a subtask is writing to the table."""
-        return RowBatch(context.digest(table), context.subtask, context.attempt)
+        return RowBatch(context.digest(table), context.subtask, context.execution)
 
     @staticmethod
     def parse(name: str) -> RowBatch:
         """Return the batch that has this name."""
-        owner, subtask, attempt, checkpoint = name.rsplit("_", 3)
+        owner, subtask, execution, checkpoint = name.rsplit("_", 3)
         prepared = None if checkpoint == _OPEN else CheckpointId(int(checkpoint))
-        return RowBatch(owner, int(subtask), int(attempt), prepared)
+        return RowBatch(owner, int(subtask), execution, prepared)
 
     def at(self, checkpoint: CheckpointId) -> RowBatch:
         """Return the batch under the name that it has from the barrier of the checkpoint on."""
         return replace(self, checkpoint=checkpoint)
+
+    @property
+    def attempt(self) -> int:
+        """The attempt that has written it."""
+        return int(self.execution.partition(".")[0])
 
     @property
     def opened(self) -> RowBatch:
@@ -95,7 +101,7 @@ class RowBatch:
     @property
     def writer(self) -> str:
         """How the names of all batches of this attempt of the subtask begin."""
-        return f"{self.of_owner}{self.subtask}_{self.attempt}_"
+        return f"{self.of_owner}{self.subtask}_{self.execution}_"
 
     @property
     def of_owner(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Final, final
 
 from headgate.checkpoint import workflow
 from headgate.checkpoint.drivers import intents, lineages, ownership
@@ -17,6 +17,9 @@ from headgate.graph.placement import Placement, as_programmed
 from headgate.ids import Attempt, Lineage
 from headgate.runtime.job_storage.lease import Lease
 from headgate.runtime.job_storage.restoring import Ahead, Found, Known, RestorePoint, RestoreResolver
+
+_DRIVER_DIGITS: Final = 8
+"""So many of a driver are part of names outside, which have little room."""
 
 
 @final
@@ -65,12 +68,12 @@ class Snapshots:
     def begin_lineage(self, plan: JobGraph, ahead: Ahead) -> Lineage:
         """Return what sinks write under, which is then recorded in the job's folder. Raises LeaseLost, StorageError."""
         folder = self._lease.folder()
-        recorded = lineages.read_lineage(folder) if ahead.goes_on else None
-        if recorded is not None:
-            return recorded
-        lineages.record_lineage(folder, self._lease.driver, plan.lineage)
-        self._lease.folder()  # a later driver has either seen the record, or is seen here
-        return plan.lineage
+        lineage = lineages.read_lineage(folder) if ahead.goes_on else None
+        if lineage is None:
+            lineage = plan.lineage
+            lineages.record_lineage(folder, self._lease.driver, lineage)
+            self._lease.folder()  # a later driver has either seen the record, or is seen here
+        return replace(lineage, driver=self._lease.driver.nonce[:_DRIVER_DIGITS])
 
     def find(self, plan: JobGraph, attempt: Attempt, placement: Placement, known: Known) -> Found:
         """Begin an attempt: find what it starts from in its placement, and see to it that there is evidence of that.

@@ -9,6 +9,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 from unittest import SkipTest
 
@@ -149,6 +150,23 @@ def check_the_same_job_id_with_other_storage_writes_all_its_records(case: SinkCa
     assert _counted(target.read()) == _counted(case.records)
 
 
+def check_a_job_back_from_a_backup_writes_all_its_records(case: SinkCase) -> None:
+    """Where the job's folder was copied, or is back from a backup, attempts and checkpoints count once more.
+
+    Both histories have one lineage. What the first one has committed hides nothing of the second one's.
+    """
+    target = case.fresh()
+    other = replace(JOB, lineage=replace(JOB.lineage, driver="07ab3e19"))
+    for identity, records in ((JOB, case.records[:4]), (other, case.records[4:])):
+        run = SinkRun(target, records, identity)
+        run.write(2)
+        run.prepare()
+        run.complete()
+        run.commit()
+        run.finish()
+    assert _counted(target.read()) == _counted(case.records)
+
+
 def check_what_a_savepoint_holds_stays(case: SinkCase) -> None:
     """The job goes back to before its savepoint, and ends without it: another job still commits what that holds."""
     _go_on_from_a_savepoint(SinkRun(case.fresh(), case.records), case, lambda: None)
@@ -284,6 +302,7 @@ SINK_CHECKS: Final[list[Callable[[SinkCase], None]]] = [
     check_a_dead_attempt_cannot_add_records,
     check_what_others_wrote_stays,
     check_the_same_job_id_with_other_storage_writes_all_its_records,
+    check_a_job_back_from_a_backup_writes_all_its_records,
     check_what_a_savepoint_holds_stays,
     check_closing_drops_what_is_not_prepared,
     check_an_idle_subtask_commits_nothing,

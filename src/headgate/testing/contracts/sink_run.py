@@ -12,10 +12,12 @@ import cloudpickle
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkIdentity, SinkWriter
 from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 
-JOB: Final = SinkIdentity(job_id=JobId("1" * 32), lineage=Lineage("a" * 32, 1_000), uid="sink")
+_DRIVER: Final = "5f0c9c41"
+
+JOB: Final = SinkIdentity(job_id=JobId("1" * 32), lineage=Lineage("a" * 32, 1_000, _DRIVER), uid="sink")
 OTHER_JOB: Final = SinkIdentity(job_id=JobId("1" * 31 + "2"), lineage=Lineage("a" * 31 + "b", 2_000), uid="sink")
 """Another job, whose id is almost the same."""
-OTHER_LINEAGE: Final = SinkIdentity(job_id=JOB.job_id, lineage=Lineage("c" * 32, 3_000), uid="sink")
+OTHER_LINEAGE: Final = SinkIdentity(job_id=JOB.job_id, lineage=Lineage("c" * 32, 3_000, _DRIVER), uid="sink")
 """The same job id with other storage: attempts and checkpoints are counted from the beginning."""
 SAVEPOINT: Final = "5a" * 16
 

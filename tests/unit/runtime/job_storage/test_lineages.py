@@ -68,6 +68,15 @@ def test_a_driver_that_goes_on_from_a_checkpoint_keeps_the_lineage(rig: Rig) -> 
     assert begun(rig, THREE).storage.lineage == ONE
 
 
+def test_each_driver_of_a_lineage_has_digits_of_its_own(rig: Rig) -> None:
+    first = begun(rig, ONE)
+    complete(first, 1)
+    drivers = [first, begun(rig, TWO), begun(rig, THREE)]
+    digits = [driver.storage.lineage.driver for driver in drivers]
+    assert digits == [driver.storage.owner.partition("-")[2][:8] for driver in drivers]
+    assert len(set(digits)) == 3
+
+
 def test_a_driver_that_begins_from_nothing_or_from_a_snapshot_elsewhere_begins_a_lineage(
     rig: Rig, tmp_path: Path
 ) -> None:

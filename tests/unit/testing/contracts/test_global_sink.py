@@ -51,7 +51,7 @@ class TableSink(Sink[str]):
         self.number = number
 
     def writer(self, context: SinkContext) -> SinkWriter[str]:
-        return Staging(self.number, f"{context.digest()}-{context.subtask}-{context.attempt}")
+        return Staging(self.number, f"{context.digest()}-{context.subtask}-{context.execution}")
 
     def committer(self, context: SinkContext) -> Committer[str]:
         return Told()

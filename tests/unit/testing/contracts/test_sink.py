@@ -81,7 +81,7 @@ class Writing(SinkWriter[Path]):
 
     def __init__(self, folder: Path, context: SinkContext) -> None:
         self.folder = folder
-        self.stem = f".{context.digest()}-{context.subtask}-{context.attempt}"
+        self.stem = f".{context.digest()}-{context.subtask}-{context.execution}"
         self.records: list[Any] = []
         self.count = 0
 
@@ -114,7 +114,13 @@ class WritingWithoutAttempt(Writing):
 class WritingWithoutLineage(Writing):
     def __init__(self, folder: Path, context: SinkContext) -> None:
         super().__init__(folder, context)
-        self.stem = f".{context.job_id}-{context.subtask}-{context.attempt}"
+        self.stem = f".{context.job_id}-{context.subtask}-{context.execution}"
+
+
+class WritingWithoutDriver(Writing):
+    def __init__(self, folder: Path, context: SinkContext) -> None:
+        super().__init__(folder, context)
+        self.stem = f".{context.digest()}-{context.subtask}-{context.attempt}"
 
 
 class WritingOnClose(Writing):
@@ -169,6 +175,7 @@ def seen(folder: Path) -> list[str]:
             (WritingWithoutLineage, Committing),
             contract.check_the_same_job_id_with_other_storage_writes_all_its_records,
         ),
+        ((WritingWithoutDriver, Committing), contract.check_a_job_back_from_a_backup_writes_all_its_records),
         ((WritingOnClose, Committing), contract.check_closing_drops_what_is_not_prepared),
     ],
 )
