@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import json
 from abc import ABC, abstractmethod
-from typing import Any, Final, final
+from typing import Any, final
 
+from headgate.types.json_text import plain_json
 from headgate.types.type_information import TypeInformation
 from headgate.types.values import BY_VALUE
 
@@ -97,7 +98,7 @@ class JsonSchema(SerializationSchema, DeserializationSchema):
     """
 
     def serialize(self, element: Any) -> bytes:
-        return _encode(element).encode()
+        return plain_json(element).encode()
 
     def deserialize(self, message: bytes) -> Any:
         return json.loads(message)
@@ -125,6 +126,3 @@ class RowFieldExtractorSchema(SerializationSchema):
         raise TypeError(
             f"field {self._index} is {value!r:.100}, a {type(value).__name__} and not bytes: encode it in a map()"
         )
-
-
-_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode

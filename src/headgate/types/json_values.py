@@ -1,188 +1,355 @@
-"""JSON and records: parsed JSON as values of a type, for formats and messages in JSON."""
+"""Values of a type from parsed JSON: one reader, with the rules of Flink's messages or of files.
+
+A row is an object: fields that it lacks are None, and fields that the type lacks are left out. A list is an array, and
+so is a tuple. Bytes are text in Base64, lengths of time ISO 8601 text. Null is None everywhere. Many values are read
+column by column; a column whose values are of the type already stays as it is.
+"""
 
 from __future__ import annotations
 
-import datetime
-import itertools
-from collections.abc import Callable
+import base64
+import datetime as dt
+import json
+import math
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from json.scanner import make_scanner
+from typing import Any, Final, NoReturn, final
 
 from headgate.errors import ProgramError
-from headgate.types.conversion import Conversion, narrowing
-from headgate.types.row import make_row
+from headgate.types import text_values
+from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold
+from headgate.types.json_rules import JsonRules, Read
+from headgate.types.row import make_row, make_rows
+from headgate.types.sql_types import (
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
+from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
-    BasicArrayTypeInfo,
-    ListTypeInfo,
+    BasicType,
+    BasicTypeInfo,
     MapTypeInfo,
-    ObjectArrayTypeInfo,
     PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
     RowTypeInfo,
-    TypeInformation,
+    TupleTypeInfo,
     Types,
 )
 
-Convert = Callable[[Any], Any]
-"""Turns parsed JSON into a value of a type."""
-ConvertBatch = Callable[[list[Any]], list[Any]]
-"""Turns many values of parsed JSON into values of a type."""
+ReadColumn = Callable[[list[Any]], list[Any]]
+FAILURES: Final = (ValueError, TypeError, ArithmeticError, KeyError)
+"""What is raised for a value that does not fit."""
+
+_NULL: Final = type(None)
 
 
-def json_converter(type_info: TypeInformation) -> Convert:
-    """Return a function from parsed JSON to a value of the type. It raises ValueError that says what does not fit.
+@final
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How values of a type are read. `column` raises anything for a value that does not fit, `one` what says why."""
 
-    A row is an object: fields that it lacks are None, fields that the type lacks are left out. Dates and times are
-    ISO 8601 text, a decimal is text or a whole number. Null is None everywhere.
+    one: Read
+    column: ReadColumn
 
-    Raises ProgramError for a type that has no form in JSON.
 
-    >>> json_converter(Types.ROW_NAMED(["id", "day"], [Types.LONG(), Types.SQL_DATE()]))({"id": 7, "day": "2024-02-29"})
-    Row(id=7, day=datetime.date(2024, 2, 29))
+@final
+class JsonReader(TypeFold[Reading]):
+    """Makes readers of types. `fail_on_missing`: a field that an object lacks is an error, not None.
+
+    `ignore_errors`: a value that does not fit is None. `of` raises ProgramError for a type that has no form in JSON.
+
+    >>> from headgate.types.json_rules import FILES
+    >>> JsonReader(FILES).of(Types.ROW_NAMED(["id", "day"], [Types.LONG(), Types.SQL_DATE()])).column(
+    ...     [{"id": 7, "day": "2024-02-29"}, {"id": 8}]
+    ... )
+    [Row(id=7, day=datetime.date(2024, 2, 29)), Row(id=8, day=None)]
     """
-    match type_info:
-        case RowTypeInfo():
-            return _row(type_info)
-        case BasicArrayTypeInfo() | ObjectArrayTypeInfo() | ListTypeInfo():
-            return _list(json_converter(type_info.element_type))
-        case MapTypeInfo() if type_info.key_type_info == Types.STRING():
-            return _map(json_converter(type_info.value_type_info))
-        case PickledBytesTypeInfo():
-            return _anything
-    found = _SIMPLE.get(type_info)
-    if found is None:
-        raise ProgramError(
-            f"the type {type_info} has no form in JSON: use numbers, text, bools, SQL_DATE, SQL_TIME or SQL_TIMESTAMP "
-            "for dates and times, and rows, arrays and maps of these, or PICKLED_BYTE_ARRAY for whatever the JSON holds"
+
+    def __init__(self, rules: JsonRules, *, fail_on_missing: bool = False, ignore_errors: bool = False) -> None:
+        self._rules = rules
+        self._fail_on_missing = fail_on_missing
+        self._ignore_errors = ignore_errors
+
+    def refusal(self, type_info: TypeInformation, path: str) -> ProgramError:
+        return ProgramError(
+            f"{f'field {path!r} is' if path else 'there is'} a {type_info}, which has no form in JSON: use rows, "
+            "arrays, maps of text, and types of single values"
         )
-    return _simple(type_info, *found)
 
+    def _reading(self, read: Read, kinds: Sequence[type] = (), at_once: ReadColumn | None = None) -> Reading:
+        """Return how values are read that are not None. A column of values of these kinds may be read at once."""
+        ignores, own_kinds = self._ignore_errors, frozenset([*kinds, _NULL])
 
-def json_batch_converter(type_info: TypeInformation) -> ConvertBatch:
-    """Return a function from a list of parsed JSON to the values of the type; rows are made column by column.
+        def one(value: Any) -> Any:
+            if value is None:
+                return None
+            try:
+                return read(value)
+            except FAILURES:
+                if ignores:
+                    return None
+                raise
 
-    It raises ValueError if one does not fit; the function of `json_converter`, called with each, says which and why.
+        if at_once is None:
+            return Reading(one, lambda values: list(map(one, values)))
 
-    >>> json_batch_converter(Types.ROW_NAMED(["id"], [Types.LONG()]))([{"id": 1}, {"id": 2}])
-    [Row(id=1), Row(id=2)]
-    """
-    each = json_converter(type_info)
-    if not isinstance(type_info, RowTypeInfo):
-        return lambda values: list(map(each, values))
-    names = type_info.field_names
-    columns = list(zip(names, map(_column, type_info.field_types), strict=True))
+        def column(values: list[Any]) -> list[Any]:
+            found = set(map(type, values))
+            if not own_kinds.issuperset(found):
+                return list(map(one, values))
+            try:
+                is_whole = _NULL not in found or at_once is _as_they_are
+                return at_once(values) if is_whole else _with_nulls(at_once, values)
+            except FAILURES:
+                return list(map(one, values))
 
-    def convert(values: list[Any]) -> list[Any]:
-        if set(map(type, values)) != {dict}:
-            return list(map(each, values))
-        made = [column([value.get(name) for value in values]) for name, column in columns]
-        return list(map(make_row, zip(*made, strict=True), itertools.repeat(names)))
+        return Reading(one, column)
 
-    return convert
+    # --- types of single values
 
+    def string(self, type_info: BasicTypeInfo) -> Reading:
+        if type_info.basic_type is BasicType.CHAR:
+            return self._reading(_char)
+        return self._reading(self._rules.string, [str], _as_they_are)
 
-def _column(type_info: TypeInformation) -> Conversion:
-    kinds = _AS_THEY_ARE.get(type_info, frozenset()) | {type(None)}
-    each = json_converter(type_info)
-    bounded = narrowing(type_info) or _anything
-    return lambda values: bounded(values) if kinds.issuperset(map(type, values)) else list(map(each, values))
+    def boolean(self, type_info: BasicTypeInfo) -> Reading:
+        return self._reading(self._rules.boolean, [bool], _as_they_are)
 
+    def integer(self, type_info: BasicTypeInfo) -> Reading:
+        bits, read = BITS[type_info.basic_type], self._rules.integer
+        if type_info.basic_type in (BasicType.INT, BasicType.LONG):
+            read = self._rules.int_or_long
 
-def _row(type_info: RowTypeInfo) -> Convert:
-    names = type_info.field_names
-    fields = list(zip(names, map(json_converter, type_info.field_types), strict=True))
+        def at_once(values: list[int]) -> list[int]:
+            if bits is not None and values:
+                text_values.checked(min(values), bits), text_values.checked(max(values), bits)
+            return values
 
-    def convert(value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) is not dict:
-            raise ValueError(f"{_shown(value)} is not a JSON object")
-        get = value.get
+        return self._reading(lambda value: text_values.checked(read(value), bits), [int], at_once)
+
+    def floating(self, type_info: BasicTypeInfo) -> Reading:
+        bounded = _as_it_is if self._rules.has_infinity else _finite
+        read = self._rules.number
+        if type_info.basic_type is BasicType.FLOAT:
+            return self._reading(
+                lambda value: bounded(text_values.to_float(read(value))),
+                [float],
+                lambda values: _bounded(bounded, array("f", values).tolist()),
+            )
+        return self._reading(lambda value: bounded(read(value)), [float], lambda values: _bounded(bounded, values))
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Reading:
+        read, exact = self._rules.decimal, text_values.exact_decimal(type_info)
+        return self._reading(lambda value: exact(read(value)))
+
+    def instant(self, type_info: BasicTypeInfo) -> Reading:
+        return self._reading(self._rules.instant)
+
+    def date(self, type_info: DateTypeInfo) -> Reading:
+        return self._reading(self._rules.date, [str], self._rules.dates)
+
+    def time(self, type_info: TimeTypeInfo) -> Reading:
+        return self._reading(self._rules.time)
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> Reading:
+        return self._reading(self._rules.timestamp, [str], self._rules.timestamps)
+
+    def interval(self, type_info: IntervalTypeInfo) -> Reading:
+        return self._reading(_interval)
+
+    def null(self, type_info: NullTypeInfo) -> Reading:
+        return self._reading(self._rules.null)
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Reading:
+        return self._reading(_bytes)
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> Reading:
+        if not self._rules.has_anything:
+            raise NoForm
+        return self._reading(_as_it_is)
+
+    # --- types that hold types
+
+    def sequence(self, type_info: SequenceTypeInfo, element: Reading) -> Reading:
+        def read(value: Any) -> list[Any]:
+            items = _array(value)
+            try:
+                return element.column(items)
+            except FAILURES:
+                return list(map(element.one, items))  # says which field of an element is wrong
+
+        return self._reading(read)
+
+    def mapping(self, type_info: MapTypeInfo, key: Reading, value: Reading) -> Reading:
+        if type_info.key_type_info != Types.STRING() and not self._rules.has_typed_keys:
+            raise NoForm
+        of_key, of_value = key.one, value.one
+        return self._reading(lambda items: {of_key(name): of_value(each) for name, each in _object(items).items()})
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Reading]) -> Reading:
+        def read(value: Any) -> tuple[Any, ...]:
+            items = _array(value)
+            if len(items) != len(fields):
+                raise ValueError(f"{value!r:.100} has {len(items)} fields instead of {len(fields)}")
+            return tuple([field.one(item) for field, item in zip(fields, items, strict=True)])
+
+        return self._reading(read)
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[Reading]) -> Reading:
+        names = type_info.field_names
+        named = list(zip(names, fields, strict=True))
+        one = self._reading(
+            lambda value: make_row([self._field(_object(value), name, own.one) for name, own in named], names)
+        ).one
+
+        def column(values: list[Any]) -> list[Any]:
+            if not names or set(map(type, values)) != {dict}:
+                return list(map(one, values))
+            if self._fail_on_missing:
+                made = [own.column([value[name] for value in values]) for name, own in named]
+            else:
+                made = [own.column([value.get(name) for value in values]) for name, own in named]
+            return make_rows(zip(*made, strict=True), names)
+
+        return Reading(one, column)
+
+    def _field(self, value: dict[str, Any], name: str, read: Read) -> Any:
+        if self._fail_on_missing and name not in value:
+            raise ValueError(f"there is no field {name!r}")
         try:
-            return make_row([field(get(name)) for name, field in fields], names)
-        except ValueError:
-            raise _wrong_field(value, fields) from None
-
-    return convert
+            return read(value.get(name))
+        except FAILURES as error:
+            raise ValueError(f"field {name!r}: {error}") from error
 
 
-def _wrong_field(value: dict[str, Any], fields: list[tuple[str, Convert]]) -> ValueError:
-    for name, field in fields:
-        try:
-            field(value.get(name))
-        except ValueError as error:
-            return ValueError(f"field {name!r}: {error}")
-    return ValueError(f"{_shown(value)} does not fit")
+def _with_nulls(at_once: ReadColumn, values: list[Any]) -> list[Any]:
+    there = [value for value in values if value is not None]
+    made = at_once(there)
+    if made is there:
+        return values
+    rest = iter(made)
+    return [None if value is None else next(rest) for value in values]
 
 
-def _list(element: Convert) -> Convert:
-    def convert(value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) is not list:
-            raise ValueError(f"{_shown(value)} is not a JSON array")
-        return [element(each) for each in value]
-
-    return convert
-
-
-def _map(element: Convert) -> Convert:
-    def convert(value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) is not dict:
-            raise ValueError(f"{_shown(value)} is not a JSON object")
-        return {key: element(each) for key, each in value.items()}
-
-    return convert
-
-
-def _anything(value: Any) -> Any:
+def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _simple(type_info: TypeInformation, kinds: frozenset[type], make: Convert | None) -> Convert:
-    bounded = narrowing(type_info) or _anything
+def _as_they_are(values: list[Any]) -> list[Any]:
+    return values
 
-    def convert(value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) not in kinds:
-            raise ValueError(f"{_shown(value)} is not of type {type_info}")
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError("the number is out of range")
+    return number
+
+
+def _bounded(bounded: Callable[[float], float], numbers: list[float]) -> list[float]:
+    bounded(sum(numbers))
+    return numbers
+
+
+def _char(value: Any) -> str:
+    if not isinstance(value, str) or len(value) != 1:
+        raise ValueError(f"{value!r:.100} is not one character")
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.100} is not text in Base64")
+    return base64.b64decode(value, validate=True)
+
+
+def _interval(value: Any) -> dt.timedelta:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.100} is not text")
+    return text_values.read_interval(value)
+
+
+def _array(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise ValueError(f"{value!r:.100} is not a JSON array")
+    return value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise ValueError(f"{value!r:.100} is not a JSON object")
+    return value
+
+
+# --- text as parsed JSON
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+@final
+class JsonText:
+    """Parses JSON. `exact`: numbers with a fraction are decimals."""
+
+    def __init__(self, *, exact: bool = False) -> None:
+        self._decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=Decimal if exact else None)
+        self.scan: Final = make_scanner(self._decoder)  # type: ignore[arg-type]  # wrong in the stubs
+        """Returns the value at a place of a text, and where it ends. The scanner takes no blanks before a value and
+        does not look behind it, but it is the part that is written in C."""
+
+    def parse(self, text: str) -> Any:
+        """Return the value of a text. Raises ValueError for what is not JSON."""
         try:
-            return bounded([value if make is None else make(value)])[0]
-        except (ValueError, ArithmeticError):
-            raise ValueError(f"{_shown(value)} is not of type {type_info}") from None
-
-    return convert
-
-
-def _shown(value: Any) -> str:
-    return f"{value!r:.100}"
+            return self._decoder.decode(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"it is not JSON: {error.msg} at character {error.pos + 1}") from None
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
 
 
-_INTEGERS: Final = (frozenset([int]), None)
-_FLOATS: Final = (frozenset([int, float]), float)
-_TEXT: Final = frozenset([str])
+def has_escaped_surrogates(text: str) -> bool:
+    """Return whether there may be halves of characters in the value of a text."""
+    return "\\ud" in text or "\\uD" in text
 
-_SIMPLE: Final[dict[TypeInformation, tuple[frozenset[type], Convert | None]]] = {
-    Types.STRING(): (_TEXT, None),
-    Types.BOOLEAN(): (frozenset([bool]), None),
-    Types.BYTE(): _INTEGERS,
-    Types.SHORT(): _INTEGERS,
-    Types.INT(): _INTEGERS,
-    Types.LONG(): _INTEGERS,
-    Types.BIG_INT(): _INTEGERS,
-    Types.FLOAT(): _FLOATS,
-    Types.DOUBLE(): _FLOATS,
-    Types.BIG_DEC(): (frozenset([str, int]), Decimal),
-    Types.SQL_DATE(): (_TEXT, datetime.date.fromisoformat),
-    Types.SQL_TIME(): (_TEXT, datetime.time.fromisoformat),
-    Types.SQL_TIMESTAMP(): (_TEXT, datetime.datetime.fromisoformat),
-}
 
-_AS_THEY_ARE: Final = {
-    **{type_info: kinds for type_info, (kinds, make) in _SIMPLE.items() if make is None},
-    Types.FLOAT(): frozenset([float]),
-    Types.DOUBLE(): frozenset([float]),
-}
-"""The Python types of parsed JSON that are values of the type as they are."""
+def check_characters(value: Any) -> None:
+    """Raise ValueError if there is half a character in a value, which no text can hold."""
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"it holds {error.object[error.start]!r}, half a character: a surrogate without its pair"
+        ) from None
+
+
+class _HasDecimal(TypeFold[bool]):
+    """Whether a type has decimals anywhere."""
+
+    def string(self, type_info: TypeInformation) -> bool:
+        return False
+
+    boolean = integer = floating = instant = date = time = timestamp = interval = null = binary = pickled = string
+
+    def decimal(self, type_info: TypeInformation) -> bool:
+        return True
+
+    def sequence(self, type_info: SequenceTypeInfo, element: bool) -> bool:
+        return element
+
+    def mapping(self, type_info: MapTypeInfo, key: bool, value: bool) -> bool:
+        return value
+
+    def tuple(self, type_info: TupleTypeInfo | RowTypeInfo, fields: Sequence[bool]) -> bool:
+        return any(fields)
+
+    row = tuple
+
+
+has_decimal: Final = _HasDecimal().of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from decimal import Decimal
@@ -13,6 +12,8 @@ from typing import Any, Final, final
 
 from headgate.connectors.files.csv_lines import check_delimiter
 from headgate.errors import ProgramError, SinkError
+from headgate.types.json_text import plain_json
+from headgate.types.records import UNWRITABLE
 from headgate.types.row import Row
 from headgate.types.text import text_of
 from headgate.types.type_information import TypeInformation
@@ -107,31 +108,16 @@ class JsonLinesEncoder(Encoder):
 
     def encode(self, records: list[Any]) -> bytes:
         try:
-            return "".join([f"{_encode(record)}\n" for record in records]).encode()
-        except (TypeError, ValueError, RecursionError) as error:
+            return "".join([f"{plain_json(record)}\n" for record in records]).encode()
+        except (*UNWRITABLE, RecursionError) as error:
             raise _not_json(records, error) from error
-
-
-def _plain(value: object) -> Any:
-    match value:
-        case Row():
-            return value.as_dict() if value._fields is not None else list(value)
-        case datetime.datetime() | datetime.date() | datetime.time():
-            return value.isoformat()
-        case Decimal():
-            return str(value)
-        case _:
-            raise TypeError(f"a {type(value).__name__} has no form in JSON")
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
 
 
 def _not_json(records: list[Any], error: Exception) -> SinkError:
     for record in records:
         try:
-            _encode(record).encode()
-        except (TypeError, ValueError, RecursionError) as reason:
+            plain_json(record).encode()
+        except (*UNWRITABLE, RecursionError) as reason:
             return SinkError(f"the record {record!r:.200} cannot be written as JSON: {reason}; map it first")
     return SinkError(f"records cannot be written as JSON: {error}")
 

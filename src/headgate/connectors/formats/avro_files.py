@@ -18,9 +18,9 @@ from headgate.connectors.files.places import FAILURES, FoundFile, Place, Stamp, 
 from headgate.connectors.files.source import FileSource, InputFormat
 from headgate.connectors.formats.avro_library import Writer, block_reader
 from headgate.connectors.formats.avro_schema import AvroSchema
-from headgate.connectors.formats.records import as_dict
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
+from headgate.types.records import as_dict
 from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
 _BROKEN: Final = (*FAILURES, ValueError, EOFError, IndexError, KeyError, TypeError)

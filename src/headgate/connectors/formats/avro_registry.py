@@ -10,9 +10,9 @@ from typing import Any, Final, final
 from headgate.connectors.formats.avro_files import checked
 from headgate.connectors.formats.avro_library import schemaless_reader, schemaless_writer
 from headgate.connectors.formats.avro_schema import AvroSchema
-from headgate.connectors.formats.records import as_dict
 from headgate.connectors.formats.schema_registry import SchemaRegistry
 from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
+from headgate.types.records import as_dict
 
 _HEADER: Final = struct.Struct(">bi")
 _MAGIC: Final = 0

@@ -9,8 +9,8 @@ from operator import itemgetter
 from typing import Any, Final, final
 
 from headgate.connectors.formats.avro_schema import AvroSchema, Json
-from headgate.connectors.formats.records import values_in_order
 from headgate.errors import ProgramError
+from headgate.types.records import values_in_order
 from headgate.types.row import Row, make_rows
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 

@@ -7,8 +7,8 @@ from typing import Any, final
 import pyarrow as pa
 
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory, ColumnWriterFactory
-from headgate.connectors.formats.records import values_in_order
 from headgate.errors import ProgramError, SinkError
+from headgate.types.records import values_in_order
 
 
 @final

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 from headgate.connectors.formats.csv_dialect import CsvDialect
 from headgate.connectors.formats.csv_values import AT_ONCE, Read, Write, is_quoted, single_value
-from headgate.connectors.formats.records import columns_of, values_in_order
+from headgate.types.records import columns_of, values_in_order
 from headgate.types.row import Row, make_row, make_rows
 from headgate.types.typeinfo import (
     BasicArrayTypeInfo,

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final
 
-from headgate.connectors.formats import java_text
-from headgate.connectors.formats.json_writing import instant_text, time_text
 from headgate.errors import ProgramError
+from headgate.types import text_values
+from headgate.types.fold import BITS
 from headgate.types.instant import Instant
 from headgate.types.sql_types import DECIMAL_DIGITS_MAX
 from headgate.types.text import text_of
-from headgate.types.typeinfo import DecimalTypeInfo, TypeInformation, Types
+from headgate.types.typeinfo import BasicTypeInfo, DecimalTypeInfo, TypeInformation, Types
 
 Read = Callable[[str], Any]
 """Makes a value of a field. Raises ValueError for one that does not fit."""
@@ -66,7 +66,7 @@ def _fixed_reader(type_info: DecimalTypeInfo) -> Read:
     exact = Context(prec=2 * DECIMAL_DIGITS_MAX, rounding=ROUND_HALF_UP)
 
     def read(text: str) -> Decimal | None:
-        value = java_text.read_decimal(text)
+        value = text_values.read_decimal(text)
         if value.adjusted() > DECIMAL_DIGITS_MAX:
             return None
         value = value.quantize(unit, context=exact)
@@ -90,11 +90,11 @@ def _read_timestamp(text: str) -> datetime.datetime:
 
 
 def _read_instant(text: str) -> Instant:
-    return java_text.read_instant(text.replace(" ", "T"))
+    return text_values.read_instant(text.replace(" ", "T"))
 
 
 def _decimal_text(value: Any) -> str:
-    return java_text.decimal_text(Decimal(value))
+    return text_values.decimal_text(Decimal(value))
 
 
 def _at_once(
@@ -107,25 +107,31 @@ def _at_once(
             raise ValueError("there may be a text that Python reads and Java does not, or the other way round")
         values = list(map(convert, texts))
         if bits is not None and values:
-            java_text.checked(min(values), bits), java_text.checked(max(values), bits)
+            text_values.checked(min(values), bits), text_values.checked(max(values), bits)
         return values
 
     return read
 
 
-_INTEGERS: Final[dict[TypeInformation, int | None]] = {**java_text.BITS, Types.BIG_INT(): None}
+_INTEGERS: Final[dict[TypeInformation, int | None]] = {BasicTypeInfo(kind): bits for kind, bits in BITS.items()}
+_instant_text: Final = text_of(Types.INSTANT())
+
+
+def _integer_reader(bits: int | None) -> Read:
+    return lambda text: text_values.checked(text_values.read_integer(text), bits)
+
 
 _SINGLE: Final[dict[TypeInformation, tuple[Read, Write]]] = {
     Types.STRING(): (str, str),
-    Types.BOOLEAN(): (java_text.read_boolean, text_of(Types.BOOLEAN())),
-    **{kind: (java_text.integer_reader(bits), int.__repr__) for kind, bits in _INTEGERS.items()},
-    Types.FLOAT(): (lambda text: java_text.to_float(java_text.read_double(text)), text_of(Types.FLOAT())),
-    Types.DOUBLE(): (java_text.read_double, text_of(Types.DOUBLE())),
-    Types.BIG_DEC(): (java_text.read_decimal, _decimal_text),
+    Types.BOOLEAN(): (text_values.read_boolean, text_of(Types.BOOLEAN())),
+    **{kind: (_integer_reader(bits), int.__repr__) for kind, bits in _INTEGERS.items()},
+    Types.FLOAT(): (lambda text: text_values.to_float(text_values.read_double(text)), text_of(Types.FLOAT())),
+    Types.DOUBLE(): (text_values.read_double, text_of(Types.DOUBLE())),
+    Types.BIG_DEC(): (text_values.read_decimal, _decimal_text),
     Types.SQL_DATE(): (_read_date, lambda value: value.isoformat()[:10]),
-    Types.SQL_TIME(): (_read_time, time_text),
+    Types.SQL_TIME(): (_read_time, text_values.whole_seconds),
     Types.SQL_TIMESTAMP(): (_read_timestamp, text_of(Types.SQL_TIMESTAMP())),
-    Types.INSTANT(): (_read_instant, lambda value: instant_text(value).replace("T", " ")),
+    Types.INSTANT(): (_read_instant, lambda value: _instant_text(value).replace("T", " ")),
     Types.PRIMITIVE_ARRAY(Types.BYTE()): (
         lambda text: base64.b64decode(text, validate=True),
         lambda value: base64.b64encode(value).decode(),

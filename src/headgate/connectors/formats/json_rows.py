@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from decimal import Decimal
-from json.scanner import make_scanner
-from typing import Any, Final, NoReturn, Self, final
+from typing import Any, Final, Self, final
 
-from headgate.connectors.formats.json_reading import FAILURES, JsonReading
 from headgate.connectors.formats.json_schema import type_of_json_schema
-from headgate.connectors.formats.json_writing import column_writer
 from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
 from headgate.errors import ProgramError
-from headgate.types.typeinfo import (
-    BasicArrayTypeInfo,
-    DecimalTypeInfo,
-    ListTypeInfo,
-    MapTypeInfo,
-    ObjectArrayTypeInfo,
-    RowTypeInfo,
-    TypeInformation,
-    Types,
+from headgate.types.json_rules import FLINK
+from headgate.types.json_text import column_writer
+from headgate.types.json_values import (
+    FAILURES,
+    JsonReader,
+    JsonText,
+    check_characters,
+    has_decimal,
+    has_escaped_surrogates,
 )
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
+from headgate.types.typeinfo import RowTypeInfo, TypeInformation
 
 _BLANKS: Final = " \t\r\n"
 
@@ -38,24 +29,18 @@ class JsonRowDeserializationSchema(DeserializationSchema):
     Text and numbers become each other where the type says so; dates and times are `2024-02-29`, `12:00:00Z` and
     `2024-02-29T12:00:00.5Z`.
 
+    >>> from headgate.types.typeinfo import Types
     >>> types = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
     >>> JsonRowDeserializationSchema.builder().type_info(types).build().deserialize(b'{"id": "7", "name": null}')
     Row(id=7, name=None)
     """
 
-    def __init__(self, type_info: RowTypeInfo, reading: JsonReading) -> None:
-        self._type_info = type_info
-        self._reading = reading
-        self._set_up()
-
-    def _set_up(self) -> None:
-        self.produced_type = self._type_info
-        parse_float = _float_parser(self._type_info)
-        decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=parse_float)
-        # The scanner takes no blanks before a value and does not look behind it, as Flink does not.
-        self._scan = make_scanner(decoder)  # type: ignore[arg-type]  # wrong in the stubs
-        self._record = self._reading.one(self._type_info)
-        self._records = self._reading.column(self._type_info)
+    def __init__(self, type_info: RowTypeInfo, *, fail_on_missing: bool, ignore_errors: bool) -> None:
+        self.produced_type = type_info
+        self._fail_on_missing = fail_on_missing
+        self._ignore_errors = ignore_errors
+        self._scan = JsonText(exact=has_decimal(type_info)).scan
+        self._reading = JsonReader(FLINK, fail_on_missing=fail_on_missing, ignore_errors=ignore_errors).of(type_info)
 
     @staticmethod
     def builder() -> Builder:
@@ -64,25 +49,28 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 
     def deserialize(self, message: bytes) -> Any:
         try:
-            return self._record(self._parsed(message))
+            return self._reading.one(self._parsed(message))
         except FAILURES:
-            if self._reading.ignore_errors:
+            if self._ignore_errors:
                 return None
             raise
 
     def deserialize_all(self, messages: list[bytes]) -> list[Any]:
-        if self._reading.ignore_errors:
-            return self._records(list(map(self._parsed_or_none, messages)))
-        return self._records(list(map(self._parsed, messages)))
+        parsed = self._parsed_or_none if self._ignore_errors else self._parsed
+        return self._reading.column(list(map(parsed, messages)))
 
     def _parsed(self, message: bytes) -> Any:
         text = message.decode()
         try:
-            return self._scan(text if text[:1] == "{" else text.lstrip(_BLANKS), 0)[0]
+            # What follows the value is not looked at, as in Flink.
+            value = self._scan(text if text[:1] == "{" else text.lstrip(_BLANKS), 0)[0]
         except StopIteration:
             raise ValueError("it is not JSON") from None
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
+        if has_escaped_surrogates(text):
+            check_characters(value)
+        return value
 
     def _parsed_or_none(self, message: bytes) -> Any:
         try:
@@ -90,12 +78,8 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         except (ValueError, AttributeError):
             return None
 
-    def __getstate__(self) -> tuple[RowTypeInfo, JsonReading]:
-        return self._type_info, self._reading
-
-    def __setstate__(self, state: tuple[RowTypeInfo, JsonReading]) -> None:
-        self._type_info, self._reading = state
-        self._set_up()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _deserialization, (self.produced_type, self._fail_on_missing, self._ignore_errors)
 
     class Builder:
         """Builds a `JsonRowDeserializationSchema`."""
@@ -131,14 +115,19 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             """Return the schema. Raises ProgramError without the type of a row."""
             if self._fail_on_missing_field and self._ignore_parse_errors:
                 raise ProgramError("JSON takes one of fail_on_missing_field() and ignore_parse_errors(), not both")
-            reading = JsonReading(fail_on_missing=self._fail_on_missing_field, ignore_errors=self._ignore_parse_errors)
-            return JsonRowDeserializationSchema(row_type(self._type_info, "type_info()"), reading)
+            types = row_type(self._type_info, "type_info()")
+            return _deserialization(types, self._fail_on_missing_field, self._ignore_parse_errors)
+
+
+def _deserialization(types: RowTypeInfo, fail_on_missing: bool, ignore_errors: bool) -> JsonRowDeserializationSchema:
+    return JsonRowDeserializationSchema(types, fail_on_missing=fail_on_missing, ignore_errors=ignore_errors)
 
 
 @final
 class JsonRowSerializationSchema(SerializationSchema):
     """Makes a JSON object of a row, with the names of the type; what `JsonRowDeserializationSchema` reads.
 
+    >>> from headgate.types.typeinfo import Types
     >>> types = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
     >>> JsonRowSerializationSchema.builder().with_type_info(types).build().serialize((7, "Zoë"))
     b'{"id":7,"name":"Zo\\xc3\\xab"}'
@@ -185,19 +174,3 @@ def row_type(type_info: TypeInformation | None, given_by: str) -> RowTypeInfo:
     if not isinstance(type_info, RowTypeInfo):
         raise ProgramError(f"{given_by} takes the type of a row, such as Types.ROW_NAMED(...), not {type_info!r:.100}")
     return type_info
-
-
-def _float_parser(type_info: TypeInformation) -> Any:
-    """Return what makes a number of JSON with a fraction: a Decimal as soon as the type has one anywhere."""
-    return Decimal if _has_decimal(type_info) else None
-
-
-def _has_decimal(type_info: TypeInformation) -> bool:
-    match type_info:
-        case RowTypeInfo():
-            return any(map(_has_decimal, type_info.field_types))
-        case BasicArrayTypeInfo() | ObjectArrayTypeInfo() | ListTypeInfo():
-            return _has_decimal(type_info.element_type)
-        case MapTypeInfo():
-            return _has_decimal(type_info.value_type_info)
-    return isinstance(type_info, DecimalTypeInfo) or type_info == Types.BIG_DEC()

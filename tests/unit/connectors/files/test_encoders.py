@@ -51,7 +51,7 @@ def test_json_lines(record: Any, line: str) -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ({"x": object()}, "a object has no form in JSON"),
+        ({"x": object()}, "a object has no form in JSON or CSV"),
         (float("nan"), "not JSON compliant"),
         ("\ud800", "surrogates not allowed"),
     ],

@@ -16,6 +16,7 @@ from headgate.types.row import Row
 from headgate.types.typeinfo import Types
 
 ORDER = Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()])
+RATED = Types.ROW_NAMED(["id", "name", "rate"], [Types.LONG(), Types.STRING(), Types.DOUBLE()])
 
 
 def source(folder: Path, data: bytes, stream_format: StreamFormat) -> FileSource:
@@ -56,20 +57,24 @@ def test_values_that_share_a_line_or_a_value_on_two_lines_are_not_taken_for_reco
         (b'{"id": 2', r"it is not JSON: Expecting ',' delimiter at character 9"),
         (b'{"id": NaN}', "NaN is not JSON"),
         (b"null", "null is not a record"),
-        (b'{"id": "2"}', "field 'id': '2' is not of type Long"),
+        (b'{"id": "2"}', "field 'id': '2' is not a whole number"),
+        (b'{"id": ' + b"9" * 30 + b"}", "field 'id': 9+ does not fit into 64 bits"),
+        (b'{"name": "\\ud800"}', r"it holds '.+ud800', half a character"),
+        (b'{"rate": ' + b"9" * 400 + b"}", "field 'rate': int too large"),
+        (b'{"rate": 1e400}', "field 'rate': the number is out of range"),
         (b"[2]", r"\[2\] is not a JSON object"),
         (b'{"name": "\xff"}', "byte 10 of the line, 0xff, is not utf-8"),
         (b"[" * 100_000, "it is nested too deeply"),
         (b'{"id": ' + b"1" * 5000 + b"}", "Exceeds the limit"),
     ],
-    ids=["cut", "NaN", "null", "type", "array", "bytes", "deep", "long"],
+    ids=["cut", "NaN", "null", "type", "wide", "half", "huge", "infinite", "array", "bytes", "deep", "long"],
 )
 def test_broken_line_is_named_or_left_out(line: bytes, reason: str, tmp_path: Path) -> None:
     data = b'{"id":1}\n' + line + b'\n{"id":3}\n'
-    failing = source(tmp_path, data, StreamFormat.json_lines_format(ORDER))
+    failing = source(tmp_path, data, StreamFormat.json_lines_format(RATED))
     with pytest.raises(SourceError, match=rf"in\.jsonl', line 2 \(byte 9\): .*{reason}"):
         read_all(failing)
-    skipping = source(tmp_path, data, StreamFormat.json_lines_format(ORDER, BrokenLines.SKIP))
+    skipping = source(tmp_path, data, StreamFormat.json_lines_format(RATED, BrokenLines.SKIP))
     assert [row.id for row in read_all(skipping)] == [1, 3]
 
 
@@ -85,4 +90,4 @@ def test_position_counts_lines_that_are_no_records(tmp_path: Path) -> None:
 
 def test_type_without_a_form_in_json_is_refused_at_once() -> None:
     with pytest.raises(ProgramError, match="has no form in JSON"):
-        StreamFormat.json_lines_format(Types.TUPLE([Types.INT()]))
+        StreamFormat.json_lines_format(Types.MAP(Types.INT(), Types.INT()))

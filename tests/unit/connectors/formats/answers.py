@@ -9,9 +9,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from headgate.connectors.formats.json_writing import instant_text
 from headgate.types.instant import Instant
 from headgate.types.row import Row
+from headgate.types.text_values import plain_text
 
 ANSWERS: Final[dict[str, dict[str, list[list[Any]]]]] = json.loads(
     Path(__file__).with_name("pyflink_answers.json").read_text()
@@ -38,7 +38,7 @@ def shown(value: Any) -> Any:
         case datetime.date() | datetime.time():
             return value.isoformat()
         case Instant():
-            return instant_text(value)
+            return plain_text(value)
     return value
 
 

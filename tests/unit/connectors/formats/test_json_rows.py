@@ -94,8 +94,8 @@ def test_records_are_written_by_name_else_by_position(record: Any) -> None:
 def test_a_record_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="3 fields instead of 2: id, name"):
         writer(PAIR).serialize((1, "a", 2))
-    with pytest.raises(TypeError):
-        writer(PAIR).serialize(("one", "a"))
+    with pytest.raises(ValueError, match="field 'id' cannot be 'one'"):
+        writer(PAIR).serialize_all([(1, "a"), ("one", "a")])
     with pytest.raises(ValueError, match="has a key 'nmae'; the fields are id, name"):
         writer(PAIR).serialize({"id": 1, "nmae": "a"})
 

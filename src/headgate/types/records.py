@@ -1,11 +1,14 @@
-"""The values of a record in the order of a schema's fields, whichever way the record names them."""
+"""The values of records in the order of a schema's fields, whichever way records name them, and as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 from headgate.types.row import Row
+
+UNWRITABLE: Final = (TypeError, ValueError, ArithmeticError, AttributeError)
+"""What is raised for a value that is not of its type."""
 
 
 def values_in_order(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
@@ -45,3 +48,25 @@ def columns_of(records: Iterable[Any], names: tuple[str, ...]) -> list[list[Any]
 def as_dict(record: Any) -> Any:
     """Return a row with names as a dict, and the rows within it; anything else as it is."""
     return record.as_dict(recursive=True) if isinstance(record, Row) else record
+
+
+def write_columns(
+    records: Iterable[Any], names: tuple[str, ...], writers: Sequence[Callable[[list[Any]], list[str]]]
+) -> list[list[str]]:
+    """Return the texts of the values of records, by field. Raises ValueError naming a field that cannot be written."""
+    written = []
+    for name, write, values in zip(names, writers, columns_of(records, names), strict=True):
+        try:
+            written.append(write(values))
+        except UNWRITABLE as error:
+            raise _wrong_value(name, write, values) from error
+    return written
+
+
+def _wrong_value(name: str, write: Callable[[list[Any]], list[str]], values: list[Any]) -> ValueError:
+    for value in values:
+        try:
+            write([value])
+        except UNWRITABLE as error:
+            return ValueError(f"field {name!r} cannot be {value!r:.100}: {error}")
+    raise AssertionError("each value can be written alone")

@@ -1,0 +1,175 @@
+"""JSON text of values: of a type as Flink's JSON format writes them, column by column, or by their classes."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from json.encoder import encode_basestring
+from typing import Any, Final
+
+from headgate.errors import ProgramError
+from headgate.types import text_values
+from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold
+from headgate.types.records import write_columns
+from headgate.types.row import Row
+from headgate.types.sql_types import (
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
+from headgate.types.text import text_of
+from headgate.types.type_information import TypeInformation
+from headgate.types.typeinfo import (
+    BasicTypeInfo,
+    MapTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+)
+
+Write = Callable[[Any], str]
+"""Writes a value that is not None as JSON. Raises TypeError or ValueError for one of another type."""
+WriteColumn = Callable[[list[Any]], list[str]]
+
+
+def column_writer(type_info: TypeInformation) -> WriteColumn:
+    """Return the writer of values of a type. Raises ProgramError for a type that has no form in JSON.
+
+    >>> from headgate.types.typeinfo import Types
+    >>> column_writer(Types.ROW_NAMED(["id", "at"], [Types.INT(), Types.SQL_TIME()]))([(7, dt.time(12)), None])
+    ['{"id":7,"at":"12:00:00Z"}', 'null']
+    """
+    return _WRITERS.of(type_info)
+
+
+def _of(write: Write) -> WriteColumn:
+    return lambda values: ["null" if value is None else write(value) for value in values]
+
+
+def _quoted(text: Write) -> WriteColumn:
+    """Return the writer of texts that hold nothing that has to be escaped."""
+    return _of(lambda value: f'"{text(value)}"')
+
+
+class _Writers(TypeFold[WriteColumn]):
+    """The writers of all types."""
+
+    def refusal(self, type_info: TypeInformation, path: str) -> ProgramError:
+        return ProgramError(
+            f"{f'field {path!r} is' if path else 'there is'} a {type_info}, which has no form in JSON: use rows, "
+            "arrays, maps, and types of single values"
+        )
+
+    def string(self, type_info: BasicTypeInfo) -> WriteColumn:
+        return _of(encode_basestring)
+
+    def boolean(self, type_info: BasicTypeInfo) -> WriteColumn:
+        return _of(_boolean)
+
+    def integer(self, type_info: BasicTypeInfo) -> WriteColumn:
+        return _of(int.__repr__)
+
+    def floating(self, type_info: BasicTypeInfo) -> WriteColumn:
+        text = text_of(type_info)
+        return _of(lambda value: text(value) if math.isfinite(value) else f'"{text(value)}"')
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> WriteColumn:
+        return _of(_decimal)
+
+    def instant(self, type_info: BasicTypeInfo) -> WriteColumn:
+        return _quoted(text_of(type_info))
+
+    def date(self, type_info: DateTypeInfo) -> WriteColumn:
+        return _quoted(lambda value: value.isoformat()[:10])
+
+    def time(self, type_info: TimeTypeInfo) -> WriteColumn:
+        return _quoted(lambda value: f"{text_values.whole_seconds(value)}Z")
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> WriteColumn:
+        return _quoted(lambda value: f"{_timestamp(text_values.zoneless(value))}Z")
+
+    def interval(self, type_info: IntervalTypeInfo) -> WriteColumn:
+        return _quoted(text_values.interval_text)
+
+    def null(self, type_info: NullTypeInfo) -> WriteColumn:
+        return _of(lambda value: "null")
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> WriteColumn:
+        return _quoted(lambda value: base64.b64encode(value).decode())
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> WriteColumn:
+        raise NoForm
+
+    def sequence(self, type_info: SequenceTypeInfo, element: WriteColumn) -> WriteColumn:
+        return _of(lambda value: f"[{','.join(element(list(value)))}]")
+
+    def mapping(self, type_info: MapTypeInfo, key: WriteColumn, value: WriteColumn) -> WriteColumn:
+        def write(items: Any) -> str:
+            written = zip(items, value(list(items.values())), strict=True)
+            return f"{{{','.join(f'{encode_basestring(str(name))}:{item}' for name, item in written)}}}"
+
+        return _of(write)
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[WriteColumn]) -> WriteColumn:
+        def write(value: Any) -> str:
+            return f"[{','.join([own([item])[0] for own, item in zip(fields, value, strict=True)])}]"
+
+        return _of(write)
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[WriteColumn]) -> WriteColumn:
+        names = type_info.field_names
+        template = ",".join(f"{encode_basestring(name)}:".replace("%", "%%") + "%s" for name in names)
+        write_row = f"{{{template}}}".__mod__
+
+        def write(values: list[Any]) -> list[str]:
+            there = [value for value in values if value is not None]
+            written = write_columns(there, names, fields)
+            rows = map(write_row, zip(*written, strict=True)) if names else iter(["{}"] * len(there))
+            if len(there) == len(values):
+                return list(rows)
+            return ["null" if value is None else next(rows) for value in values]
+
+        return write
+
+
+_WRITERS: Final = _Writers()
+
+
+def _boolean(value: Any) -> str:
+    if not isinstance(value, bool):
+        raise TypeError("it is neither True nor False")
+    return "true" if value else "false"
+
+
+def _decimal(value: Any) -> str:
+    return text_values.decimal_text(value if isinstance(value, Decimal) else Decimal(value))
+
+
+def _timestamp(value: dt.datetime) -> str:
+    """Return a time without zeros at the end of its fraction."""
+    text = value.isoformat()
+    return text.rstrip("0") if value.microsecond else text
+
+
+# --- values whose type is not known
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Row):
+        return value.as_dict() if value._fields is not None else list(value)
+    return text_values.plain_text(value)
+
+
+plain_json: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
+"""Writes any value by its class: rows with names as objects, others as arrays, what JSON does not have as text.
+
+Raises TypeError for a value of another class, ValueError for a number that is none in JSON.
+"""

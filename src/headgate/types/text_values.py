@@ -1,0 +1,246 @@
+"""Values of single types from text: as Java reads numbers, and ISO 8601 for dates, times and lengths of time.
+
+A function raises ValueError that shows the text. `types.text` writes the text of values of a type as Java does;
+`plain_text` writes that of a value whose type is not known, so that the functions here read it again.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import math
+import re
+from array import array
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from typing import Any, Final
+
+from headgate.types.instant import Instant
+from headgate.types.sql_types import DECIMAL_DIGITS_MAX, DecimalTypeInfo
+from headgate.types.text import text_of
+from headgate.types.typeinfo import BasicTypeInfo, Types
+
+_INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_BELOW_MICROSECONDS: Final = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
+_INTERVAL: Final = re.compile(
+    r"(-?)P(?!$)(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6})0*)?S)?)?", re.ASCII
+)
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_SPECIAL: Final = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
+_MICROSECONDS_LENGTH: Final = len("2024-02-29T12:00:00.123456")
+_EXACT: Final = Context(prec=2 * DECIMAL_DIGITS_MAX, traps=[Inexact, InvalidOperation])
+_instant_text: Final = text_of(Types.INSTANT())
+
+# --- numbers and booleans
+
+
+def read_integer(text: str) -> int:
+    """Return the integer of a text.
+
+    >>> read_integer(" -7 ")
+    -7
+    """
+    if not _INTEGER.fullmatch(text.strip()):
+        raise ValueError(f"{text!r:.100} is not an integer")
+    return int(text)
+
+
+def checked(value: int, bits: int | None) -> int:
+    """Return an integer. Raises ValueError if it needs more bits; None is any number of them."""
+    if bits is not None and not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(f"{value} does not fit into {bits} bits")
+    return value
+
+
+def read_boolean(text: str) -> bool:
+    """Return whether the text is true; anything else than "true", in any case, is false."""
+    return text.strip().lower() == "true"
+
+
+def read_double(text: str) -> float:
+    """Return the number of a text; one that is too large is infinite.
+
+    >>> read_double("1e3"), read_double("-Infinity"), read_double("1.5d")
+    (1000.0, -inf, 1.5)
+    """
+    text = text.strip()
+    if text in _SPECIAL:
+        return _SPECIAL[text]
+    number = text[:-1] if text[-1:] in tuple("dDfF") else text
+    if not _NUMBER.fullmatch(number):
+        raise ValueError(f"{text!r:.100} is not a number")
+    return float(number)
+
+
+def to_float(value: float) -> float:
+    """Return a number with the precision of 32 bits."""
+    return array("f", [value])[0]
+
+
+def read_decimal(text: str) -> Decimal:
+    """Return the decimal of a text."""
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text!r:.100} is not a decimal")
+    return Decimal(text)
+
+
+def exact_decimal(type_info: BasicTypeInfo | DecimalTypeInfo) -> Callable[[Decimal], Decimal]:
+    """Return what gives a decimal the scale of its type. It raises ValueError where digits would be lost."""
+    if isinstance(type_info, BasicTypeInfo):
+        return lambda value: value
+    unit, most = Decimal(1).scaleb(-type_info.scale), Decimal(10) ** (type_info.precision - type_info.scale)
+
+    def exact(value: Decimal) -> Decimal:
+        try:
+            fitted = value.quantize(unit, context=_EXACT)
+        except ArithmeticError:
+            fitted = most
+        if abs(fitted) >= most:
+            raise ValueError(f"{value!s:.100} has more digits than a {type_info}")
+        return fitted
+
+    return exact
+
+
+# --- dates and times
+
+
+def read_date(text: str) -> dt.date:
+    """Return the date of a text in the form 2024-02-29."""
+    if not _DATE.fullmatch(text):
+        raise ValueError(f"{text!r:.100} is not a date such as 2024-02-29")
+    return dt.date.fromisoformat(text)
+
+
+def read_time(text: str) -> dt.time:
+    """Return the time of day of a text in ISO 8601. Raises ValueError for one with a zone, as for what is no time."""
+    value = dt.time.fromisoformat(text)
+    _check_zoneless(value, text)
+    return value
+
+
+def read_timestamp(text: str) -> dt.datetime:
+    """Return the time of a text in ISO 8601. Raises ValueError for one with a zone, as for what is no time.
+
+    >>> read_timestamp("2024-02-29T12:00:00.5")
+    datetime.datetime(2024, 2, 29, 12, 0, 0, 500000)
+    """
+    value = dt.datetime.fromisoformat(text)
+    _check_zoneless(value, text)
+    return value
+
+
+def read_timestamps(texts: Sequence[str]) -> list[dt.datetime]:
+    """Return what `read_timestamp` does of each, faster for many; it may raise ValueError where that returns all."""
+    values = list(map(dt.datetime.fromisoformat, texts))
+    if [value for value in values if value.tzinfo is not None]:
+        raise ValueError("there is a time with a zone")
+    # A time without a zone has at most two dashes: where all have both, a longer text has more than microseconds.
+    if "".join(texts).count("-") != 2 * len(texts) or max(map(len, texts), default=0) > _MICROSECONDS_LENGTH:
+        raise ValueError("there may be a time with more than microseconds")
+    return values
+
+
+def _check_zoneless(value: dt.time | dt.datetime, text: str) -> None:
+    if value.tzinfo is not None:
+        raise ValueError(f"{text!r:.100} has a zone, which this type does not have; use INSTANT, or leave out the zone")
+    if _BELOW_MICROSECONDS.search(text):
+        raise ValueError(f"{text!r:.100} has more digits than microseconds; use INSTANT, or leave them out")
+
+
+def read_instant(text: str) -> Instant:
+    """Return the instant of a time with a zone.
+
+    >>> read_instant("1970-01-01T01:00:00.000000001+01:00")
+    Instant<0, 1>
+    """
+    body, dot, rest = text.partition(".")
+    digits = re.match(r"\d*", rest, re.ASCII)
+    fraction = digits[0] if digits else ""
+    at = dt.datetime.fromisoformat(body + rest[len(fraction) :])
+    if at.tzinfo is None or bool(dot) != (0 < len(fraction) < 10):
+        raise ValueError(f"{text!r:.100} is not a time with a zone such as 2024-02-29T12:00:00Z")
+    return Instant((at - _EPOCH) // dt.timedelta(seconds=1), int(fraction.ljust(9, "0")))
+
+
+def read_interval(text: str) -> dt.timedelta:
+    """Return the length of time of a text in ISO 8601, of days, hours, minutes and seconds.
+
+    >>> read_interval("-P1DT0.5S")
+    datetime.timedelta(days=-2, seconds=86399, microseconds=500000)
+    """
+    found = _INTERVAL.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r:.100} is not a length of time such as P1DT12H30M5.25S")
+    sign, days, hours, minutes, seconds, fraction = found.groups("0")
+    micros = int(fraction.ljust(6, "0"))
+    length = dt.timedelta(int(days), int(seconds), micros, minutes=int(minutes), hours=int(hours))
+    return -length if sign == "-" else length
+
+
+def interval_text(value: dt.timedelta) -> str:
+    """Return a length of time in ISO 8601.
+
+    >>> interval_text(dt.timedelta(hours=36, microseconds=500)), interval_text(dt.timedelta(days=-1))
+    ('P1DT12H0.0005S', '-P1D')
+    """
+    length = abs(value)
+    hours, rest = divmod(length.seconds, 3600)
+    minutes, seconds = divmod(rest, 60)
+    fraction = f"{length.microseconds:06d}".rstrip("0")
+    parts = [(hours, f"{hours}H"), (minutes, f"{minutes}M"), (seconds or fraction, f"{seconds}.{fraction}S")]
+    clock = "".join(text.replace(".S", "S") for is_there, text in parts if is_there)
+    days = f"{length.days}D" if length.days else ""
+    return f"{'-' if value < dt.timedelta() else ''}P{days}{f'T{clock}' if clock else ''}" if value else "PT0S"
+
+
+def zoneless(value: Any) -> Any:
+    """Return a time. Raises ValueError for one with a zone."""
+    if value.tzinfo is not None:
+        raise ValueError("it has a zone, which this type does not have; use INSTANT, or leave out the zone")
+    return value
+
+
+def whole_seconds(value: dt.time) -> str:
+    """Return a time of day. Raises ValueError for one with a fraction of a second, or a zone."""
+    if value.microsecond:
+        raise ValueError("it has a fraction of a second, which a time of day does not have here; use SQL_TIMESTAMP")
+    return f"{zoneless(value):%H:%M:%S}"
+
+
+# --- values whose type is not known
+
+
+def plain_text(value: object) -> str:
+    """Return the text of a value by its class. Raises TypeError for what has none.
+
+    >>> plain_text(dt.date(2024, 2, 29)), plain_text(Decimal("1.10")), plain_text(Instant(0, 0)), plain_text(b"abc")
+    ('2024-02-29', '1.10', '1970-01-01T00:00:00Z', 'YWJj')
+    """
+    match value:
+        case dt.datetime() | dt.date() | dt.time():
+            return value.isoformat()
+        case Decimal():
+            return decimal_text(value)
+        case Instant():
+            return _instant_text(value)
+        case dt.timedelta():
+            return interval_text(value)
+        case bytes() | bytearray():
+            return base64.b64encode(value).decode()
+    raise TypeError(f"a {type(value).__name__} has no form in JSON or CSV")
+
+
+def decimal_text(value: Decimal) -> str:
+    """Return a decimal as Java writes it. Raises ValueError for one that is not a number.
+
+    >>> decimal_text(Decimal("1.20")), decimal_text(Decimal("1E+3")), decimal_text(Decimal("1E-10"))
+    ('1.20', '1000', '1E-10')
+    """
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise ValueError(f"{value} is not a number")
+    return format(value, "f") if exponent > 0 else str(value)
