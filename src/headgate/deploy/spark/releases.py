@@ -14,8 +14,6 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 _NAMES_ZONE: Final = "timezone" in inspect.signature(to_arrow_schema).parameters
 """Since 4.1. Before, it is UTC always."""
-_TIME_TYPE: Final[type[types.DataType] | None] = getattr(types, "TimeType", None)
-"""Since 4.1."""
 _ROWS_OF_BATCH: Final = 10_000
 
 
@@ -25,11 +23,6 @@ def conf_of(session: SparkSession) -> dict[str, str]:
         return {key: str(value) for key, value in session.conf.getAll.items()}
     jvm_session: Any = session._jsparkSession
     return {str(key): str(value) for key, value in jvm_session.sessionState().conf().settings().items()}
-
-
-def time_type() -> types.DataType | None:
-    """Return Spark's type of a time of day; None: it has none."""
-    return None if _TIME_TYPE is None else _TIME_TYPE()
 
 
 def arrow_schema(struct: types.StructType) -> pa.Schema:

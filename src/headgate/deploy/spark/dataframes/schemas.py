@@ -6,54 +6,14 @@ path, such as `address.lines[]`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
-
 from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import from_arrow_type
 
-from headgate.deploy.spark.releases import time_type
+from headgate.deploy.spark.releases import arrow_schema
 from headgate.errors import ProgramError
-from headgate.types.arrow_types import SINGLE_COLUMN
-from headgate.types.fold import fields_of
-from headgate.types.typeinfo import (
-    BasicArrayTypeInfo,
-    DecimalTypeInfo,
-    ListTypeInfo,
-    MapTypeInfo,
-    ObjectArrayTypeInfo,
-    PrimitiveArrayTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    TypeInformation,
-    Types,
-)
-
-_Atom = tuple[TypeInformation, Callable[[], spark.DataType]]
-
-_ATOMS: Final[dict[str, _Atom]] = {
-    "string": (Types.STRING(), spark.StringType),
-    "boolean": (Types.BOOLEAN(), spark.BooleanType),
-    "tinyint": (Types.BYTE(), spark.ByteType),
-    "smallint": (Types.SHORT(), spark.ShortType),
-    "int": (Types.INT(), spark.IntegerType),
-    "bigint": (Types.LONG(), spark.LongType),
-    "float": (Types.FLOAT(), spark.FloatType),
-    "double": (Types.DOUBLE(), spark.DoubleType),
-    "binary": (Types.PRIMITIVE_ARRAY(Types.BYTE()), spark.BinaryType),
-    "date": (Types.SQL_DATE(), spark.DateType),
-    "timestamp": (Types.INSTANT(), spark.TimestampType),
-    "timestamp_ntz": (Types.SQL_TIMESTAMP(), spark.TimestampNTZType),
-    "interval day to second": (Types.SQL_INTERVAL(), spark.DayTimeIntervalType),
-    "void": (Types.SQL_NULL(), spark.NullType),
-}
-"""By Spark's name of the type."""
-
-_BY_TYPE: Final[dict[TypeInformation, Callable[[], spark.DataType]]] = {
-    **dict(_ATOMS.values()),
-    Types.CHAR(): spark.StringType,
-    Types.BIG_INT(): lambda: spark.DecimalType(38, 0),
-    Types.BIG_DEC(): lambda: spark.DecimalType(38, 18),
-}
+from headgate.types.arrow_types import SINGLE_COLUMN, arrow_type, type_of_arrow
+from headgate.types.fold import BYTES, SequenceTypeInfo, fields_of
+from headgate.types.typeinfo import MapTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 
 
 def row_type_of(schema: spark.StructType) -> RowTypeInfo:
@@ -92,18 +52,26 @@ def _type_of(data_type: spark.DataType, path: str) -> TypeInformation:
                 )
             key = _type_of(data_type.keyType, f"{path}[key]")
             return Types.MAP(key, _type_of(data_type.valueType, f"{path}[value]"))
-        case spark.DecimalType():
-            return _decimal(data_type)
         case spark.StringType() | spark.CharType() | spark.VarcharType():
             return Types.STRING()
-        case spark.DayTimeIntervalType():
-            return Types.SQL_INTERVAL()
-    found = _ATOMS.get(data_type.simpleString())
-    if found is not None:
-        return found[0]
-    if data_type.typeName() == "time":
-        return Types.SQL_TIME()
-    raise ProgramError(
+        case spark.AtomicType() | spark.NullType():
+            return _single(data_type, path)
+    raise _unheld(data_type, path)
+
+
+def _single(data_type: spark.DataType, path: str) -> TypeInformation:
+    """Return the type of a column of single values: that of the Arrow column that Spark makes of it."""
+    try:
+        arrow = arrow_schema(spark.StructType([spark.StructField(path, data_type)])).field(0).type
+    except Exception as error:
+        raise _unheld(data_type, path) from error
+    if arrow.num_fields:  # Spark writes a variant as a struct
+        raise _unheld(data_type, path)
+    return type_of_arrow(arrow, path)
+
+
+def _unheld(data_type: spark.DataType, path: str) -> ProgramError:
+    return ProgramError(
         f"column {path!r} of the DataFrame is {data_type.simpleString()!r}, which no record can hold: cast it, or "
         "leave it out (docs/guides/dataframes.md has the table of types)"
     )
@@ -113,11 +81,6 @@ def _may_be_key(data_type: spark.DataType) -> bool:
     if isinstance(data_type, spark.StructType):
         return all(_may_be_key(field.dataType) for field in data_type.fields)
     return not isinstance(data_type, spark.ArrayType)
-
-
-def _decimal(data_type: spark.DecimalType) -> TypeInformation:
-    digits = data_type.precision, data_type.scale
-    return {(38, 0): Types.BIG_INT(), (38, 18): Types.BIG_DEC()}.get(digits) or Types.SQL_DECIMAL(*digits)
 
 
 def struct_type_of(type_info: TypeInformation) -> spark.StructType:
@@ -148,23 +111,18 @@ def _struct(fields: list[tuple[str, TypeInformation]], path: str) -> spark.Struc
 
 
 def _spark_type(type_info: TypeInformation, path: str) -> spark.DataType:
-    found = _BY_TYPE.get(type_info)
-    if found is not None:
-        return found()
     match type_info:
-        case DecimalTypeInfo():
-            return spark.DecimalType(type_info.precision, type_info.scale)
         case RowTypeInfo() | TupleTypeInfo():
             return _struct(fields_of(type_info), path)
-        case ListTypeInfo() | ObjectArrayTypeInfo() | BasicArrayTypeInfo() | PrimitiveArrayTypeInfo():
-            return spark.ArrayType(_spark_type(type_info.element_type, f"{path}[]"))
         case MapTypeInfo():
             key = _spark_type(type_info.key_type_info, f"{path}[key]")
             return spark.MapType(key, _spark_type(type_info.value_type_info, f"{path}[value]"))
-    time = time_type()
-    if type_info == Types.SQL_TIME() and time is not None:
-        return time
-    raise ProgramError(
-        f"field {path!r} is a {type_info}, which no column of a DataFrame can hold; map it first "
-        "(docs/guides/dataframes.md has the table of types)"
-    )
+    if isinstance(type_info, SequenceTypeInfo) and type_info != BYTES:
+        return spark.ArrayType(_spark_type(type_info.element_type, f"{path}[]"))
+    try:
+        return from_arrow_type(arrow_type(type_info, path), True)
+    except Exception as error:
+        raise ProgramError(
+            f"field {path!r} is a {type_info}, which no column of a DataFrame can hold; map it first "
+            "(docs/guides/dataframes.md has the table of types)"
+        ) from error
