@@ -28,9 +28,10 @@ def test_a_connection_that_cannot_be_made_leaves_no_thread_behind(monkeypatch: p
 
 
 class Client:
-    """A client whose first coordinators do not know an id: they are being replaced."""
+    """A client whose first coordinators do not know an id, or are ending its transaction."""
 
     unknowing = 0
+    ending = 0
 
     def __init__(self, **_: Any) -> None: ...
 
@@ -38,7 +39,10 @@ class Client:
         if Client.unknowing:
             Client.unknowing -= 1
             raise TransactionalIdNotFoundError
-        found = SimpleNamespace(state=SimpleNamespace(value="CompleteCommit"), producer_id=7, producer_epoch=1)
+        state = "CompleteCommit"
+        if Client.ending:
+            Client.ending, state = Client.ending - 1, "PrepareCommit"
+        found = SimpleNamespace(state=SimpleNamespace(value=state), producer_id=7, producer_epoch=1)
         return dict.fromkeys(names, found)
 
     def close(self) -> None: ...
@@ -53,3 +57,14 @@ def test_an_id_is_unknown_only_if_coordinators_go_on_saying_so(
     monkeypatch.setattr(Client, "unknowing", unknowing)
     with TransactionCoordinator({"bootstrap.servers": "broker:9092"}) as asked:
         assert asked.describe("id").fate is fate
+
+
+def test_a_transaction_is_committed_only_when_the_brokers_have_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator, "_Client", Client)
+    monkeypatch.setattr(coordinator, "_ANSWER_MS", 1_000)
+    with TransactionCoordinator({"bootstrap.servers": "broker:9092"}) as asked:
+        monkeypatch.setattr(Client, "ending", 3)
+        assert asked.describe("id").fate is TransactionState.COMMITTED
+        monkeypatch.setattr(Client, "ending", 10**9)
+        with pytest.raises(RetriableCommitError, match=r"'id'.*PrepareCommit"):
+            asked.describe("id")

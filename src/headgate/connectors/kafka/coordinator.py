@@ -41,7 +41,7 @@ _NOT_YET: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError,
 """The answers of brokers whose first transaction this is, or that have just started."""
 _NOT_YET_OR_LOST: Final = (*_NOT_YET, KafkaConnectionError)
 """Also what is said of a broker that has just died: after some seconds another one is the coordinator."""
-_NOT_FOUND_YET: Final = (*_NOT_YET_OR_LOST, TransactionalIdNotFoundError)
+_NO_FATE_YET: Final = (*_NOT_YET_OR_LOST, TransactionalIdNotFoundError, ConcurrentTransactionsError)
 _UNFINISHED: Final = ("Ongoing", "Empty")
 _Answer = TypeVar("_Answer")
 
@@ -69,12 +69,12 @@ class Described:
     producer_epoch: int = -1
 
 
-_FATES: Final = {
-    "Ongoing": TransactionState.OPEN,
-    "PrepareCommit": TransactionState.COMMITTED,
-    "CompleteCommit": TransactionState.COMMITTED,
-}
+_FATES: Final = {"Ongoing": TransactionState.OPEN, "CompleteCommit": TransactionState.COMMITTED}
 """Those of other states are aborted: also Empty, which is what a fenced transaction becomes."""
+
+_ENDING: Final = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+"""A coordinator may answer with one of these states before a majority of the brokers has it: the next coordinator may
+not know of it, and abort what the one before was committing."""
 
 
 @final
@@ -119,16 +119,19 @@ class TransactionCoordinator:
         """Return what has become of the one transaction of an id.
 
         A coordinator that is being replaced may not know an id that is there, so the answer UNKNOWN takes ten seconds.
+        A transaction that is being ended has no fate before it is ended.
         """
 
         def ask() -> Described:
             found = self._client.describe_transactions([transactional_id])[transactional_id]
+            if found.state.value in _ENDING:
+                raise ConcurrentTransactionsError(f"it is {found.state.value}")
             return Described(
                 _FATES.get(found.state.value, TransactionState.ABORTED), found.producer_id, found.producer_epoch
             )
 
         try:
-            return self._patiently(f"cannot describe transaction {transactional_id!r}", ask, _NOT_FOUND_YET)
+            return self._patiently(f"cannot describe transaction {transactional_id!r}", ask, _NO_FATE_YET)
         except SinkError as error:
             if isinstance(error.__cause__, TransactionalIdNotFoundError):
                 return Described(TransactionState.UNKNOWN)
