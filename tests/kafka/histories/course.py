@@ -25,19 +25,23 @@ DOWN_S: Final = 4.0
 _LATE_S: Final = 1.0
 _ODDS: Final = 0.4
 _ALL_RUN_S: Final = 5.0
+_LEAD_S: Final = 1.0
+"""How long leaders lead. A broker that leads for less may act on what the next leader never gets, in Kafka 4.3: it
+sends the markers of a commit, and the next coordinator of the transaction aborts it."""
 _TRANSACTIONS: Final = "__transaction_state"
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Stage:
-    """What many histories share. Of all brokers one at a time is `ruined`."""
+    """What many histories share. Of all brokers one at a time is `ruined`. Leaders were elected last at `elected_s`."""
 
     cluster: KafkaCluster
     wire: Wire
     folder: Path
     processes: ForkServerContext
     ruined: threading.Lock = field(default_factory=threading.Lock)
+    elected_s: float = 0.0
 
 
 @final
@@ -145,12 +149,15 @@ class Course:
     def elect_leaders(self) -> bool:
         """Give the job's topic and the coordinators of transactions other leaders, as soon as all brokers run.
 
-        Return False if they do not within some seconds.
+        Return False if they do not within some seconds, or if leaders were elected a moment ago.
         """
         if not self.stage.ruined.acquire(timeout=_ALL_RUN_S):
             return False
         try:
+            if time.monotonic() < self.stage.elected_s + _LEAD_S:
+                return False
             self.stage.cluster.elect_leaders(_TRANSACTIONS, self._given.topic)
+            self.stage.elected_s = time.monotonic()
         finally:
             self.stage.ruined.release()
         return True
