@@ -48,6 +48,27 @@ def test_marks_are_removed_after_a_month_but_not_those_of_savepoints(words: Test
 
 
 @pytest.mark.parametrize("kind", [PostgresSink, PreparedPostgresSink])
+def test_the_mark_of_a_batch_that_a_savepoint_kept_amid_its_commit_stays(
+    words: TestDatabase, kind: type[PostgresSink | PreparedPostgresSink]
+) -> None:
+    sink = kind(PostgresTable(words.url, "words", ["word", "number"]))
+    sink.prepare(JOB)
+    writer, committer = open_sink(sink, sink_context())
+    for checkpoint in range(1, 4):
+        writer.write([(f"word {checkpoint}", checkpoint)])
+        waiting = writer.prepare_commit(CheckpointId(checkpoint))
+        committer.commit(waiting)
+        if checkpoint == 2:
+            committer.keep(waiting, SAVEPOINT)  # the loop has not heard yet that it is committed
+            words.execute("UPDATE headgate.commits SET committed_at = now() - interval '31 days'")
+            held = waiting
+    writer.close()
+    assert words.execute(MARKED) == [(2,), (3,)]
+    committer.commit(held)  # as the job does that starts from the savepoint
+    assert words.execute("SELECT count(*)::int FROM words") == [(3,)]
+
+
+@pytest.mark.parametrize("kind", [PostgresSink, PreparedPostgresSink])
 def test_what_was_kept_for_a_savepoint_that_never_was_complete_goes_with_the_next_attempt(
     words: TestDatabase, kind: type[PostgresSink | PreparedPostgresSink]
 ) -> None:

@@ -258,13 +258,16 @@ class Marks:
         return found.rowcount == 1
 
     def settle(self, batch: RowBatch) -> None:
-        """Forget what is not needed once a batch is committed; the mark of a savepoint's batch is kept for ever."""
+        """Forget what is not needed once a batch is committed; the mark of a savepoint's batch is kept for ever.
+
+        A batch may be kept while it is being committed, or just after.
+        """
         kept = self.connection.execute("DELETE FROM headgate.kept WHERE batch = %s", [str(batch)])
         if kept.rowcount:
             self.connection.execute("UPDATE headgate.commits SET kept = true WHERE batch = %s", [str(batch)])
         self.connection.execute(
             "DELETE FROM headgate.commits WHERE committed_at < now() - %s::interval AND NOT kept "
-            "AND starts_with(batch, %s)",
+            "AND starts_with(batch, %s) AND batch NOT IN (SELECT batch FROM headgate.kept)",
             [_MARKS_KEPT, batch.writer],
         )
 
