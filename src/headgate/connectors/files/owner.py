@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Final, final
 
 from headgate.checkpoint.local_files import LocalFiles
@@ -158,14 +158,16 @@ def _decode(data: bytes, file: Place) -> FileOwner | None:
     """Return the owner that the file names. None: it is cut short. Raises `SinkError` when it is another program's.
 
     An earlier release, killed while it wrote the file, or a loss of power has cut it short. No job depends on it: its
-    writer did not come to write anything else.
+    writer did not come to write anything else. What a later release may have added is passed over.
     """
     try:
-        return FileOwner(**json.loads(data))
+        found = json.loads(data)
     except ValueError:
         return None
-    except TypeError as error:
-        raise SinkError(f"{str(file)!r} does not name a job: {error}; remove it if no job writes there") from error
+    known = {field.name for field in fields(FileOwner)}
+    if not isinstance(found, dict) or not known - {"lineage"} <= found.keys() or not isinstance(found["pid"], int):
+        raise SinkError(f"{str(file)!r} does not name a job and its process; remove it if no job writes there")
+    return FileOwner(**{name: found[name] for name in known & found.keys()})
 
 
 def _is_running(pid: int) -> bool:

@@ -107,11 +107,23 @@ def test_a_file_that_was_cut_short_stops_no_job(tmp_path: Path, torn: str, caplo
     assert "is cut short, so it protects no job" in caplog.text
 
 
-@pytest.mark.parametrize("other", ["null", "[]", '{"owner": "me"}'])
+OF_OTHER_KIND = '{"job_id": "ab", "host": "h", "pid": "12", "process": "p", "since_ms": 1}'
+
+
+@pytest.mark.parametrize("other", ["null", "[]", '{"owner": "me"}', OF_OTHER_KIND])
 def test_a_file_of_another_program_is_not_guessed_at(tmp_path: Path, other: str) -> None:
     (tmp_path / OWNER_FILE).write_text(other)
     with pytest.raises(SinkError, match="does not name a job"):
         claim(folder(tmp_path), JOB)
+
+
+def test_a_file_of_a_later_release_protects_its_job(tmp_path: Path) -> None:
+    claim(folder(tmp_path), OTHER_JOB)
+    rewrite(tmp_path, added_later=1)
+    with pytest.raises(SinkError, match=f"belongs to job {OTHER_JOB.job_id}"):
+        claim(folder(tmp_path), JOB)
+    rewrite(tmp_path, pid=dead_pid())
+    claim(folder(tmp_path), JOB)
 
 
 @pytest.mark.parametrize("syncs", range(5))
