@@ -79,14 +79,6 @@ def conversion(type_info: TypeInformation) -> Conversion | None:
     return _CONVERSIONS.of(type_info)
 
 
-def narrowing(type_info: TypeInformation) -> Conversion | None:
-    """Return the conversion to a type of numbers with bounds: it checks their range, and rounds to 32 bits; else None.
-
-    For values that are of the type's class already, such as those read from text.
-    """
-    return conversion(type_info) if type_info in _BOUNDED else None
-
-
 def culprit(convert: Conversion, column: Column) -> tuple[int, Exception]:
     """Return the index of the first value that the conversion fails for, and how it does."""
     for index, value in enumerate(column):
@@ -112,8 +104,6 @@ def _each(exact: type, one: Callable[[Any], Any]) -> Conversion:
 def _unlike(value: object, wanted: str) -> TypeError:
     return TypeError(f"{reprlib.repr(value)} is of type {type(value).__name__}, not {wanted}")
 
-
-_BOUNDED: Final = frozenset([Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG(), Types.FLOAT()])
 
 # --- single values
 

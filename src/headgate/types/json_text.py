@@ -72,7 +72,7 @@ class _Writers(TypeFold[WriteColumn]):
         return _of(encode_basestring)
 
     def boolean(self, type_info: BasicTypeInfo) -> WriteColumn:
-        return _of(_boolean)
+        return _of(text_values.boolean_text)
 
     def integer(self, type_info: BasicTypeInfo) -> WriteColumn:
         return _of(int.__repr__)
@@ -141,12 +141,6 @@ class _Writers(TypeFold[WriteColumn]):
 
 
 _WRITERS: Final = _Writers()
-
-
-def _boolean(value: Any) -> str:
-    if not isinstance(value, bool):
-        raise TypeError("it is neither True nor False")
-    return "true" if value else "false"
 
 
 def _decimal(value: Any) -> str:

@@ -59,6 +59,13 @@ def read_boolean(text: str) -> bool:
     return text.strip().lower() == "true"
 
 
+def boolean_text(value: object) -> str:
+    """Return "true" or "false". Raises TypeError for what is neither."""
+    if not isinstance(value, bool):
+        raise TypeError("it is neither True nor False")
+    return "true" if value else "false"
+
+
 def read_double(text: str) -> float:
     """Return the number of a text; one that is too large is infinite.
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import csv
-import datetime
-import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, Final, Protocol, final
+from typing import Final, final
 
 from headgate.connectors.files.lines import (
     BYTE_ORDER_MARK,
@@ -19,11 +16,11 @@ from headgate.connectors.files.lines import (
     split_lines,
 )
 from headgate.errors import ProgramError
-from headgate.types.conversion import Conversion, narrowing
-from headgate.types.row import Row, make_row
-from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
-
-Convert = Callable[[str], Any]
+from headgate.types.csv_dialect import CsvDialect, LinesParser
+from headgate.types.csv_fields import FAILURES, CsvRows
+from headgate.types.csv_rules import FILES
+from headgate.types.row import Row
+from headgate.types.typeinfo import RowTypeInfo, Types
 
 
 @final
@@ -47,27 +44,13 @@ class CsvOptions:
     broken_lines: BrokenLines = BrokenLines.FAIL
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class CsvColumns:
-    """Which fields of a line become which fields of the record.
-
-    `converters` holds None for text; None: all is text. `bounds` check the range of numbers of a column.
-    """
-
-    width: int
-    names: tuple[str, ...]
-    places: list[int]
-    converters: list[Convert | None] | None
-    bounds: list[Conversion | None] | None
-
-
 def check_options(options: CsvOptions) -> None:
     """Raise ProgramError unless files can be written so."""
     if not options.header and options.types is None:
         raise ProgramError("CSV files without a header need `types`, to name their columns")
     check_delimiter(options.delimiter)
-    _converters(options.types)
+    if options.types is not None:
+        CsvRows(types=options.types, dialect=CsvDialect(), rules=FILES).reader()
 
 
 def check_delimiter(delimiter: str) -> None:
@@ -76,32 +59,61 @@ def check_delimiter(delimiter: str) -> None:
         raise ProgramError(f"{delimiter!r} cannot separate the fields of a CSV file; give one character")
 
 
-def columns_of(options: CsvOptions, charset: str, header: bytes) -> CsvColumns:
-    """Return the columns of a file that starts with this header. Raises ValueError saying what is wrong with it."""
-    types = options.types
-    if not options.header:
+def decoder_of(options: CsvOptions, charset: str, header: bytes) -> CsvDecoder:
+    """Return the decoder of a file that starts with this header. Raises ValueError saying what is wrong with it."""
+    types, dialect = options.types, CsvDialect(delimiter=options.delimiter, null_literal=options.null_value)
+    found = header_names(header, dialect, charset) if options.header else None
+    if found is None:
         assert types is not None
         found = list(types.field_names)
-    else:
-        text = header.removeprefix(BYTE_ORDER_MARK).decode(charset)
-        try:
-            found = next(csv.reader(split_lines(text), strict=True, delimiter=options.delimiter), [])
-        except csv.Error as error:
-            raise ValueError(f"the header is not CSV: {error}") from error
     if len(set(found)) < len(found):
-        raise ValueError(f"the header names a column twice: {', '.join(found)}")
-    names = tuple(found) if types is None else tuple(types.field_names)
-    missing = [name for name in names if name not in found]
+        raise ValueError(f"the header names a column twice: {quoted_names(found)}")
+    types = RowTypeInfo([Types.STRING()] * len(found), found) if types is None else types
+    missing = [name for name in types.field_names if name not in found]
     if missing:
-        raise ValueError(f"the header has no column {', '.join(missing)}; it has {', '.join(found)}")
-    places = [found.index(name) for name in names]
-    return CsvColumns(len(found), names, places, _converters(types), _bounds(types))
+        raise ValueError(f"the header has no column {quoted_names(missing)}; it has {quoted_names(found)}")
+    names = list(types.field_names)
+    places = None if names == found else [found.index(name) for name in names]
+    rows = CsvRows(types=types, dialect=dialect, rules=FILES)
+    lines = CsvLines(dialect=dialect, width=len(found), charset=charset, multiline=options.multiline)
+    return CsvDecoder(lines, rows.reader(len(found), places))
+
+
+def header_names(header: bytes, dialect: CsvDialect, charset: str) -> list[str]:
+    """Return the names in a header. Raises ValueError if it is not CSV."""
+    try:
+        return dialect.parse_first(header.removeprefix(BYTE_ORDER_MARK).decode(charset))
+    except csv.Error as error:
+        raise ValueError(f"the header is not CSV: {error}") from error
+
+
+def quoted_names(names: list[str]) -> str:
+    """Return the names of columns as a message shows them."""
+    return ", ".join(map(repr, names))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvLines:
+    """How the lines of a file are divided into rows of `width` fields. `multiline`: quotes may hold newlines.
+
+    `comments`: lines that begin with "#" are left out. `blank_is_row`: a blank line is a row with one empty field,
+    else it is none. `cut`: fields beyond the last column are left out.
+    """
+
+    dialect: CsvDialect
+    width: int
+    charset: str = "UTF-8"
+    multiline: bool = True
+    comments: bool = False
+    blank_is_row: bool = False
+    cut: bool = False
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ParsedLines:
-    """A row, or the reason why there is none, and the lines it takes up."""
+class _Parsed:
+    """The fields of a row, or the reason why there are none, and the lines that it takes up."""
 
     first: int
     after: int
@@ -111,111 +123,81 @@ class ParsedLines:
 
 @final
 class CsvDecoder(LineDecoder):
-    """Decodes a block column by column, or row by row when something in it is out of the ordinary."""
+    """Decodes a block column by column, or row by row when something in it is out of the ordinary.
 
-    def __init__(self, options: CsvOptions, charset: str, columns: CsvColumns) -> None:
-        self._null_value = options.null_value
-        self._multiline = options.multiline
-        self._delimiter = options.delimiter
-        self._charset = charset
-        self._columns = columns
+    `read` makes rows of the fields of lines.
+    """
+
+    def __init__(self, lines: CsvLines, read: Callable[[list[list[str]]], list[Row]]) -> None:
+        dialect = lines.dialect
+        special = {dialect.quote, dialect.escape} if lines.multiline else set()
+        self._lines = lines
+        self._read = read
+        self._special = [each for each in special | ({"#"} if lines.comments else set()) if each is not None]
 
     def decode(self, block: bytes, is_last: bool) -> Decoded:
         try:
-            text = block.decode(self._charset)
+            text = block.decode(self._lines.charset)
         except UnicodeDecodeError:
-            return self._decode_each(block.decode(self._charset, "surrogateescape"), is_last)
-        if self._multiline and '"' in text:
-            return self._decode_each(text, is_last)
-        records = self._decode_at_once(split_lines(text))
+            return self._decode_each(block.decode(self._lines.charset, "surrogateescape"), is_last)
+        records = None if any(each in text for each in self._special) else self._decode_at_once(split_lines(text))
         return self._decode_each(text, is_last) if records is None else Decoded(records)
 
     def _decode_at_once(self, lines: list[str]) -> list[Row] | None:
-        """Return a record for each line, or None if a line is blank, broken or goes on in the next."""
+        """Return a record for each line, or None if a line is no record, is broken or goes on in the next."""
         try:
-            rows = list(csv.reader(lines, strict=True, delimiter=self._delimiter))
-            if len(rows) != len(lines) or set(map(len, rows)) - {self._columns.width}:
-                return None
-            return self._rows(rows)
-        except (csv.Error, ValueError, ArithmeticError):
+            rows = list(self._lines.dialect.parser(lines))
+            if self._lines.blank_is_row:
+                rows = [row or [""] for row in rows]
+            return self._read(rows) if len(rows) == len(lines) else None
+        except (csv.Error, *FAILURES):
             return None
-
-    def _rows(self, rows: list[list[str]]) -> list[Row]:
-        names = itertools.repeat(self._columns.names)
-        converters = self._columns.converters
-        if converters is None and self._null_value is None:
-            return list(map(make_row, rows, names))
-        columns = list(zip(*rows, strict=True))
-        wanted = [columns[place] for place in self._columns.places] if columns else []
-        each = converters or [None] * len(wanted)
-        bounds = self._columns.bounds or [None] * len(wanted)
-        values = list(map(self._column, wanted, each, bounds))
-        return list(map(make_row, zip(*values, strict=True), names))
-
-    def _column(self, column: Iterable[str], convert: Convert | None, bound: Conversion | None) -> Iterable[Any]:
-        values = self._converted(column, convert)
-        return values if bound is None else bound(list(values))
-
-    def _converted(self, column: Iterable[str], convert: Convert | None) -> Iterable[Any]:
-        null = self._null_value
-        if null is None:
-            return column if convert is None else map(convert, column)
-        if convert is None:
-            return [None if text == null else text for text in column]
-        return [None if text == null else convert(text) for text in column]
 
     def _decode_each(self, text: str, is_last: bool) -> Decoded:
-        parsed = parse_multiline(text, self._parser) if self._multiline else self._parse(text)
-        return decode_each(parsed, self._record, goes_on=self._multiline and not is_last)
+        """Return the records of a text. Unless it is the last one, an open quote may be closed in the next."""
+        decoded = Decoded([], [])
+        assert decoded.lines_after is not None
+        multiline = self._lines.multiline
+        for parsed in _parse_multiline(text, self._lines.dialect.parser) if multiline else self._parse(text):
+            if parsed.fields is None and parsed.reason == _UNFINISHED and multiline and not is_last:
+                decoded.lines_open = parsed.after - parsed.first
+                break
+            record = self._record(parsed)
+            if isinstance(record, str):
+                decoded.broken.append(BrokenLine(parsed.first, record))
+            elif record is not None:
+                decoded.records.append(record)
+                decoded.lines_after.append(parsed.after)
+        return decoded
 
-    def _record(self, parsed: ParsedLines) -> Row | str | None:
-        """Return the record, None for a blank line, or the reason why the line is broken."""
-        if parsed.fields is None:
+    def _record(self, parsed: _Parsed) -> Row | str | None:
+        """Return the record, None for a line that is none, or the reason why the line is broken."""
+        lines, fields = self._lines, parsed.fields
+        if fields is None:
             return parsed.reason
-        if not parsed.fields:
+        if not fields:
+            if lines.comments or not lines.blank_is_row:
+                return None
+            fields = [""]
+        if lines.comments and fields[0].lstrip().startswith("#"):
             return None
-        if len(parsed.fields) != self._columns.width:
-            return f"it has {len(parsed.fields)} fields instead of {self._columns.width}"
+        if lines.cut:
+            fields = fields[: lines.width]
         try:
-            "".join(parsed.fields).encode("utf-8")
+            "".join(fields).encode()
+            return self._read([fields])[0]
         except UnicodeEncodeError:
-            return f"it is not {self._charset}"
-        try:
-            return self._rows([parsed.fields])[0]
-        except (ValueError, ArithmeticError):
-            return self._wrong_field(parsed.fields)
+            return f"it is not {lines.charset}"
+        except FAILURES as error:
+            return str(error)
 
-    def _wrong_field(self, fields: list[str]) -> str:
-        columns = self._columns
-        for name, place, convert, bound in zip(
-            columns.names, columns.places, columns.converters or [], columns.bounds or [], strict=True
-        ):
-            try:
-                list(self._column([fields[place]], convert, bound))
-            except (ValueError, ArithmeticError) as error:
-                return f"column {name!r} holds {fields[place]!r}: {error}"
-        return "a field has the wrong type"
-
-    def _parse(self, text: str) -> Iterator[ParsedLines]:
+    def _parse(self, text: str) -> Iterator[_Parsed]:
         for index, line in enumerate(split_lines(text)):
-            try:
-                fields = next(csv.reader([line], strict=True, delimiter=self._delimiter))
-            except csv.Error as error:
-                yield ParsedLines(index, index + 1, None, str(error))
-            else:
-                yield ParsedLines(index, index + 1, fields)
-
-    def _parser(self, lines: list[str]) -> LinesParser:
-        return csv.reader(lines, strict=True, delimiter=self._delimiter)
+            fields, reason = _next_row(self._lines.dialect.parser([line]))
+            yield _Parsed(index, index + 1, fields, reason)
 
 
-class LinesParser(Iterator[list[str]], Protocol):
-    """What `csv.reader` returns."""
-
-    line_num: int
-
-
-def parse_multiline(text: str, parser: Callable[[list[str]], LinesParser]) -> Iterator[ParsedLines]:
+def _parse_multiline(text: str, parser: Callable[[list[str]], LinesParser]) -> Iterator[_Parsed]:
     """Yield the rows of lines, of which quotes may make several one."""
     lines = [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
     start = after = 0
@@ -224,33 +206,11 @@ def parse_multiline(text: str, parser: Callable[[list[str]], LinesParser]) -> It
         first = after
         fields, reason = _next_row(reader)
         after = start + reader.line_num
-        yield ParsedLines(first, after, fields, reason)
+        yield _Parsed(first, after, fields, reason)
         if fields is None:
             # Its first line alone is broken; the lines that an open quote swallowed are read for themselves.
             start = after = first + 1
             reader = parser(lines[start:])
-
-
-def decode_each(
-    lines: Iterable[ParsedLines], record_of: Callable[[ParsedLines], Row | str | None], *, goes_on: bool
-) -> Decoded:
-    """Return the records of rows: `record_of` returns one, None for no record, or why the row is broken.
-
-    `goes_on`: there is another block, where a quote that is open may be closed.
-    """
-    decoded = Decoded([], [])
-    assert decoded.lines_after is not None
-    for parsed in lines:
-        if parsed.fields is None and parsed.reason == _UNFINISHED and goes_on:
-            decoded.lines_open = parsed.after - parsed.first
-            break
-        record = record_of(parsed)
-        if isinstance(record, str):
-            decoded.broken.append(BrokenLine(parsed.first, record))
-        elif record is not None:
-            decoded.records.append(record)
-            decoded.lines_after.append(parsed.after)
-    return decoded
 
 
 def _next_row(reader: Iterator[list[str]]) -> tuple[list[str] | None, str]:
@@ -262,59 +222,3 @@ def _next_row(reader: Iterator[list[str]]) -> tuple[list[str] | None, str]:
 
 _UNFINISHED: Final = "unexpected end of data"
 """What `csv` says when a quote is not closed."""
-
-
-def _converters(types: RowTypeInfo | None) -> list[Convert | None] | None:
-    if types is None:
-        return None
-    return [_converter(name, kind) for name, kind in zip(types.field_names, types.field_types, strict=True)]
-
-
-def _bounds(types: RowTypeInfo | None) -> list[Conversion | None] | None:
-    return None if types is None else list(map(narrowing, types.field_types))
-
-
-def _converter(name: str, kind: TypeInformation) -> Convert | None:
-    if kind == Types.STRING():
-        return None
-    found = _CONVERTERS.get(kind)
-    if found is None:
-        raise ProgramError(f"column {name!r} cannot be a {kind} in CSV; read it as Types.STRING() and map it")
-    return found
-
-
-def _integer(text: str) -> int:
-    if "_" in text:
-        raise ValueError("a number has no '_'")
-    return int(text)
-
-
-def _float(text: str) -> float:
-    if "_" in text:
-        raise ValueError("a number has no '_'")
-    return float(text)
-
-
-def _boolean(text: str) -> bool:
-    try:
-        return _BOOLEANS[text.lower()]
-    except KeyError:
-        raise ValueError("neither true nor false") from None
-
-
-_BOOLEANS: Final = {"true": True, "false": False}
-
-_CONVERTERS: Final[dict[TypeInformation, Convert]] = {
-    Types.BOOLEAN(): _boolean,
-    Types.BYTE(): _integer,
-    Types.SHORT(): _integer,
-    Types.INT(): _integer,
-    Types.LONG(): _integer,
-    Types.BIG_INT(): _integer,
-    Types.FLOAT(): _float,
-    Types.DOUBLE(): _float,
-    Types.BIG_DEC(): Decimal,
-    Types.SQL_DATE(): datetime.date.fromisoformat,
-    Types.SQL_TIME(): datetime.time.fromisoformat,
-    Types.SQL_TIMESTAMP(): datetime.datetime.fromisoformat,
-}

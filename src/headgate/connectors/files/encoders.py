@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any, Final, final
 
 from headgate.connectors.files.csv_lines import check_delimiter
@@ -16,6 +14,7 @@ from headgate.types.json_text import plain_json
 from headgate.types.records import UNWRITABLE
 from headgate.types.row import Row
 from headgate.types.text import text_of
+from headgate.types.text_values import plain_text
 from headgate.types.type_information import TypeInformation
 
 
@@ -50,8 +49,8 @@ class Encoder(ABC):
     def json_lines_encoder() -> Encoder:
         """Return an encoder that writes each record as one line of JSON.
 
-        A row with names is an object, any other row and a tuple an array; dates and times are ISO 8601 text, decimals
-        text. NaN and the infinities are not JSON and are refused.
+        A row with names is an object, any other row and a tuple an array; dates, times and intervals are ISO 8601
+        text, decimals text, bytes Base64. NaN and the infinities are not JSON and are refused.
         """
         return JsonLinesEncoder()
 
@@ -62,9 +61,9 @@ class Encoder(ABC):
         """Return an encoder that writes each record as a line of CSV, in UTF-8; each file starts with a header.
 
         A record is a row with these names or a dict with these keys, else a tuple, list or row with as many fields.
-        Dates and times are ISO 8601 text, booleans true and false, None is `null_value`. A field with a delimiter, a
-        quote, a newline or a carriage return stands in quotes: who reads it has to allow newlines within
-        (`CsvOptions(multiline=True)`).
+        Dates, times and intervals are ISO 8601 text, bytes Base64, booleans true and false, None is `null_value`. A
+        field with a delimiter, a quote, a newline or a carriage return stands in quotes: who reads it has to allow
+        newlines within (`CsvOptions(multiline=True)`).
         """
         return CsvEncoder(tuple(columns), header, delimiter, null_value)
 
@@ -143,7 +142,7 @@ class CsvEncoder(Encoder):
     def encode(self, records: list[Any]) -> bytes:
         try:
             return self._lines([self._fields(record) for record in records])
-        except (TypeError, ValueError, LookupError, csv.Error) as error:
+        except (*UNWRITABLE, LookupError, csv.Error) as error:
             raise self._not_csv(records, error) from error
 
     def _lines(self, rows: Sequence[Sequence[Any]]) -> bytes:
@@ -182,17 +181,15 @@ class CsvEncoder(Encoder):
                 return self._null_value
             case bool():
                 return str(value).lower()
-            case datetime.datetime() | datetime.date() | datetime.time():
-                return value.isoformat()
-            case str() | int() | float() | Decimal():
+            case str() | int() | float():
                 return str(value)
-        raise TypeError(f"a {type(value).__name__} has no form in CSV")
+        return plain_text(value)
 
     def _not_csv(self, records: list[Any], error: Exception) -> SinkError:
         for record in records:
             try:
                 self._lines([self._fields(record)])
-            except (TypeError, ValueError, LookupError, csv.Error) as reason:
+            except (*UNWRITABLE, LookupError, csv.Error) as reason:
                 return SinkError(f"the record {record!r:.200} cannot be written as CSV: {reason}; map it first")
         return SinkError(f"records cannot be written as CSV: {error}")
 

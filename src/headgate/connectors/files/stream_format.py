@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import final
 
-from headgate.connectors.files.csv_lines import CsvDecoder, CsvOptions, check_options, columns_of
+from headgate.connectors.files.csv_lines import CsvDecoder, CsvOptions, check_options, decoder_of
 from headgate.connectors.files.json_lines import JsonLinesDecoder
 from headgate.connectors.files.lines import BrokenLines, LineDecoder, TextLineDecoder, check_charset
 from headgate.types.typeinfo import TypeInformation
@@ -58,8 +58,8 @@ class StreamFormat(ABC):
         """Return the format in which each line is a JSON value, in UTF-8: a dict, a list or whatever it is in Python.
 
         With the type of a row, an object becomes a `Row` of these fields: those that it lacks are None, others are left
-        out, and one of another type makes its line a broken one. Dates and times are ISO 8601 text, decimals text or
-        whole numbers.
+        out, and one of another type makes its line a broken one. Dates, times and intervals are ISO 8601 text, decimals
+        text or whole numbers, bytes Base64.
 
         >>> from headgate.types.typeinfo import Types
         >>> format = StreamFormat.json_lines_format(Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()]))
@@ -92,7 +92,7 @@ class CsvFormat(StreamFormat):
         self.broken_lines = options.broken_lines
 
     def decoder(self, header: bytes) -> CsvDecoder:
-        return CsvDecoder(self._options, self._charset, columns_of(self._options, self._charset, header))
+        return decoder_of(self._options, self._charset, header)
 
 
 @final

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Any, final
 
 from headgate.connectors.files.bulk_writer import BulkWriterFactory, RowWriterFactory
-from headgate.connectors.files.csv_lines import ParsedLines, decode_each, parse_multiline
+from headgate.connectors.files.csv_lines import CsvDecoder, CsvLines, header_names, quoted_names
 from headgate.connectors.files.encoders import Encoder
-from headgate.connectors.files.lines import BYTE_ORDER_MARK, Decoded, LineDecoder, split_lines
+from headgate.connectors.files.lines import BYTE_ORDER_MARK
 from headgate.connectors.files.stream_format import StreamFormat
-from headgate.connectors.formats.csv_fields import FAILURES
 from headgate.connectors.formats.csv_schema import CsvSchema
 from headgate.errors import ProgramError, SinkError
-from headgate.types.row import Row
+from headgate.types.records import UNWRITABLE
 
 
 @final
@@ -29,7 +27,7 @@ class CsvReaderFormat(StreamFormat):
         self._schema = schema
         self.produced_type = schema.row_type()
         self.header_lines = int(schema.use_header) + int(schema.skip_first_data_row)
-        CsvSchemaDecoder(schema)
+        self.decoder(b"")
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> CsvReaderFormat:
@@ -40,70 +38,21 @@ class CsvReaderFormat(StreamFormat):
         text = line.removeprefix(BYTE_ORDER_MARK).strip()
         return not self._schema.allow_comments or bool(text and not text.startswith(b"#"))
 
-    def decoder(self, header: bytes) -> CsvSchemaDecoder:
+    def decoder(self, header: bytes) -> CsvDecoder:
         if self._schema.use_header and self._schema.strict_headers and header:
-            lines = header.removeprefix(BYTE_ORDER_MARK).splitlines(keepends=True)
-            self._check(b"".join(line for line in lines if self.is_header(line)).decode())
-        return CsvSchemaDecoder(self._schema)
-
-    def _check(self, header: str) -> None:
-        try:
-            found = self._schema.dialect.parse_first(header)
-        except csv.Error as error:
-            raise ValueError(f"the header is not CSV: {error}") from error
-        wanted = list(self._schema.row_type().field_names)
-        if found != wanted:
-            raise ValueError(f"the header names the columns {', '.join(found)}, not {', '.join(wanted)}")
-
-
-@final
-class CsvSchemaDecoder(LineDecoder):
-    """Decodes a block at once, or row by row when something in it is out of the ordinary."""
-
-    def __init__(self, schema: CsvSchema) -> None:
-        rows = schema.rows()
-        self._schema = schema
-        self._dialect = schema.dialect
-        self._width = len(schema)
-        self._read = rows.reader()
-
-    def decode(self, block: bytes, is_last: bool) -> Decoded:
-        try:
-            text = block.decode()
-            records = self._decode_at_once(text)
-        except UnicodeDecodeError:
-            text, records = block.decode(errors="surrogateescape"), None
-        if records is not None:
-            return Decoded(records)
-        return decode_each(parse_multiline(text, self._dialect.parser), self._record, goes_on=not is_last)
-
-    def _decode_at_once(self, text: str) -> list[Row] | None:
-        """Return a record for each line, or None if a line is broken or left out, or may go on in the next."""
-        special = {self._dialect.quote, self._dialect.escape, "#" if self._schema.allow_comments else None}
-        if any(each is not None and each in text for each in special):
-            return None
-        lines = split_lines(text)
-        try:
-            fields = [row or [""] for row in self._dialect.parser(lines)]
-            return self._read(fields) if len(fields) == len(lines) else None
-        except (csv.Error, *FAILURES):
-            return None
-
-    def _record(self, parsed: ParsedLines) -> Row | str | None:
-        if parsed.fields is None:
-            return parsed.reason
-        fields = parsed.fields or [""]
-        if self._schema.allow_comments and (not parsed.fields or fields[0].lstrip().startswith("#")):
-            return None
-        if self._schema.any_property is not None:
-            fields = fields[: self._width]
-        try:
-            "".join(fields).encode()
-            return self._read([fields])[0]
-        except UnicodeEncodeError:
-            return "it is not UTF-8"
-        except FAILURES as error:
-            return str(error)
+            given = header.removeprefix(BYTE_ORDER_MARK).splitlines(keepends=True)
+            own = b"".join(line for line in given if self.is_header(line))
+            found, wanted = header_names(own, self._schema.dialect, "UTF-8"), list(self._schema.row_type().field_names)
+            if found != wanted:
+                raise ValueError(f"the header names the columns {quoted_names(found)}, not {quoted_names(wanted)}")
+        lines = CsvLines(
+            dialect=self._schema.dialect,
+            width=len(self._schema),
+            comments=self._schema.allow_comments,
+            blank_is_row=True,
+            cut=self._schema.any_property is not None,
+        )
+        return CsvDecoder(lines, self._schema.rows().reader())
 
 
 @final
@@ -139,14 +88,14 @@ class CsvSchemaEncoder(Encoder):
         end = self._schema.line_separator
         try:
             return "".join([line + end for line in self._write(records)]).encode()
-        except (TypeError, AttributeError, *FAILURES) as error:
+        except UNWRITABLE as error:
             raise self._not_csv(records, error) from error
 
     def _not_csv(self, records: list[Any], error: Exception) -> SinkError:
         for record in records:
             try:
                 self._write([record])
-            except (TypeError, AttributeError, *FAILURES) as reason:
+            except UNWRITABLE as reason:
                 return SinkError(f"the record {record!r:.200} cannot be written as CSV: {reason}; map it first")
         return SinkError(f"records cannot be written as CSV: {error}")
 

@@ -6,11 +6,11 @@ import csv
 from dataclasses import replace
 from typing import Any, Final, Self, final
 
-from headgate.connectors.formats.csv_dialect import CsvDialect, single
-from headgate.connectors.formats.csv_fields import CsvRows
 from headgate.connectors.formats.json_rows import row_type
 from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
 from headgate.errors import ProgramError
+from headgate.types.csv_dialect import CsvDialect, single
+from headgate.types.csv_fields import CsvRows
 from headgate.types.typeinfo import ListTypeInfo, TypeInformation
 
 _ENDS: Final = ("\n", "\r", "\r\n", "")

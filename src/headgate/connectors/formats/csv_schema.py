@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final, Self, final
 
-from headgate.connectors.formats.csv_dialect import CsvDialect, single
-from headgate.connectors.formats.csv_fields import CsvRows
 from headgate.errors import ProgramError
+from headgate.types.csv_dialect import CsvDialect, single
+from headgate.types.csv_fields import CsvRows
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
 

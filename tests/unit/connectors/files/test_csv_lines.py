@@ -101,9 +101,9 @@ def test_file_of_only_a_header_has_no_rows(tmp_path: Path) -> None:
     [
         ("1", "has 1 fields instead of 2"),
         ("1,2,3", "has 3 fields instead of 2"),
-        ("one,x", "column 'a' holds 'one': invalid literal"),
-        ("1_000,x", "column 'a' holds '1_000'"),
-        ("2147483648,x", "column 'a' holds '2147483648': the number is out of range"),
+        ("one,x", "field 'a': 'one' is not an integer"),
+        ("1_000,x", "field 'a': '1_000' is not an integer"),
+        ("2147483648,x", "field 'a': 2147483648 does not fit into 32 bits"),
         ('1,"x', "unexpected end of data"),
         ('1,"x"y', "',' expected after '\"'"),
     ],
@@ -115,6 +115,48 @@ def test_broken_line_is_named_with_file_line_and_reason(tmp_path: Path, line: st
     assert "in.csv', line 3 (byte 8): " in str(caught.value)
     assert reason in str(caught.value)
     assert "BrokenLines.SKIP" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        (Types.LONG(), "9" * 30, "does not fit into 64 bits"),
+        (Types.LONG(), "9" * 5000, "Exceeds the limit"),
+        (Types.INT(), "\u0663", "is not an integer"),
+        (Types.DOUBLE(), "1e400", "'1e400' is out of range"),
+        (Types.FLOAT(), "1e300", "'1e300' is out of range"),
+        (Types.DOUBLE(), "1_0.5", "'1_0.5' is not a number"),
+        (Types.BOOLEAN(), "yes", "'yes' is neither true nor false"),
+        (Types.BIG_DEC(), "1_000", "'1_000' is not a decimal"),
+        (Types.BIG_DEC(), "NaN", "'NaN' is not a decimal"),
+        (Types.SQL_DECIMAL(4, 2), "1.005", r"1\.005 has more digits than a Decimal\(4, 2\)"),
+        (Types.SQL_TIME(), "12:00+02:00", r"'12:00\+02:00' has a zone"),
+        (Types.SQL_TIMESTAMP(), "2024-02-29T12:00:00Z", "'2024-02-29T12:00:00Z' has a zone"),
+        (Types.SQL_TIMESTAMP(), "2024-02-29T12:00:00-01:00", "has a zone"),
+        (Types.SQL_TIMESTAMP(), "2024-02-29T12:00:00.123456789", "more digits than microseconds"),
+        (Types.SQL_TIMESTAMP(), "20240229T120000.123456789", "more digits than microseconds"),
+        (Types.INSTANT(), "2024-02-29T12:00:00", "is not a time with a zone"),
+        (Types.SQL_INTERVAL(), "PT", "'PT' is not a length of time"),
+    ],
+    ids=["wide", "long", "arabic", "1e400", "1e300", "1_0.5", "yes", "1_000", "NaN", "digits", "time", "Z", "west",
+         "nanoseconds", "basic", "instant", "interval"],
+)  # fmt: skip
+@pytest.mark.parametrize("null_value", [None, "-"])
+def test_what_would_be_changed_is_a_broken_line(
+    tmp_path: Path, kind: Any, text: str, reason: str, null_value: str | None
+) -> None:
+    content = f"a,b\n{text},x\n"
+    with pytest.raises(SourceError, match=rf"in\.csv', line 2 .*field 'a': .*{reason}"):
+        rows(tmp_path, content, CsvOptions(types=types(a=kind), null_value=null_value))
+    skipping = CsvOptions(types=types(a=kind), null_value=null_value, broken_lines=BrokenLines.SKIP)
+    assert rows(tmp_path, content, skipping) == []
+
+
+def test_numbers_that_python_writes_are_read(tmp_path: Path) -> None:
+    options = CsvOptions(types=types(a=Types.DOUBLE()))
+    assert [str(row.a) for row in rows(tmp_path, "a\nnan\n-inf\n1e+300\n Infinity \n", options)] == [
+        "nan", "-inf", "1e+300", "inf",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("multiline", [False, True])
@@ -131,7 +173,7 @@ def test_broken_lines_are_skipped_alone(tmp_path: Path, multiline: bool) -> None
 
 @pytest.mark.parametrize(
     ("header", "reason"),
-    [("b,c", "no column a; it has b, c"), ("a,a", "names a column twice"), ('"a', "the header is not CSV")],
+    [("b,c", "no column 'a'; it has 'b', 'c'"), ("a,a", "names a column twice"), ('"a', "the header is not CSV")],
 )
 def test_header_that_does_not_fit_is_named(tmp_path: Path, header: str, reason: str) -> None:
     with pytest.raises(SourceError, match=rf"in\.csv': .*{reason}"):
@@ -143,7 +185,7 @@ def test_header_that_does_not_fit_is_named(tmp_path: Path, header: str, reason: 
     [
         (CsvOptions(header=False), "without a header need `types`"),
         (CsvOptions(delimiter="||"), "cannot separate"),
-        (CsvOptions(types=types(a=Types.LIST(Types.INT()))), "column 'a' cannot be a"),
+        (CsvOptions(types=types(a=Types.LIST(Types.INT()))), "field 'a' cannot be a ListTypeInfo"),
         (CsvOptions(charset_name="utf-16"), "convert to UTF-8"),
     ],
 )

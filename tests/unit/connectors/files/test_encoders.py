@@ -117,10 +117,10 @@ def test_only_column_of_csv_that_is_none_is_no_blank_line() -> None:
         ((1, 2), "it has 2 fields instead of 3"),
         ({"id": 1}, r"it has the fields \['id'\], but the columns are \['at', 'id', 'name'\]"),
         ("abc", "it has no fields"),
-        ((1, b"x", 2), "a bytes has no form in CSV"),
+        ((1, {}, 2), "a dict has no form in JSON or CSV"),
         ((1, "\ud800", 2), "surrogates not allowed"),
     ],
-    ids=["width", "names", "text", "bytes", "surrogate"],
+    ids=["width", "names", "text", "dict", "surrogate"],
 )
 def test_record_that_is_not_csv_is_named(record: Any, reason: str) -> None:
     with pytest.raises(SinkError, match=reason) as caught:

@@ -102,8 +102,12 @@ def test_files_are_read_as_pyflink_reads_them(
         (base(), "3000000000,a,b\n", "field 'id'"),
         (base(), '1,"a\n', "unexpected end of data"),
         (base(), b"1,\xff,x\n", "not UTF-8"),
-        (base().set_use_header().set_strict_headers(), "name,id,list\n", "columns name, id, list, not id, name"),
-        (base().set_use_header().set_strict_headers(), "id,name\n", "columns id, name, not"),
+        (
+            base().set_use_header().set_strict_headers(),
+            "name,id,list\n",
+            "'name', 'id', 'list', not 'id', 'name'",
+        ),
+        (base().set_use_header().set_strict_headers(), "id,name\n", "columns 'id', 'name', not"),
     ],
 )
 def test_a_broken_line_is_named(builder: CsvSchemaBuilder, text: str, reason: str, tmp_path: Path) -> None:

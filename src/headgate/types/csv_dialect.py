@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, final
-
-from headgate.connectors.files.csv_lines import LinesParser
+from typing import Final, Protocol, final
 
 _UNQUOTED_MAX: Final = 24
 """Longer texts are quoted without a look at them, as Flink's CSV writer does."""
+
+
+class LinesParser(Iterator[list[str]], Protocol):
+    """What `csv.reader` returns."""
+
+    line_num: int
 
 
 @final

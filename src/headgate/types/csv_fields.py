@@ -1,0 +1,348 @@
+"""Rows of a type from the fields of lines of CSV, and back, column by column: also arrays and rows within fields."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final, final
+
+from headgate.errors import ProgramError
+from headgate.types import text_values
+from headgate.types.csv_dialect import CsvDialect
+from headgate.types.csv_rules import FLINK, CsvRules, Read, ReadColumn
+from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold
+from headgate.types.records import values_in_order, write_columns
+from headgate.types.row import Row, make_row, make_rows
+from headgate.types.sql_types import (
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    NullTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
+from headgate.types.text import text_of
+from headgate.types.type_information import TypeInformation
+from headgate.types.typeinfo import (
+    BasicType,
+    BasicTypeInfo,
+    MapTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    Types,
+)
+
+Write = Callable[[Any], str]
+"""Makes the text of a value that is not None, without quotes."""
+
+FAILURES: Final = (ValueError, ArithmeticError)
+"""What is raised for a field that does not fit."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvForm:
+    """How values of a type stand in a field. `at_once` reads whole columns of ordinary texts.
+
+    `may_be_null`: the field may be the text that stands for None. `may_be_quoted`: numbers and booleans are not.
+    """
+
+    read: Read
+    write: Write
+    at_once: ReadColumn | None = None
+    may_be_null: bool = True
+    may_be_quoted: bool = True
+    is_single: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvRows:
+    """Reads and writes the rows of a type. `ignore_errors`: a field that does not fit, or is not there, is None.
+
+    `array_delimiters` has those of fields that have one of their own; an empty one divides nothing.
+    """
+
+    types: RowTypeInfo
+    dialect: CsvDialect
+    rules: CsvRules = FLINK
+    ignore_errors: bool = False
+    array_delimiters: Mapping[str, str] = field(default_factory=dict)
+
+    def reader(
+        self, width: int | None = None, places: Sequence[int] | None = None
+    ) -> Callable[[list[list[str]]], list[Row]]:
+        """Return what makes rows of the fields of lines, column by column; it raises ValueError naming a wrong field.
+
+        Lines have `width` fields, of which those at `places` are the row's; by default all are. Raises ProgramError
+        naming the field whose type CSV does not have.
+        """
+        names, columns = self.types.field_names, [self._column_reader(name, form) for name, form in self._forms()]
+        width = len(names) if width is None else width
+        is_plain = (
+            places is None and self.dialect.null_literal is None and {*self.types.field_types} <= {Types.STRING()}
+        )
+
+        def read(lines: list[list[str]]) -> list[Row]:
+            fitted: Any = lines
+            if set(map(len, lines)) - {width}:
+                fitted = [self.fitted(line, width) for line in lines]
+            if is_plain or not fitted:
+                return make_rows(fitted, names)
+            found = list(zip(*fitted, strict=True))
+            own = found if places is None else [found[place] for place in places]
+            made = [column(texts) for column, texts in zip(columns, own, strict=True)]
+            return make_rows(zip(*made, strict=True), names)
+
+        return read
+
+    def _forms(self) -> list[tuple[str, CsvForm]]:
+        return [
+            (name, _Forms(self, self.array_delimiters.get(name, self.dialect.array_delimiter)).of(kind, name))
+            for name, kind in zip(self.types.field_names, self.types.field_types, strict=True)
+        ]
+
+    def _column_reader(self, name: str, form: CsvForm) -> ReadColumn:
+        null, at_once = self.dialect.null_literal if form.may_be_null else None, form.at_once
+        read = self.nullable(form.read, null)
+
+        def each(texts: Sequence[str]) -> list[Any]:
+            try:
+                return list(map(read, texts))
+            except FAILURES as error:
+                raise ValueError(f"field {name!r}: {error}") from error
+
+        if at_once is None:
+            return each
+
+        def column(texts: Sequence[str]) -> Sequence[Any]:
+            try:
+                if null is None or null not in texts:
+                    return at_once(texts)
+                rest = iter(at_once([text for text in texts if text != null]))
+                return [None if text == null else next(rest) for text in texts]
+            except (*FAILURES, TypeError):
+                return each(texts)
+
+        return column
+
+    def nullable(self, read: Read, null: str | None) -> Callable[[str | None], Any]:
+        """Return what reads fields of which some are None, are the text for None, or do not fit."""
+        ignores = self.ignore_errors
+
+        def each(text: str | None) -> Any:
+            if text is None or text == null:
+                return None
+            try:
+                return read(text)
+            except FAILURES:
+                if ignores:
+                    return None
+                raise
+
+        return each
+
+    def fitted(self, fields: list[str], width: int) -> list[str | None]:
+        """Return as many fields as there are columns. Raises ValueError where they are others and errors count."""
+        if len(fields) != width and not self.ignore_errors:
+            raise ValueError(f"it has {len(fields)} fields instead of {width}")
+        return [*fields, *[None] * (width - len(fields))][:width]
+
+    def writer(self) -> Callable[[list[Any]], list[str]]:
+        """Return what makes lines of records, without their ends; it raises ValueError naming a field that is wrong.
+
+        Raises ProgramError naming the field whose type CSV does not have.
+        """
+        names, delimiter = self.types.field_names, self.dialect.delimiter
+        columns = [self._column_writer(form) for _, form in self._forms()]
+        return lambda records: list(map(delimiter.join, zip(*write_columns(records, names, columns), strict=True)))
+
+    def _column_writer(self, form: CsvForm) -> Callable[[list[Any]], list[str]]:
+        write, null = form.write, self.dialect.null_literal or ""
+        if not form.may_be_quoted:
+            return lambda values: [null if value is None else write(value) for value in values]
+        quoted = self.dialect.quoter()
+        return lambda values: [null if value is None else quoted(write(value)) for value in values]
+
+
+class _Forms(TypeFold[CsvForm]):
+    """The forms of types in the fields of a column, whose arrays and rows have this delimiter."""
+
+    def __init__(self, rows: CsvRows, delimiter: str) -> None:
+        self._rows = rows
+        self._rules = rows.rules
+        self._null = rows.dialect.null_literal
+        self._delimiter = delimiter
+
+    def refusal(self, type_info: TypeInformation, path: str) -> ProgramError:
+        return ProgramError(
+            f"field {path!r} cannot be a {type_info} in CSV; use another type, or read and write it as text"
+        )
+
+    # --- types of single values
+
+    def string(self, type_info: BasicTypeInfo) -> CsvForm:
+        if type_info.basic_type is BasicType.CHAR:
+            return CsvForm(read=_char, write=str)
+        return CsvForm(read=str, write=_text, at_once=lambda texts: texts)
+
+    def boolean(self, type_info: BasicTypeInfo) -> CsvForm:
+        return CsvForm(read=self._rules.boolean, write=text_values.boolean_text, may_be_quoted=False)
+
+    def integer(self, type_info: BasicTypeInfo) -> CsvForm:
+        bits = BITS[type_info.basic_type]
+
+        def at_once(texts: Sequence[str]) -> list[int]:
+            values = _ordinary(int, _INTEGERS, texts)
+            if bits is not None and values:
+                text_values.checked(min(values), bits), text_values.checked(max(values), bits)
+            return values
+
+        return CsvForm(
+            read=lambda text: text_values.checked(text_values.read_integer(text), bits),
+            write=int.__repr__,
+            at_once=at_once,
+            may_be_quoted=False,
+        )
+
+    def floating(self, type_info: BasicTypeInfo) -> CsvForm:
+        number, has_infinity = self._rules.number, self._rules.has_infinity
+        is_short = type_info.basic_type is BasicType.FLOAT
+
+        def read(text: str) -> float:
+            value: float = number(text)
+            rounded = text_values.to_float(value) if is_short else value
+            if math.isinf(rounded) and not math.isinf(value) and not has_infinity:
+                raise ValueError(f"{text!r:.100} is out of range")
+            return rounded
+
+        def at_once(texts: Sequence[str]) -> list[float]:
+            values = _ordinary(float, _NUMBERS, texts)
+            values = array("f", values).tolist() if is_short else values
+            if not has_infinity and not math.isfinite(sum(values)):
+                raise ValueError("there may be a number that is too large")
+            return values
+
+        return CsvForm(read=read, write=text_of(type_info), at_once=at_once, may_be_quoted=False)
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> CsvForm:
+        is_any = isinstance(type_info, BasicTypeInfo)
+        return CsvForm(
+            read=self._rules.decimal(type_info),
+            write=lambda value: text_values.decimal_text(Decimal(value)),
+            at_once=(lambda texts: _ordinary(Decimal, _NUMBERS, texts)) if is_any else None,
+            may_be_quoted=False,
+        )
+
+    def instant(self, type_info: BasicTypeInfo) -> CsvForm:
+        text = text_of(type_info)
+        return CsvForm(read=self._rules.instant, write=lambda value: text(value).replace("T", " "))
+
+    def date(self, type_info: DateTypeInfo) -> CsvForm:
+        return CsvForm(read=self._rules.date, write=lambda value: value.isoformat()[:10], at_once=self._rules.dates)
+
+    def time(self, type_info: TimeTypeInfo) -> CsvForm:
+        return CsvForm(read=self._rules.time, write=text_values.whole_seconds)
+
+    def timestamp(self, type_info: TimestampTypeInfo) -> CsvForm:
+        text = text_of(type_info)
+        return CsvForm(
+            read=self._rules.timestamp,
+            write=lambda value: text(text_values.zoneless(value)),
+            at_once=self._rules.timestamps,
+        )
+
+    def interval(self, type_info: IntervalTypeInfo) -> CsvForm:
+        return CsvForm(read=text_values.read_interval, write=text_values.interval_text)
+
+    def null(self, type_info: NullTypeInfo) -> CsvForm:
+        raise NoForm
+
+    def binary(self, type_info: PrimitiveArrayTypeInfo) -> CsvForm:
+        return CsvForm(
+            read=lambda text: base64.b64decode(text, validate=True),
+            write=lambda value: base64.b64encode(value).decode(),
+        )
+
+    def pickled(self, type_info: PickledBytesTypeInfo) -> CsvForm:
+        raise NoForm
+
+    # --- types that hold types
+
+    def sequence(self, type_info: SequenceTypeInfo, element: CsvForm) -> CsvForm:
+        self._check_nested([element])
+        delimiter, null = self._delimiter, self._null or ""
+        read, write = self._rows.nullable(element.read, self._null), element.write
+        return CsvForm(
+            read=lambda text: list(map(read, text.split(delimiter) if delimiter else [text])) if text else [],
+            write=lambda value: self._joined([null if each is None else write(each) for each in value]),
+            may_be_null=False,
+            is_single=False,
+        )
+
+    def mapping(self, type_info: MapTypeInfo, key: CsvForm, value: CsvForm) -> CsvForm:
+        raise NoForm
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[CsvForm]) -> CsvForm:
+        raise NoForm
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[CsvForm]) -> CsvForm:
+        self._check_nested(fields)
+        names, delimiter, null, rows = type_info.field_names, self._delimiter, self._null or "", self._rows
+        readers = [rows.nullable(own.read, self._null) for own in fields]
+
+        def read(text: str) -> Row | None:
+            if not text:
+                return None
+            values = rows.fitted(text.split(delimiter), len(names))
+            return make_row([of(each) for of, each in zip(readers, values, strict=True)], names)
+
+        def write(value: Any) -> str:
+            values = values_in_order(value, names)
+            return self._joined(
+                [null if each is None else own.write(each) for own, each in zip(fields, values, strict=True)]
+            )
+
+        return CsvForm(read=read, write=write, is_single=False)
+
+    def _check_nested(self, inner: Sequence[CsvForm]) -> None:
+        """Raise NoForm unless values of these forms can be within a field."""
+        if not self._rules.has_nested or not all(form.is_single for form in inner):
+            raise NoForm
+
+    def _joined(self, texts: list[str]) -> str:
+        delimiter = self._delimiter
+        joined = delimiter.join(texts)
+        if len(texts) > 1 and (not delimiter or joined.count(delimiter) != len(texts) - 1):
+            raise ValueError(f"{joined!r:.100} cannot be divided by {delimiter!r} again; choose another delimiter")
+        return joined
+
+
+_INTEGERS: Final = re.compile("[-+ 0-9]*", re.ASCII)
+_NUMBERS: Final = re.compile("[-+ .eE0-9]*", re.ASCII)
+
+
+def _ordinary(convert: Callable[[str], Any], characters: re.Pattern[str], texts: Sequence[str]) -> list[Any]:
+    """Return numbers. Raises ValueError where there may be a text that Python reads and Java does not, or reversed."""
+    if not characters.fullmatch("".join(texts)):
+        raise ValueError("there are other characters")
+    return list(map(convert, texts))
+
+
+def _char(text: str) -> str:
+    if len(text) != 1:
+        raise ValueError(f"{text!r:.100} is not one character")
+    return text
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("it is not text")
+    return value
