@@ -42,6 +42,7 @@ Fits = Callable[[object], bool]
 def fits_of(type_info: TypeInformation) -> Fits:
     """Return the check of a type.
 
+    >>> from headgate.types.typeinfo import Types
     >>> fits = fits_of(Types.LONG())
     >>> fits(7), fits("text"), fits_of(Types.DOUBLE())(7), fits_of(Types.PICKLED_BYTE_ARRAY())("text")
     (True, False, True, True)

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 from headgate.connectors.files.byte_stream import BLOCK_BYTES, FileByteStream, where_it_is
 from headgate.connectors.files.file_errors import UnreadableFileError
-from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder
+from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder, check_start
 from headgate.connectors.files.places import Place, Stamp, name_of, restore_part
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import SourceError
@@ -178,7 +178,10 @@ class OpenSplit:
         return block[:cut]
 
     def _decode(self, is_end: bool) -> None:
-        block = self._block.removeprefix(BYTE_ORDER_MARK) if self._at == 0 else self._block
+        block = self._block
+        if self._at == 0:
+            _check_start(block, self._split.place)
+            block = block.removeprefix(BYTE_ORDER_MARK)
         self._decoded = self._decoder.decode(block, is_end)
         if self._decoded.lines_open:
             cut = _offset_of_line(self._block, self._block.count(b"\n") - self._decoded.lines_open)
@@ -211,7 +214,15 @@ def _read_header(place: Place, stream_format: StreamFormat) -> bytes:
         if len(data) > _HEADER_BYTES_MAX:
             raise UnreadableFileError(f"{str(place)!r} starts with a line of over 1 MiB, which cannot be a header")
     stream.close()
+    _check_start(data, place)
     return data[:length]
+
+
+def _check_start(start: bytes, place: Place) -> None:
+    try:
+        check_start(start)
+    except ValueError as error:
+        raise UnreadableFileError(f"{str(place)!r}: {error}") from None
 
 
 def _header_length(data: bytes, stream_format: StreamFormat) -> int | None:

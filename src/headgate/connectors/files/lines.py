@@ -17,6 +17,24 @@ BYTE_ORDER_MARK: Final = codecs.BOM_UTF8
 """What some programs write in front of UTF-8; it is not text."""
 
 
+_OTHER_MARKS: Final = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+def check_start(start: bytes) -> None:
+    """Raise ValueError if a file starts with the mark of a charset in which a byte 10 is not always a newline."""
+    for mark, charset in _OTHER_MARKS.items():
+        if start.startswith(mark):
+            raise ValueError(
+                f"it is {charset}, as its first bytes say, and lines of it cannot be told apart by bytes; "
+                "convert it to UTF-8"
+            )
+
+
 class BrokenLines(Enum):
     """What to do with a line that is no record."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final, Protocol, TypeVar, final
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -22,6 +23,7 @@ from headgate.errors import HeadgateError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _TOGETHER: Final = 8
+_ASCII: Final = "".join(map(chr, range(33, 127)))
 
 FAILURES: Final = (OSError, pa.ArrowException)
 """What `pyarrow` raises when a file cannot be read or written."""
@@ -41,10 +43,12 @@ class Place:
         text = os.fspath(path)
         if "://" not in text and not text.startswith("file:"):
             return Place("", os.path.abspath(text))
+        shown = without_secret(text)
         try:
+            # Arrow takes ASCII only, and decodes what is escaped.
+            text = quote(text, safe=_ASCII)
             system, inner = fs.FileSystem.from_uri(text)
         except (pa.ArrowException, ValueError, OSError) as error:
-            shown = without_secret(text)
             # Arrow's own error may quote the URI, password and all.
             raise failure(f"cannot open the file system of {shown!r}: {str(error).replace(text, shown)}") from None
         return Place("", inner) if isinstance(system, fs.LocalFileSystem) else Place(text, inner)
@@ -205,6 +209,9 @@ def _stamped(place: Place, info: fs.FileInfo, folder: str) -> FoundFile | None:
     return FoundFile(place, found.st_size, Stamp(found.st_mtime_ns, found.st_ino, folder))
 
 
+_HINT: Final = "check the path, and that this host sees it"
+
+
 def _list(place: Place, failure: type[HeadgateError]) -> list[fs.FileInfo]:
     system = place.system
     try:
@@ -212,11 +219,14 @@ def _list(place: Place, failure: type[HeadgateError]) -> list[fs.FileInfo]:
         if info.type == fs.FileType.File:
             return [info]
         if info.type == fs.FileType.NotFound:
-            raise failure(f"there is no file or folder {str(place)!r}; check the path, and that this host sees it")
+            hint = "give a folder or each file, as patterns with '*' are not expanded" if "*" in place.path else _HINT
+            raise failure(f"there is no file or folder {str(place)!r}; {hint}")
         below = system.get_file_info(fs.FileSelector(place.path, recursive=True))
+        return sorted((file for file in below if _is_data(file, place.path)), key=lambda file: file.path)
     except (pa.ArrowException, OSError) as error:
         raise failure(f"cannot list {str(place)!r}: {error}") from error
-    return sorted((file for file in below if _is_data(file, place.path)), key=lambda file: file.path)
+    except UnicodeError as error:
+        raise failure(f"there is a name that is not UTF-8 at {str(place)!r}; rename it: {error}") from error
 
 
 def _is_data(info: fs.FileInfo, folder: str) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.connectors.files.csv_lines import CsvOptions
+from headgate.connectors.files.file_errors import UnreadableFileError
 from headgate.connectors.files.line_reader import FileReader, FileSplit
 from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.places import Place
@@ -21,6 +22,7 @@ from headgate.testing.contracts.source import ReaderContext, read
 
 TEXT = StreamFormat.text_line_format()
 LENIENT = StreamFormat.text_line_format(broken_lines=BrokenLines.SKIP)
+LATIN = StreamFormat.text_line_format("latin-1")
 CSV = StreamFormat.csv_format()
 QUOTED = StreamFormat.csv_format(CsvOptions(multiline=True))
 
@@ -117,6 +119,18 @@ def test_file_with_a_first_line_of_megabytes_has_no_header(path: Path) -> None:
     path.write_bytes(b"x" * (2 << 20))
     with pytest.raises(SourceError, match="cannot be a header"):
         list(records(CSV, cut(path, []), 1 << 16, []))
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "utf-32"])
+@pytest.mark.parametrize(
+    "stream_format", [LENIENT, CSV, StreamFormat.text_line_format("latin-1")], ids=["text", "csv", "latin-1"]
+)
+def test_file_in_a_charset_whose_lines_cannot_be_told_apart_is_named(
+    path: Path, stream_format: StreamFormat, charset: str
+) -> None:
+    path.write_text("a,b\n1,2\n", encoding=charset)
+    with pytest.raises(UnreadableFileError, match=rf"in\.txt': it is {charset.upper()}, .* convert it to UTF-8"):
+        list(records(stream_format, cut(path, []), 1 << 16, []))
 
 
 @pytest.mark.slow

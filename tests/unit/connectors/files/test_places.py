@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import traceback
 from pathlib import Path
@@ -20,6 +21,25 @@ def test_file_uri_and_path_are_the_same_place(tmp_path: Path) -> None:
         == Place.of(str(tmp_path), SourceError)
         == Place.of(tmp_path, SourceError)
     )
+
+
+def test_uri_may_hold_characters_that_are_not_ascii(tmp_path: Path) -> None:
+    folder = tmp_path / "Zoë 寿"
+    assert Place.of(f"file://{folder}", SourceError) == Place.of(folder.as_uri(), SourceError) == Place("", str(folder))
+
+
+def test_a_pattern_is_not_taken_for_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no file or folder '.*/\*\.csv'; give a folder .* not expanded"):
+        list_files(Place.of(tmp_path / "*.csv", SourceError), SourceError)
+
+
+def test_a_name_that_is_no_text_is_refused_with_its_folder(tmp_path: Path) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).touch()
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    with pytest.raises(SourceError, match=f"not UTF-8 at '{tmp_path}'; rename it"):
+        list_files(Place.of(tmp_path, SourceError), SourceError)
 
 
 def test_place_elsewhere_is_shown_without_what_its_uri_holds_besides() -> None:
