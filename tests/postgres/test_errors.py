@@ -170,6 +170,19 @@ def test_a_server_that_prepares_too_few_transactions_fails_the_job_for_good(shop
     assert isinstance(caught.value.__cause__, SuppressRestartsException)
 
 
+def test_where_all_sinks_together_prepare_too_much_the_error_says_what_to_set(shop: TestDatabase) -> None:
+    sink = PreparedPostgresSink(PostgresTable(shop.url, "totals", COLUMNS))
+    sink.prepare(JOB)
+    writers = [open_sink(sink, sink_context(subtask=subtask))[0] for subtask in range(21)]
+    for writer in writers[:20]:
+        write_and_prepare(writer, [("ann", 1)])
+    with pytest.raises(SinkError, match=r"maximum number .* reached; Increase .*max_prepared_transactions"):
+        write_and_prepare(writers[20], [("ann", 1)])
+    for writer in writers:
+        writer.close()
+    shop.execute(*(f"ROLLBACK PREPARED '{gid}'" for gid in shop.prepared()))
+
+
 def write_and_prepare(writer: SinkWriter[Any], rows: list[Any]) -> None:
     writer.write(rows)
     writer.prepare_commit(CheckpointId(1))

@@ -107,7 +107,7 @@ class Database:
 
     def _explained(self, doing: str, error: psycopg.Error) -> str:
         said = [error.diag.message_primary or str(error).strip(), error.diag.message_detail]
-        hint = _HINTS.get(error.sqlstate or "", "")
+        hint = _HINTS.get(error.sqlstate or "") or error.diag.message_hint or ""
         told = ": ".join(part for part in said if part)
         return f"cannot {doing} in {self}: {told}{'; ' if hint else ''}{hint}"
 
