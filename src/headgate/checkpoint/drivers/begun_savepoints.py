@@ -37,7 +37,10 @@ def record_begun(store: CheckpointStore, own: EpochOwner, location: str) -> None
 
 
 def record_complete(store: CheckpointStore, own: EpochOwner, location: str) -> None:
-    """Delete the record of a savepoint whose manifest is stored. Only then may its asker hear of it."""
+    """Delete the record of a savepoint whose manifest is stored. Only then may its asker hear of it.
+
+    That of one which no subtask has heard of may be deleted, too.
+    """
     store.delete([_path(own, location)])
 
 

@@ -11,7 +11,7 @@ from headgate.checkpoint import workflow
 from headgate.checkpoint.cleanup import disposal
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.drivers import intents
-from headgate.checkpoint.drivers.begun_savepoints import clear_given_up
+from headgate.checkpoint.drivers.begun_savepoints import clear_given_up, record_complete
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.graph.job_graph import JobGraph
@@ -40,6 +40,10 @@ class CleanUp:
         """Delete the folder of a savepoint that was given up."""
         self._lease.folder()
         self._open_store(location).delete_folder("")
+
+    def forget_savepoint(self, location: str) -> None:
+        """Delete the record of a savepoint that no subtask has heard of."""
+        record_complete(self._lease.folder(), self._lease.driver, location)
 
     def retain(self, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
         """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""

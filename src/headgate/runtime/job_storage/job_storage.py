@@ -390,6 +390,11 @@ class JobStorage:
         """Delete the folder of a savepoint that was given up."""
         self._clean(lambda clean_up: clean_up.discard_savepoint(location))
 
+    def forget_savepoint(self, location: str) -> None:
+        """Delete the record of a savepoint that was refused before any subtask has heard of it, if there is one."""
+        if self._parts.lease is not None:
+            self._clean(lambda clean_up: clean_up.forget_savepoint(location))
+
     def retain(
         self, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles, ended: Callable[[], None]
     ) -> None:

@@ -89,6 +89,7 @@ class Checkpoints:
         self._prepared = PreparedOutput()
         self._stored = CheckpointId(0)
         self._being_stored: set[CheckpointId] = set()
+        self._heard: set[str] = set()  # locations of savepoints that subtasks have heard of, and nobody of their end
         self.requests = Requests(plan, storage, host, self._on)
 
     @property
@@ -191,6 +192,8 @@ class Checkpoints:
         match effect:
             case coordination.TriggerCheckpoint(attempt=attempt, barrier=barrier):
                 self.statistics.triggered(barrier, attempt, self._placement.parallelism, self._now())
+                if barrier.savepoint is not None:
+                    self._heard.add(barrier.savepoint.location)
                 self._host.send_all(messages.Trigger(attempt=attempt, barrier=barrier, completed=self.latest))
             case coordination.EndAllSources(attempt=attempt, over=over):
                 self._host.send_all(messages.EndSources(attempt=attempt, over=over))
@@ -231,10 +234,19 @@ class Checkpoints:
                 self._host.job_done(attempt)
             case coordination.RequestCompleted():
                 self.requests.completed(effect)
+                self._forget(effect.request)
             case coordination.RequestFailed():
                 self.requests.failed(effect)
+                self._forget(effect.request)
             case _:
                 assert_never(effect)
+
+    def _forget(self, request: coordination.CheckpointRequest) -> None:
+        """Forget a savepoint whose end is known; its record stays if subtasks may have kept output for it."""
+        if request.savepoint is not None:
+            if request.savepoint.location not in self._heard:
+                self._storage.forget_savepoint(request.savepoint.location)
+            self._heard.discard(request.savepoint.location)
 
     def _note_failed(self, checkpoint_id: CheckpointId, failure: CheckpointFailure | None = None) -> None:
         """Have statistics say why; of one that is only discarded, unless they have been told already."""

@@ -190,6 +190,16 @@ def test_a_savepoint_before_the_job_runs_is_refused() -> None:
     assert FailureReason.NOT_RUNNING.told().text in failure(rig, take(rig))
 
 
+def test_savepoints_that_are_refused_while_the_job_restarts_leave_no_records() -> None:
+    rig = rig_of()
+    rig.end_launch(1, "the stage was killed")
+    refused = [failure(rig, take(rig)) for _ in range(3)]
+    assert all(FailureReason.NOT_RUNNING.told().text in reason for reason in refused)
+    made = len(rig.master.progress.checkpoints)
+    rig.run_until(lambda: len(rig.master.progress.checkpoints) > made)
+    assert rig.store.list_files(paths.SAVEPOINTS) == []
+
+
 def test_an_asker_who_has_given_up_is_not_served() -> None:
     rig = rig_of()
     rig.io.run()
