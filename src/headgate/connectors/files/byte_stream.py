@@ -25,11 +25,13 @@ _SKIP_BYTES: Final = 4 << 20
 _CODECS: Final = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _UNPACKED: Final = {".xz": Unpacked, ".deflate": Inflated}
 """What Arrow does not decompress."""
+_UNREADABLE: Final = frozenset([".snappy", ".lz4", ".lzo", ".lzo_deflate", ".br", ".zip", ".7z"])
+"""Endings of compressed files that are refused: their bytes would be taken for text."""
 
 
 def is_compressed(place: Place) -> bool:
     """Return whether the file is compressed, by its name."""
-    return _ending(place) in _CODECS.keys() | _UNPACKED.keys()
+    return _ending(place) in _CODECS.keys() | _UNPACKED.keys() | _UNREADABLE
 
 
 def _ending(place: Place) -> str:
@@ -119,6 +121,11 @@ class FileByteStream:
         self._ahead = 0
         self._left = None if limit is None else limit - start
         self._packed: _Packed | None = None
+        if _ending(place) in _UNREADABLE:
+            raise UnreadableFileError(
+                f"{str(place)!r} is compressed in a way that is not read here, as {_ending(place)!r} says: decompress "
+                f"it, or compress it as one of {', '.join(map(repr, _CODECS | _UNPACKED))}"
+            )
         try:
             if is_compressed(place):
                 self._packed = _Packed(place.system.open_input_stream(place.path, compression=None))

@@ -105,6 +105,13 @@ def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
     assert sorted(read_all(source(tmp_path), 2)) == list("abcdefgh")
 
 
+@pytest.mark.parametrize("ending", ["snappy", "LZ4", "zip"])
+def test_files_that_are_compressed_in_another_way_are_refused(tmp_path: Path, ending: str) -> None:
+    path = written(tmp_path / f"in.{ending}", b"packed\n")
+    with pytest.raises(SourceError, match=f"in.{ending}' is compressed in a way that is not read here"):
+        read_all(source(path))
+
+
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: gzip.compress(data, 1),
     "xz": lambda data: lzma.compress(data, preset=0),
