@@ -19,7 +19,8 @@ from headgate.connectors.postgres.batches import (
 )
 from headgate.connectors.postgres.checks import check_columns
 from headgate.connectors.postgres.database import Connection, answers
-from headgate.connectors.postgres.table import ROWS_AT_ONCE, SEQUENCE, PostgresTable, Values
+from headgate.connectors.postgres.table import ROWS_AT_ONCE, SEQUENCE, PostgresTable
+from headgate.connectors.postgres.values import Values
 from headgate.functions.flushing import FlushingSink, FlushingWriter
 from headgate.functions.sink import SinkContext, SinkIdentity
 
@@ -80,6 +81,7 @@ class PostgresFlushingWriter(FlushingWriter):
         connection.execute("SET synchronous_commit = off")
         connection.execute("SET idle_session_timeout = 0")  # a lost session would mean that its rows may be lost
         _create_rows(connection, self._table)
+        self._target = self._table.target(connection)
         return connection
 
     def _open_again_if_closed(self) -> None:
@@ -95,9 +97,10 @@ class PostgresFlushingWriter(FlushingWriter):
     def _send(self, rows: list[Values]) -> None:
         with self._table.writing():
             self._open_again_if_closed()
+            fitted = self._target.fitted(rows)
             self._all_on_disk = False
             with self._connection.transaction():
-                numbered = ((number, *row) for number, row in enumerate(rows))
+                numbered = ((number, *row) for number, row in enumerate(fitted))
                 self._table.copy(self._connection, numbered, _ROWS, SEQUENCE)
                 self._connection.execute(self._table.insert_from(_ROWS))
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import psycopg
 
 from headgate.connectors.postgres.database import Connection, Database, answers
+from headgate.connectors.postgres.values import Target, Values, parameters_of
 from headgate.errors import ProgramError, SinkError, UnsupportedError
 from headgate.functions.api import SinkFunction
 from headgate.functions.checkpointed import (
@@ -162,14 +163,17 @@ class JdbcExecutionOptions:
 class JdbcSink(SinkFunction, CheckpointedFunction):
     """Executes a statement for each `Row`, at least once; with INSERT ... ON CONFLICT ... DO UPDATE that is enough."""
 
-    def __init__(self, statement: str, width: int, database: Database, options: JdbcExecutionOptions) -> None:
+    def __init__(
+        self, statement: str, names: tuple[str, ...], database: Database, options: JdbcExecutionOptions
+    ) -> None:
         self._statement = statement
-        self._width = width
+        self._names = names
         self._database = database
         self._options = options
-        self._rows: list[tuple[Any, ...]] = []
+        self._rows: list[Values] = []
         self._since_s = 0.0
         self._connection: Connection | None = None
+        self._target: Target | None = None
 
     @staticmethod
     def sink(
@@ -183,15 +187,20 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
         Raises ProgramError when it has not, UnsupportedError for a URL of another database or with unknown parameters.
         """
         statement, places = translated(sql)
-        width = len(type_info.field_types)
-        if places != width:
-            raise ProgramError(f"the statement {sql!r} has {places} question marks for rows of {width} fields")
+        names = type_info.field_names
+        if places != len(names):
+            raise ProgramError(f"the statement {sql!r} has {places} question marks for rows of {len(names)} fields")
         database = Database(libpq_url(jdbc_connection_options))
-        return JdbcSink(statement, width, database, jdbc_execution_options or JdbcExecutionOptions.defaults())
+        return JdbcSink(statement, names, database, jdbc_execution_options or JdbcExecutionOptions.defaults())
 
     def open(self, runtime_context: RuntimeContext) -> None:
         with self._database.writing("connect"):
-            self._connection = self._database.connect("headgate JdbcSink")
+            self._connect()
+
+    def _connect(self) -> tuple[Connection, Target]:
+        connection = self._connection = self._database.connect("headgate JdbcSink")
+        self._target = Target(parameters_of(connection, self._statement, self._names), self._refused)
+        return connection, self._target
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:
         """There is no state: rows are sent before each checkpoint."""
@@ -203,8 +212,8 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
         if not self._rows:
             self._since_s = time.monotonic()
         row = tuple(value)
-        if len(row) != self._width:
-            raise SinkError(f"{value!r} has {len(row)} fields, but the statement has {self._width} question marks")
+        if len(row) != len(self._names):
+            raise SinkError(f"{value!r} has {len(row)} fields, but the statement has {len(self._names)} question marks")
         self._rows.append(row)
         interval_ms = self._options.get_batch_interval_ms()
         is_due = interval_ms and (time.monotonic() - self._since_s) * 1000 >= interval_ms
@@ -223,12 +232,35 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
                     raise
                 retries -= 1
 
-    def _send(self, rows: list[tuple[Any, ...]]) -> None:
+    def _send(self, rows: list[Values]) -> None:
         with self._database.writing(f"execute {self._statement!r}"):
-            if self._connection is None or not answers(self._connection):
-                self._connection = self._database.connect("headgate JdbcSink")
-            with self._connection.transaction(), self._connection.cursor() as cursor:
-                cursor.executemany(self._statement.encode(), rows)
+            connection, target = self._connection, self._target
+            if connection is None or target is None or not answers(connection):
+                connection, target = self._connect()
+            fitted = target.fitted(rows)
+            try:
+                with connection.transaction(), connection.cursor() as cursor:
+                    cursor.executemany(self._statement.encode(), fitted)
+            except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError, ValueError) as error:
+                row = self._culprit(connection, fitted) if _is_of_a_row(error) else None
+                if row is None:
+                    raise
+                raise SinkError(self._refused(row, str(error).strip())) from error
+
+    def _culprit(self, connection: Connection, rows: list[Values]) -> Values | None:
+        """Return the first row that the statement fails for, if it is one row alone. Nothing of it is kept."""
+        with connection.transaction(force_rollback=True):
+            for row in rows:
+                try:
+                    with connection.transaction():
+                        connection.execute(self._statement.encode(), row)
+                except (psycopg.Error, ValueError):
+                    return row
+        return None
+
+    def _refused(self, values: Values, why: str) -> str:
+        row = dict(zip(self._names, values, strict=True))
+        return f"the row {row} cannot be written by {self._statement!r} in {self._database}: {why}"
 
     def finish(self) -> None:
         self._flush()
@@ -239,6 +271,11 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
         finally:
             if self._connection is not None:
                 self._connection.close()
+
+
+def _is_of_a_row(error: psycopg.Error | ValueError) -> bool:
+    """Whether another row may be written: a value does not fit, or the client cannot send it."""
+    return isinstance(error, psycopg.DataError | psycopg.IntegrityError | ValueError) or error.sqlstate is None
 
 
 def translated(statement: str) -> tuple[str, int]:

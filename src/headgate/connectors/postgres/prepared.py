@@ -23,8 +23,9 @@ from psycopg import sql
 
 from headgate.connectors.postgres.batches import Marks, RowBatch, lost
 from headgate.connectors.postgres.database import Connection
-from headgate.connectors.postgres.table import PostgresTable, Values
+from headgate.connectors.postgres.table import PostgresTable
 from headgate.connectors.postgres.two_phase import PendingRows, TwoPhaseSink
+from headgate.connectors.postgres.values import Values
 from headgate.errors import ProgramError, SinkError, SuppressRestartsException
 
 SETTING: Final = "max_prepared_transactions"

@@ -29,8 +29,9 @@ from psycopg import sql
 
 from headgate.connectors.postgres.batches import SCHEMA, Marks, RowBatch, lost
 from headgate.connectors.postgres.database import Connection
-from headgate.connectors.postgres.table import SEQUENCE, PostgresTable, Values
+from headgate.connectors.postgres.table import SEQUENCE, PostgresTable
 from headgate.connectors.postgres.two_phase import PendingRows, TwoPhaseSink
+from headgate.connectors.postgres.values import Values
 
 
 @final

@@ -12,6 +12,7 @@ import psycopg
 from psycopg import sql
 
 from headgate.connectors.postgres.database import Connection, Database
+from headgate.connectors.postgres.values import Target, Values, columns_of
 from headgate.errors import ProgramError, SinkError
 from headgate.types.row import Row
 
@@ -21,9 +22,10 @@ SEQUENCE: Final = "headgate_sequence"
 ROWS_AT_ONCE: Final = 5000
 """Rows that a writer gathers before it sends them."""
 
-_LINE: Final = re.compile(r", line (\d+)")
-
-Values = tuple[Any, ...]
+_PLACE: Final = re.compile(
+    r"^COPY [^\n]*?, [^\W\d]+ (?P<line>\d+)(?:, [^\W\d]+ (?P<column>[^\n]*?))?(?=:|$)", re.MULTILINE
+)
+"""Where PostgreSQL says that it was, in the server's language."""
 
 
 @final
@@ -36,8 +38,9 @@ class PostgresTable:
     a row replaces the one with the same key, and of several with the same key the last one counts. The key needs a
     primary key or unique index on exactly its columns.
 
-    Names are taken as written, capitals included; "sales.orders" is a table of the schema "sales". A dict in a column
-    becomes JSON. Raises ProgramError when key and columns do not fit each other.
+    Names are taken as written, capitals included; "sales.orders" is a table of the schema "sales". The type of a column
+    decides what becomes of its values, as docs/reference/values.md says: a dict in a column of JSON becomes an object.
+    Raises ProgramError when key and columns do not fit each other.
 
     >>> table = PostgresTable("postgresql://me:secret@db/shop", "totals", ["customer", "amount"], key=["customer"])
     >>> table
@@ -94,8 +97,8 @@ class PostgresTable:
             raise SinkError(f"{record!r} is not a row of table {self.name!r}: it has no column {error}") from error
         if values is None or len(values) != len(self.columns):
             raise SinkError(
-                f"{record!r} is not a row of table {self.name!r} with columns {', '.join(self.columns)}: emit tuples, "
-                "Rows or dicts, or give PostgresTable a function `row` that makes them"
+                f"{record!r} is not a row of table {self.name!r} with the columns {_quoted(self.columns)}: emit "
+                "tuples, Rows or dicts, or give PostgresTable a function `row` that makes them"
             )
         return values
 
@@ -153,6 +156,10 @@ class PostgresTable:
             drops = [sql.SQL("DROP COLUMN {}").format(sql.Identifier(column)) for column in unused]
             connection.execute(sql.SQL("ALTER TABLE {} {}").format(staging, sql.SQL(", ").join(drops)))
 
+    def target(self, connection: Connection) -> Target:
+        """Return the columns as the server describes them. Raises psycopg.Error."""
+        return Target(columns_of(connection, self.identifier, self.columns), self.refused)
+
     def copy(self, connection: Connection, rows: Iterable[Values], target: sql.Composable, *more: str) -> None:
         """Copy rows into a table with these columns, of which `more` come first. Blocks.
 
@@ -167,17 +174,40 @@ class PostgresTable:
                     taken.append(row)
                     write(row)
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
-            line = _LINE.search(error.diag.context or "")
-            if error.sqlstate and not line:
+            place = _PLACE.search(error.diag.context or "")
+            if error.sqlstate and not place:
                 raise  # it is not the fault of a row
-            refused = taken[int(line[1]) - 1 if line else -1][len(more) :]
-            raise SinkError(self._refused(refused, error)) from error
+            row = taken[int(place["line"]) - 1 if place else -1][len(more) :]
+            column = place["column"] if place else _unsendable(connection, self.columns, row)
+            raise SinkError(self._refused_by_server(row, column, error)) from error
+        except (ValueError, TypeError) as error:  # from the client, such as for text that UTF-8 does not have
+            row = taken[-1][len(more) :]
+            column = _unsendable(connection, self.columns, row)
+            raise SinkError(self.refused(row, f"column {column!r} does not take its value: {error}")) from error
 
-    def _refused(self, values: Values, error: psycopg.Error) -> str:
-        row = dict(zip(self.columns, values, strict=True))
+    def _refused_by_server(self, row: Values, column: str | None, error: psycopg.Error) -> str:
         why = error.diag.message_primary or str(error)
+        return self.refused(row, why if column is None else f"column {column!r} does not take its value: {why}")
+
+    def refused(self, values: Values, why: str) -> str:
+        """Return the text of the error for a row that cannot be written."""
+        row = dict(zip(self.columns, values, strict=True))
         return f"the row {row} cannot be written to table {self.name!r} in {self.database}: {why}"
+
+
+def _unsendable(connection: Connection, columns: Iterable[str], row: Values) -> str | None:
+    """Return the column with a value that the client cannot send."""
+    for column, value in zip(columns, row, strict=True):
+        try:
+            sql.Literal(value).as_bytes(connection)
+        except (psycopg.Error, ValueError, TypeError):
+            return column
+    return None
 
 
 def _listed(names: Iterable[str]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, names))
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))

@@ -25,7 +25,8 @@ from headgate.connectors.postgres.batches import (
 )
 from headgate.connectors.postgres.checks import checked
 from headgate.connectors.postgres.database import Connection, answers
-from headgate.connectors.postgres.table import ROWS_AT_ONCE, PostgresTable, Values
+from headgate.connectors.postgres.table import ROWS_AT_ONCE, PostgresTable
+from headgate.connectors.postgres.values import Target, Values
 from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkIdentity, SinkWriter
 from headgate.ids import CheckpointId
 
@@ -153,12 +154,13 @@ class BatchWriter(SinkWriter[WaitingRows]):
         self._rows: list[Values] = []
         self._sent = 0
         self._connection: Connection | None = None
+        self._target: Target | None = None
 
     def write(self, records: list[Any]) -> None:
         self._rows += self._room.table.rows(records)
         if len(self._rows) >= ROWS_AT_ONCE:
             with self._writing():
-                self._room.send(self._connected(), self._batch, self._rows, self._sent)
+                self._room.send(self._connected(), self._batch, self._fitted(), self._sent)
             self._sent += len(self._rows)
             self._rows = []
 
@@ -168,7 +170,7 @@ class BatchWriter(SinkWriter[WaitingRows]):
             return []
         batch = self._batch.at(checkpoint_id)
         with self._writing():
-            self._room.prepare(self._connected(), batch, self._rows, self._sent)
+            self._room.prepare(self._connected(), batch, self._fitted(), self._sent)
         self._rows, self._sent = [], 0
         return [WaitingRows(batch, count)]
 
@@ -182,7 +184,12 @@ class BatchWriter(SinkWriter[WaitingRows]):
         self._connection = opened = self._room.table.database.connect(self._batch.session)
         if connection is not None and Marks(opened).is_superseded(self._batch):
             raise ended_by_a_later_attempt(self._room.table.name)
+        self._target = self._room.table.target(opened)
         return opened
+
+    def _fitted(self) -> list[Values]:
+        assert self._target is not None, "there is a connection"
+        return self._target.fitted(self._rows)
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
