@@ -58,6 +58,13 @@ HOLDING: Final[dict[TypeInformation, list[Any]]] = {
 EVERY: Final = SINGLE | HOLDING
 
 
+def plain(value: Any) -> Any:
+    """Return a value with rows and tuples as lists: a column does not tell which they were."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return list(map(plain, value)) if not isinstance(value, str | bytes) and hasattr(value, "__iter__") else value
+
+
 def kinds_of(kind: type[TypeInformation] = TypeInformation) -> set[str]:
     """Return the names of the classes of types that values can be of."""
     inner = {name for own in kind.__subclasses__() for name in kinds_of(own)}

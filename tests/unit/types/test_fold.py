@@ -18,7 +18,7 @@ from headgate.types.fold import TypeFold
 from headgate.types.text import text_of
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import Types
-from tests.unit.types.every_type import ANYTHING, EVERY, NULL, SINGLE, kinds_of
+from tests.unit.types.every_type import ANYTHING, EVERY, NULL, SINGLE, kinds_of, plain
 
 CASES = [pytest.param(kind, value, id=f"{kind}-{value!r:.40}") for kind, of in EVERY.items() for value in of]
 
@@ -56,7 +56,7 @@ def test_a_value_of_a_type_stays_as_it_is(kind: TypeInformation, value: Any) -> 
 def test_a_value_goes_through_a_column_of_arrow(kind: TypeInformation, value: Any) -> None:
     record_type = Types.ROW_NAMED(["c"], [kind])
     [row] = rows_from_batch(batch_from_rows([(value,)], arrow_schema(record_type)))
-    assert _plain(row[0]) == _plain(value)
+    assert plain(row[0]) == plain(value)
 
 
 @pytest.mark.parametrize(("kind", "value"), CASES)
@@ -72,13 +72,6 @@ def test_a_table_of_a_savepoint_shows_each_value_and_gives_it_back(kind: TypeInf
 
 def _through_arrow(arrow: Any, encoded: Any) -> Any:
     return pa.array([encoded], arrow)[0].as_py()
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with rows and tuples as lists: a column does not tell which they were."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return list(map(_plain, value)) if not isinstance(value, str | bytes) and hasattr(value, "__iter__") else value
 
 
 @pytest.mark.parametrize("kind", [*SINGLE, NULL])

@@ -1,7 +1,7 @@
 """Parquet as Spark writes it, read as rows of a known type.
 
-Columns are taken by their place: Spark's may have names that no two columns of a file can have. Times with a zone, and
-lengths of time, are stored without saying so.
+Columns are taken by their place: Spark's may have names that no two columns of a file can have. Dates, times with
+a zone, and lengths of time, are stored as numbers.
 """
 
 from __future__ import annotations

@@ -13,13 +13,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql.functions import udf
 from pyspark.sql.types import BooleanType, LongType
 
@@ -44,6 +45,7 @@ from headgate.errors import JobFailedError, ProgramError
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
+from tests.unit.types.every_type import EVERY, plain
 
 pytestmark = pytest.mark.spark
 
@@ -243,6 +245,79 @@ def test_every_kind_of_column_comes_back_as_it_was(spark: SparkSession, env: Str
     back = stream.map(lambda row: row, row_type).to_spark()
     assert as_nullable(back) == as_nullable(frame)
     assert sorted(map(repr, back.collect())) == sorted(map(repr, frame.collect()))
+
+
+OLD_CALENDAR: Final = {
+    "spark.sql.session.timeZone": "America/Los_Angeles",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+}
+
+
+@pytest.mark.parametrize("stored", ["INT96", "TIMESTAMP_MILLIS"])
+def test_no_setting_of_the_session_changes_dates_and_times(
+    spark: SparkSession, env: StreamExecutionEnvironment, stored: str
+) -> None:
+    row = spark.sql(
+        "select date'0001-01-02' day, timestamp'1500-01-01 00:00:00.123456 UTC' moment, "
+        "map(date'1500-01-01', array(named_struct('a.b', timestamp'1880-01-01 00:00:00.123456 UTC', 'n', 1), null)) "
+        "as deep"
+    )
+    with settings(spark, OLD_CALENDAR | {"spark.sql.parquet.outputTimestampType": stored}):
+        stream = env.from_spark(row)
+        [read] = stream.execute_and_collect()
+        [back] = (
+            stream.map(lambda row: row, stream.get_type())
+            .to_spark()
+            .selectExpr(
+                "day", "unix_micros(moment)", "map_keys(deep)[0]", "unix_micros(deep[date'1500-01-01'][0].`a.b`)"
+            )
+            .collect()
+        )
+    moment, battle = Instant(-14_831_769_600, 123_456_000), Instant(-2_840_140_800, 123_456_000)
+    assert (read.day, read.moment) == (dt.date(1, 1, 2), moment)
+    assert read.deep == {dt.date(1500, 1, 1): [Row(**{"a.b": battle, "n": 1}), None]}
+    assert tuple(back) == (read.day, _micros(moment), dt.date(1500, 1, 1), _micros(battle))
+
+
+def _micros(instant: Instant) -> int:
+    return instant.seconds * 1_000_000 + instant.nanos // 1000
+
+
+@contextmanager
+def settings(spark: SparkSession, given: dict[str, str]) -> Iterator[None]:
+    """Have the session have settings meanwhile."""
+    for name, value in given.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in given:
+            spark.conf.unset(name)
+
+
+def test_values_of_every_type_go_to_spark_and_come_back(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
+    has_times = hasattr(types, "TimeType")  # since 4.1
+    kinds = {
+        f"c{place}": kind for place, kind in enumerate(EVERY) if has_times or not re.search(r"\bTime\b", str(kind))
+    }
+    row_type = Types.ROW_NAMED(list(kinds), list(kinds.values()))
+    turns = range(max(map(len, EVERY.values())))
+    rows = [
+        Row(**{name: EVERY[kind][min(turn, len(EVERY[kind]) - 1)] for name, kind in kinds.items()}) for turn in turns
+    ]
+    with settings(spark, OLD_CALENDAR | {"spark.sql.timeType.enabled": str(has_times).lower()}):
+        frame = env.from_collection(rows, row_type).set_parallelism(1).to_spark()
+        again = list(env.from_spark(frame).set_parallelism(1).execute_and_collect())
+    wrong = [
+        (str(kinds[name]), want[name], found[name])
+        for want, found in zip(rows, again, strict=True)
+        for name in kinds
+        if plain(found[name]) != plain(want[name])
+    ]
+    assert wrong == []
 
 
 def test_values_are_those_of_python(spark: SparkSession, env: StreamExecutionEnvironment) -> None:

@@ -24,6 +24,7 @@ from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place, list_files, name_of
 from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParquetFormat
 from headgate.deploy.spark import session as sessions
+from headgate.deploy.spark.dataframes.numbered import READ_OPTIONS
 from headgate.deploy.spark.dataframes.schemas import row_type_of, struct_type_of
 from headgate.deploy.spark.dataframes.writing import FrameWriting
 from headgate.deploy.spark.places import as_spark_reads
@@ -180,7 +181,7 @@ class DataFrameResult:
             )
         if not _has_files(Place.of(self.folder, StorageError)):
             return session.createDataFrame([], self._struct)
-        return session.read.schema(self._struct).parquet(as_spark_reads(self.folder))
+        return session.read.options(**READ_OPTIONS).schema(self._struct).parquet(as_spark_reads(self.folder))
 
 
 def _has_files(place: Place) -> bool:

@@ -25,6 +25,7 @@ from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParque
 from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.protocol import Record
 from headgate.connectors.micro_batches.source import MicroBatchSource
+from headgate.deploy.spark.dataframes.numbered import numbered
 from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.dataframes.schemas import row_type_of
 from headgate.deploy.spark.gone import JVM_ERRORS
@@ -182,6 +183,5 @@ class SparkQuery:
 
 def write(batch: DataFrame, folder: str) -> None:
     """Write a micro-batch as Parquet, its columns by number."""
-    numbered = batch.toDF(*(f"c{place}" for place in range(len(batch.columns))))
-    writer = numbered.write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
+    writer = numbered(batch).write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
     writer.parquet(as_spark_says(folder))

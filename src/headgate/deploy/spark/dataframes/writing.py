@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES
+from headgate.deploy.spark.dataframes.numbered import numbered
 from headgate.deploy.spark.dataframes.progress import Reports, observe_group
 from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.places import as_spark_says
@@ -70,8 +71,9 @@ class FrameWriting:
     def _write(self, folder: str) -> None:
         if self._cancelled:
             raise SourceError(f"Spark no longer writes {self._what}: the job was cancelled")
-        numbered = self._frame.toDF(*(f"c{place}" for place in range(len(self._frame.columns))))
-        writer = numbered.write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
+        writer = (
+            numbered(self._frame).write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
+        )
         with self._as_group():
             writer.parquet(as_spark_says(folder))
 
