@@ -18,6 +18,7 @@ from headgate.connectors.files.places import FAILURES, FoundFile, Place, Stamp, 
 from headgate.connectors.files.source import FileSource, InputFormat
 from headgate.connectors.formats.avro_library import Writer, block_reader
 from headgate.connectors.formats.avro_schema import AvroSchema
+from headgate.connectors.formats.avro_values import fitted_records
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
 from headgate.types.records import as_dict
@@ -55,12 +56,17 @@ class AvroWriter(BulkWriter):
     """Writes a block whenever there are enough records."""
 
     def __init__(self, schema: AvroSchema, stream: pa.NativeFile) -> None:
+        self._schema = schema
         self._writer = Writer(stream, schema.parsed)
 
     def write(self, records: list[Any]) -> None:
-        for record in records:
+        try:
+            datums = fitted_records(self._schema, records, as_dict)
+        except ValueError as error:
+            raise SinkError(str(error)) from error
+        for record, datum in zip(records, datums, strict=True):
             try:
-                self._writer.write(as_dict(record))
+                self._writer.write(datum)
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
                 raise SinkError(
                     f"the record {record!r:.200} cannot be written as Avro: {error!r}; map it first"

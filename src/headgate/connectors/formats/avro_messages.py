@@ -8,6 +8,7 @@ from typing import Any, final
 from headgate.connectors.formats.avro_library import schemaless_reader, schemaless_writer
 from headgate.connectors.formats.avro_rows import AvroRows
 from headgate.connectors.formats.avro_schema import AvroSchema
+from headgate.connectors.formats.avro_values import fitted_records
 from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
 from headgate.errors import ProgramError
 
@@ -52,12 +53,20 @@ class AvroRowSerializationSchema(SerializationSchema):
         self._to_datum = self._rows.to_datum()
 
     def serialize(self, element: Any) -> bytes:
-        stream = BytesIO()
-        schemaless_writer(stream, self._rows.schema.parsed, self._to_datum(element))
-        return stream.getvalue()
+        return self.serialize_all([element])[0]
+
+    def serialize_all(self, elements: list[Any]) -> list[bytes]:
+        schema = self._rows.schema
+        return [_written(datum, schema) for datum in fitted_records(schema, elements, self._to_datum)]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AvroRowSerializationSchema, (None, str(self._rows.schema))
+
+
+def _written(datum: Any, schema: AvroSchema) -> bytes:
+    stream = BytesIO()
+    schemaless_writer(stream, schema.parsed, datum)
+    return stream.getvalue()
 
 
 def _rows(record_class: str | None, avro_schema_string: str | None) -> AvroRows:

@@ -16,7 +16,7 @@ from headgate.functions.source import Poll, Records, SourceContext, SourceReader
 if TYPE_CHECKING:  # those who have a schema have imported what it needs: an extra, which Parquet does not need
     from headgate.connectors.formats.avro_schema import AvroSchema, Json
 
-_ARROW: Final[dict[str, pa.DataType]] = {
+ARROW_OF_AVRO: Final[dict[str, pa.DataType]] = {
     "null": pa.null(),
     "boolean": pa.bool_(),
     "int": pa.int32(),
@@ -137,7 +137,7 @@ class _Columns:
 
     def _type(self, kind: Json, path: str, within: frozenset[str]) -> pa.DataType:
         if isinstance(kind, str):
-            return _ARROW[kind]
+            return ARROW_OF_AVRO[kind]
         logical = kind.get("logicalType")
         if logical == "decimal":
             return pa.decimal128(kind["precision"], kind.get("scale", 0))
@@ -151,4 +151,4 @@ class _Columns:
                 return pa.map_(pa.string(), self._field("value", kind["values"], f"{path}[value]", within))
             case "fixed":
                 return pa.binary(kind["size"])
-        return _ARROW.get(logical) or _ARROW[kind["type"]]
+        return ARROW_OF_AVRO.get(logical) or ARROW_OF_AVRO[kind["type"]]

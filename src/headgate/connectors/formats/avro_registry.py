@@ -10,6 +10,7 @@ from typing import Any, Final, final
 from headgate.connectors.formats.avro_files import checked
 from headgate.connectors.formats.avro_library import schemaless_reader, schemaless_writer
 from headgate.connectors.formats.avro_schema import AvroSchema
+from headgate.connectors.formats.avro_values import fitted_records
 from headgate.connectors.formats.schema_registry import SchemaRegistry
 from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
 from headgate.types.records import as_dict
@@ -70,7 +71,13 @@ class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
         return ConfluentRegistryAvroSerializationSchema(subject, checked(schema), SchemaRegistry(url, registry_configs))
 
     def serialize(self, element: Any) -> bytes:
+        return self.serialize_all([element])[0]
+
+    def serialize_all(self, elements: list[Any]) -> list[bytes]:
+        return list(map(self._written, fitted_records(self._schema, elements, as_dict)))
+
+    def _written(self, datum: Any) -> bytes:
         stream = BytesIO()
         stream.write(_HEADER.pack(_MAGIC, self._registry.register(self._subject, self._schema)))
-        schemaless_writer(stream, self._schema.parsed, as_dict(element))
+        schemaless_writer(stream, self._schema.parsed, datum)
         return stream.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
@@ -109,7 +108,7 @@ class AvroRows:
         return self._inner(schema, self._reader)
 
     def to_datum(self) -> Convert:
-        """Return what makes a dict for fastavro of a record. Raises ValueError for one without such fields."""
+        """Return what makes a dict of a record, for `fitted`. Raises ValueError for one without such fields."""
         return self._record_writer(self.schema.parsed)
 
     def _record_writer(self, record: Json) -> Convert:
@@ -126,12 +125,7 @@ class AvroRows:
 
     def _writer(self, schema: Json) -> Convert | None:
         schema = self.schema.named(schema)
-        match _kind(schema):
-            case "record":
-                return self._record_writer(schema)
-            case kind if kind in _WITH_ZONE:
-                return _with_zone
-        return self._inner(schema, self._writer)
+        return self._record_writer(schema) if _kind(schema) == "record" else self._inner(schema, self._writer)
 
     def _inner(self, schema: Json, of: Callable[[Json], Convert | None]) -> Convert | None:
         """Return what converts the values within an array, a map, or a union of one type and null."""
@@ -162,8 +156,3 @@ def _some(union: list[Json]) -> list[Json]:
 
 def _nullable(make: Convert, values: Any) -> list[Any]:
     return [None if value is None else make(value) for value in values]
-
-
-def _with_zone(value: datetime.datetime) -> datetime.datetime:
-    """Return a time with a zone; one without is in UTC."""
-    return value if value.tzinfo is not None else value.replace(tzinfo=datetime.UTC)

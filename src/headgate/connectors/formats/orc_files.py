@@ -10,6 +10,7 @@ from pyarrow import orc
 
 from headgate.connectors.files.bulk_writer import BulkWriterFactory, ColumnWriterFactory
 from headgate.connectors.formats.columns import InOrderFactory, codec, settings_of
+from headgate.errors import ProgramError
 from headgate.types.arrow import arrow_schema
 from headgate.types.typeinfo import RowTypeInfo
 
@@ -31,14 +32,29 @@ class OrcBulkWriters:
     ) -> BulkWriterFactory:
         """Return the factory of ORC files with the columns of a row type.
 
-        `writer_properties` may hold `orc.compress`, ZLIB by default.
+        `writer_properties` may hold `orc.compress`, ZLIB by default. Raises ProgramError naming the column that ORC has
+        no type for, such as a time of day.
         """
         if not isinstance(row_type, RowTypeInfo):
             raise TypeError(f"row_type must be the type of a row, not {row_type!r:.100}")
         settings_of(hadoop_config)
         compression = codec(_ORC_CODEC, settings_of(writer_properties, _ORC_CODEC).get(_ORC_CODEC, "ZLIB"), _ORC_CODECS)
         open_file = partial(OrcFile, compression=compression)
-        return InOrderFactory(ColumnWriterFactory(arrow_schema(row_type), open_file, ".orc"))
+        columns = arrow_schema(row_type)
+        _check(columns)
+        return InOrderFactory(ColumnWriterFactory(columns, open_file, ".orc"))
+
+
+def _check(columns: pa.Schema) -> None:
+    """Raise `ProgramError` for a column that ORC has no type for."""
+    for column in columns:
+        try:
+            orc.write_table(pa.schema([column]).empty_table(), pa.BufferOutputStream())
+        except pa.ArrowNotImplementedError as error:
+            raise ProgramError(
+                f"column {column.name!r} has the type {column.type}, which ORC does not have; map it to numbers, text, "
+                "bytes, dates, timestamps, or rows, lists and maps of these first"
+            ) from error
 
 
 @final
