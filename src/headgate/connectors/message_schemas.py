@@ -89,7 +89,9 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
 
 @final
 class JsonSchema(SerializationSchema, DeserializationSchema):
-    """Records that are values of JSON: dictionaries, lists, texts, numbers.
+    """Records that are values of JSON: dictionaries, lists, texts, numbers. Rows are written as well.
+
+    What JSON does not have, such as dates, decimals and bytes, is written as text, as in lines of JSON.
 
     >>> JsonSchema().serialize({"name": "Zoë", "age": 7})
     b'{"name":"Zo\\xc3\\xab","age":7}'

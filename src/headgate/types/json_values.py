@@ -295,7 +295,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 @final
-class JsonText:
+class JsonParser:
     """Parses JSON. `exact`: numbers with a fraction are decimals."""
 
     def __init__(self, *, exact: bool = False) -> None:

@@ -13,7 +13,7 @@ from headgate.connectors.files.lines import (
     split_raw_lines,
 )
 from headgate.types.json_rules import FILES
-from headgate.types.json_values import FAILURES, JsonReader, JsonText, check_characters, has_escaped_surrogates
+from headgate.types.json_values import FAILURES, JsonParser, JsonReader, check_characters, has_escaped_surrogates
 from headgate.types.typeinfo import TypeInformation, Types
 
 
@@ -23,7 +23,7 @@ class JsonLinesDecoder(LineDecoder):
 
     def __init__(self, types: TypeInformation | None) -> None:
         self._reading = JsonReader(FILES).of(Types.PICKLED_BYTE_ARRAY() if types is None else types)
-        self._text = JsonText()
+        self._parser = JsonParser()
 
     def decode(self, block: bytes, is_last: bool) -> Decoded:
         try:
@@ -35,7 +35,7 @@ class JsonLinesDecoder(LineDecoder):
         """Return a record for each line. Raises when a line is out of the ordinary, as one with blanks around it is."""
         if has_escaped_surrogates(text):
             raise ValueError("there may be half a character")
-        lines, scan = split_lines(text), self._text.scan
+        lines, scan = split_lines(text), self._parser.scan
         scanned = [scan(line, 0) for line in lines]
         if [end for _, end in scanned] != list(map(len, lines)):
             raise ValueError("there is something after a value")
@@ -62,7 +62,7 @@ class JsonLinesDecoder(LineDecoder):
         return decoded
 
     def _record(self, line: str) -> Any:
-        value = self._text.parse(line)
+        value = self._parser.parse(line)
         if value is None:
             raise ValueError("null is not a record")
         if has_escaped_surrogates(line):

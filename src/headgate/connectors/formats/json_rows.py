@@ -11,8 +11,8 @@ from headgate.types.json_rules import FLINK
 from headgate.types.json_text import column_writer
 from headgate.types.json_values import (
     FAILURES,
+    JsonParser,
     JsonReader,
-    JsonText,
     check_characters,
     has_decimal,
     has_escaped_surrogates,
@@ -39,7 +39,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         self.produced_type = type_info
         self._fail_on_missing = fail_on_missing
         self._ignore_errors = ignore_errors
-        self._scan = JsonText(exact=has_decimal(type_info)).scan
+        self._scan = JsonParser(exact=has_decimal(type_info)).scan
         self._reading = JsonReader(FLINK, fail_on_missing=fail_on_missing, ignore_errors=ignore_errors).of(type_info)
 
     @staticmethod

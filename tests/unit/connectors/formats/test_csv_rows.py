@@ -89,6 +89,12 @@ def test_a_line_that_swallows_the_next_message_is_not_read_as_one() -> None:
         schema.deserialize_all([b'1,"a', b'2,b"'])
 
 
+def test_an_element_that_would_be_read_as_two_is_refused() -> None:
+    schema = writer(Types.ROW([Types.BASIC_ARRAY(Types.STRING())]))
+    with pytest.raises(ValueError, match=r"field 'f0' cannot be \['a', 'b;c'\]: .* choose another delimiter"):
+        schema.serialize((["a", "b;c"],))
+
+
 def test_a_wrong_field_is_named() -> None:
     with pytest.raises(ValueError, match="field 'f0': 'x' is not an integer"):
         reader(PAIR).deserialize(b"x,a")

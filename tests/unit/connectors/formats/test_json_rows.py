@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from headgate.common import Row, Types
+from headgate.common import Instant, Row, Types
+from headgate.datastream.formats.csv import CsvRowSerializationSchema
 from headgate.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
 from headgate.errors import ProgramError
 from tests.unit.connectors.formats import asked
@@ -98,6 +99,44 @@ def test_a_record_that_does_not_fit_is_refused() -> None:
         writer(PAIR).serialize_all([(1, "a"), ("one", "a")])
     with pytest.raises(ValueError, match="has a key 'nmae'; the fields are id, name"):
         writer(PAIR).serialize({"id": 1, "nmae": "a"})
+
+
+WEST = datetime.timezone(datetime.timedelta(hours=-1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "reason"),
+    [
+        (Types.SQL_TIMESTAMP(), datetime.datetime(2024, 2, 29, tzinfo=WEST), "it has a zone"),
+        (Types.SQL_TIME(), datetime.time(12, tzinfo=WEST), "it has a zone"),
+        (Types.SQL_TIME(), datetime.time(12, 0, 0, 5), "it has a fraction of a second"),
+        (Types.BIG_DEC(), Decimal("NaN"), "NaN is not a number"),
+        (Types.BOOLEAN(), "x", "it is neither True nor False"),
+        (Types.INSTANT(), Instant(10**15, 0), "."),
+    ],
+    ids=["timestamp", "time", "fraction", "NaN", "boolean", "instant"],
+)
+@pytest.mark.parametrize("schema", [JsonRowSerializationSchema, CsvRowSerializationSchema])
+def test_what_would_be_written_as_another_value_is_refused_with_its_field(
+    schema: Any, kind: Any, value: Any, reason: str
+) -> None:
+    types = Types.ROW_NAMED(["n", "field"], [Types.INT(), kind])
+    built = writer(types) if schema is JsonRowSerializationSchema else CsvRowSerializationSchema.Builder(types).build()
+    with pytest.raises(ValueError, match=f"field 'field' cannot be .*: .*{reason}"):
+        built.serialize_all([(1, None), (2, value)])
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(ValueError, match="half a character"):
+        reader(PAIR).deserialize_all([b'{"name":"\\ud83d\\ude00"}', b'{"name":"\\ud800"}'])
+    assert reader(PAIR).deserialize(b'{"name":"\\ud83d\\ude00"}').name == "\U0001f600"
+
+
+def test_decimals_of_a_precision_lose_no_digits() -> None:
+    schema = reader(Types.ROW_NAMED(["a"], [Types.SQL_DECIMAL(4, 2)]))
+    assert str(schema.deserialize(b'{"a":1.5}').a) == "1.50"
+    with pytest.raises(ValueError, match=r"field 'a': 1\.005 has more digits than a Decimal\(4, 2\)"):
+        schema.deserialize(b'{"a":1.005}')
 
 
 def test_a_wrong_field_is_named() -> None:
