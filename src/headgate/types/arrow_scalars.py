@@ -46,7 +46,8 @@ def _whole(values: Sequence[Any], type: pa.DataType) -> pa.Array:
 def _floats(values: Sequence[Any], type: pa.DataType) -> pa.Array:
     _refuse(values, bool, "a bool is not a number")
     array = pa.array(values, type=type)
-    if type != pa.float64() and pc.sum(pc.is_inf(array)) != pc.sum(pc.is_inf(pa.array(values, type=pa.float64()))):
+    infinite = pc.is_inf(array)
+    if pc.any(infinite).as_py() and not infinite.equals(pc.is_inf(pa.array(values, type=pa.float64()))):
         raise ValueError("the number is too large for the column")
     return array
 
@@ -109,12 +110,12 @@ def _ticks(instant: Instant, per_second: int) -> int:
 
 def _in_unit(values: Sequence[Any], type: pa.DataType, micros: pa.DataType) -> pa.Array:
     """Return a column of times. Raises `ArrowInvalid` if the unit is too coarse, which Arrow alone would cut."""
-    is_coarse = type.unit in ("s", "ms") and not any(_CLASS(value).__module__ == "numpy" for value in values)
+    is_coarse = type.unit in ("s", "ms") and not any(kind.__module__ == "numpy" for kind in set(map(_CLASS, values)))
     return pa.array(values, type=micros).cast(type) if is_coarse else pa.array(values, type=type)
 
 
 def _refuse(values: Sequence[Any], classes: type | tuple[type, ...], why: str) -> None:
-    if any(isinstance(value, classes) for value in values):
+    if any(issubclass(kind, classes) for kind in set(map(_CLASS, values))):
         raise ValueError(why)
 
 

@@ -89,6 +89,13 @@ def _delta_type(arrow: pa.DataType) -> pa.DataType:
         return pa.date32()
     if pa.types.is_timestamp(arrow):
         return pa.timestamp("us", tz=None if arrow.tz is None else "UTC")
+    if pa.types.is_struct(arrow):
+        return pa.struct([field.with_type(_delta_type(field.type)) for field in arrow.fields])
+    if pa.types.is_map(arrow):
+        keys, values = arrow.key_field, arrow.item_field
+        return pa.map_(keys.with_type(_delta_type(keys.type)), values.with_type(_delta_type(values.type)))
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
+        return pa.list_(arrow.value_field.with_type(_delta_type(arrow.value_type)))
     return arrow
 
 
