@@ -13,6 +13,7 @@ from headgate.connectors.delta import DeltaSink
 from headgate.errors import ProgramError
 from headgate.types.arrow import rows_from_batch
 from headgate.types.row import Row
+from headgate.types.type_information import TypeInformation
 from tests.delta.tables import JOB, Driver
 from tests.unit.types.every_type import EVERY, NULL, plain
 
@@ -43,6 +44,6 @@ def test_values_of_every_type_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in [*EVERY, NULL] if kind not in KINDS], ids=str)
-def test_a_type_that_delta_does_not_have_is_refused_with_its_column(kind: object, tmp_path: Path) -> None:
+def test_a_type_that_delta_does_not_have_is_refused_with_its_column(kind: TypeInformation, tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match=r"column 'c' has the type .*, which Delta Lake does not have"):
         DeltaSink(tmp_path, Types.ROW_NAMED(["c"], [kind]))

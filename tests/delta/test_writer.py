@@ -218,7 +218,7 @@ def test_names_of_files_say_who_wrote_them_and_are_never_the_same(tmp_path: Path
     [
         ((1, 2), "column 'word' has the type string, but a record holds 2"),
         ((2**63, "a"), "column 'number' has the type int64"),
-        ((1,), "the record .1,. does not have the 2 fields of the schema: number, word"),
+        ((1,), "the record .1,. does not have the 2 fields of the schema: 'number', 'word'"),
         ({"number": 1, "name": "a"}, r"has the fields .'name', 'number'., but the schema has .'number', 'word'."),
         ((None, "a"), "column 'number' must not be null, but a record holds None there"),
         (pa.RecordBatch.from_pydict({"number": [1]}), r"a batch has the columns .'number'., but the table's sink has"),

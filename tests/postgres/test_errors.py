@@ -122,7 +122,7 @@ def test_a_column_that_a_trigger_may_fill_is_not_refused(make: Any, shop: TestDa
 def test_a_deferrable_key_is_refused(make: Any, deferred: str, shop: TestDatabase) -> None:
     shop.execute(f"CREATE TABLE sums (place text, amount int, day int, CONSTRAINT one UNIQUE (day, place) {deferred})")
     told = refusal(make(PostgresTable(shop.url, "sums", ["place", "day", "amount"], key=["place", "day"])))
-    assert "the constraint one on the key (place, day) is deferrable" in told
+    assert "the constraint one on the key ('place', 'day') is deferrable" in told
     make(PostgresTable(shop.url, "sums", ["place", "day", "amount"])).prepare(JOB)
     shop.execute("ALTER TABLE sums DROP CONSTRAINT one", "ALTER TABLE sums ADD UNIQUE (place, day)")
     shop.execute(f"ALTER TABLE sums ADD UNIQUE (amount) {deferred}")

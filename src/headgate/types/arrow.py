@@ -72,7 +72,7 @@ def _columns(records: Sequence[Any], names: list[str]) -> list[list[Any]]:
 def _wrong_width(records: Sequence[Any], rows: Sequence[Sequence[Any]], names: tuple[str, ...]) -> SerializationError:
     culprit = next(record for record, row in zip(records, rows, strict=True) if len(row) != len(names))
     return SerializationError(
-        f"the record {culprit!r} does not have the {len(names)} fields of the schema: {', '.join(names)}"
+        f"the record {culprit!r} does not have the {len(names)} fields of the schema: {', '.join(map(repr, names))}"
     )
 
 

@@ -88,7 +88,9 @@ def _row(value: Any, names: tuple[str, ...], path: str) -> Sequence[Any]:
     except SerializationError as error:
         raise WrongValueError(f"column {path!r}: {error}") from error
     if isinstance(row, str | bytes) or len(row) != len(names):
-        raise WrongValueError(f"column {path!r} has the fields {', '.join(names)}, but a record holds {value!r} there")
+        raise WrongValueError(
+            f"column {path!r} has the fields {', '.join(map(repr, names))}, but a record holds {value!r} there"
+        )
     return row
 
 

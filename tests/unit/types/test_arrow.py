@@ -170,7 +170,7 @@ def test_a_batch_without_columns_has_rows_without_fields() -> None:
         (("a", {"city": 7, "lines": []}, {}), r"column 'address\.city' has the type string.* holds 7 \(int\)"),
         (("a", ("Bonn", ["x", 7]), {}), r"column 'address\.lines\[\]' .* holds 7 .*; the record is \('a', \('Bonn'"),
         (("a", ("Bonn", "x"), {}), r"column 'address\.lines' holds lists, but a record holds 'x'"),
-        (("a", ("Bonn",), {}), r"column 'address' has the fields city, lines, but a record holds \('Bonn',\)"),
+        (("a", ("Bonn",), {}), r"column 'address' has the fields 'city', 'lines', but a record holds \('Bonn',\)"),
         (("a", {"city": "Bonn"}, {}), r"column 'address': the record .* has the fields \['city'\]"),
         (("a", None, [1]), r"column 'scores' holds maps, but a record holds \[1\]"),
         (("a", None, {None: []}), r"column 'scores\[key\]' must not be null"),
@@ -203,7 +203,7 @@ def test_an_instant_does_not_go_into_a_column_without_a_zone() -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ((1,), r"does not have the 2 fields of the schema: a, b"),
+        ((1,), r"does not have the 2 fields of the schema: 'a', 'b'"),
         ((1, "x", 3), r"does not have the 2 fields"),
         ({"a": 1, "c": 2}, r"has the fields \['a', 'c'\]"),
         (("one", "x"), r"column 'a' has the type int64, but a record holds 'one' \(str\) there"),

@@ -55,7 +55,7 @@ def _column(place: Place, schema: pa.Schema, name: str) -> pa.Field:
     places = schema.get_all_field_indices(name)
     if len(places) != 1:
         there = "two columns" if places else "no column"
-        raise SourceError(f"{str(place)!r} has {there} {name!r}; it has {', '.join(schema.names)}")
+        raise SourceError(f"{str(place)!r} has {there} {name!r}; it has {', '.join(map(repr, schema.names))}")
     return schema.field(places[0])
 
 

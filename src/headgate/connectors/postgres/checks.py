@@ -85,6 +85,6 @@ def check_columns(table: PostgresTable, connection: Connection) -> None:
     if table.key and (found := connection.execute(_DEFERRABLE, {"table": name, "key": list(table.key)}).fetchone()):
         raise SinkError(
             f"no row can be upserted into table {table.name!r} in {table.database}: the constraint {found[0]} on the "
-            f"key ({', '.join(table.key)}) is deferrable, which ON CONFLICT does not take; make it NOT DEFERRABLE, or "
-            "use a table with another primary key or unique index on these columns"
+            f"key ({', '.join(map(repr, table.key))}) is deferrable, which ON CONFLICT does not take; make it "
+            "NOT DEFERRABLE, or use a table with another primary key or unique index on these columns"
         )

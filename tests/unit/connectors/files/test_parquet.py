@@ -95,7 +95,7 @@ def test_chosen_columns_keep_their_order_at_any_position(tmp_path: Path) -> None
 
 def test_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     pq.write_table(TABLE.slice(0, 1), tmp_path / "a.parquet")
-    with pytest.raises(SourceError, match=r"a\.parquet' has no column 'wrd'; it has number, word"):
+    with pytest.raises(SourceError, match=r"a\.parquet' has no column 'wrd'; it has 'number', 'word'"):
         source_of(tmp_path, ["number", "wrd"]).splits(1)
 
 
