@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.connectors.files.byte_stream import where_it_is
-from headgate.connectors.files.file_errors import unreadable
+from headgate.connectors.files.file_errors import UnreadableFileError, unreadable
+from headgate.connectors.files.old_calendar import column_of_old_times, old_times_of
 from headgate.connectors.files.parquet_schema import Columns
 from headgate.connectors.files.places import FAILURES, Place, Stamp, name_of, restore_part
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceReader
@@ -59,6 +60,7 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         self._columns = columns
         self._splits: deque[RowGroupSplit] = deque()
         self._file: pq.ParquetFile | None = None
+        self._old_times: frozenset[str | None] = frozenset()
         self._names: list[str] = []
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._batch: pa.RecordBatch | None = None
@@ -83,6 +85,7 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         place = where_it_is(split)
         if self._file is None:
             self._file = open_parquet(place)
+            self._old_times = old_times_of(self._file)
             self._names = self._columns.of_file(split.place, self._file.schema_arrow).names
         names = self._names
         self._batches = (
@@ -100,10 +103,22 @@ class ParquetReader(SourceReader[RowGroupSplit]):
 
     def _next_batch(self, split: RowGroupSplit, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         try:
-            return next(batches, None)
+            batch = next(batches, None)
         except FAILURES as error:
             said = f"cannot read row group {split.row_group} of {str(split.place)!r}: {error}"
             raise unreadable(said, error, is_local=not split.place.root) from error
+        if batch is not None and self._old_times:
+            self._check_calendar(split, batch)
+        return batch
+
+    def _check_calendar(self, split: RowGroupSplit, batch: pa.RecordBatch) -> None:
+        name = column_of_old_times(batch, self._old_times)
+        if name is not None:
+            raise UnreadableFileError(
+                f"{str(split.place)!r} was written by Spark with old dates and timestamps of the Julian calendar, and "
+                f"column {name!r} has some: read it with Spark and from_spark(), or write it again with "
+                "spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
+            )
 
     def _take(self, split: RowGroupSplit, batch: pa.RecordBatch, records_max: int) -> Poll:
         skipped = min(self._skip, batch.num_rows)

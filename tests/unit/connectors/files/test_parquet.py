@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,37 @@ def test_files_of_different_columns_are_refused(other: pa.Table, trouble: str, t
     pq.write_table(other.slice(0, 1), tmp_path / "b.parquet")
     with pytest.raises(SourceError, match=rf"b\.parquet': {trouble}"):
         source_of(tmp_path).splits(1)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([dt.date(1582, 10, 14), None]),
+        pa.array([dt.datetime(1899, 12, 31)], pa.timestamp("us", "UTC")),
+        pa.array([[{"day": dt.date(1, 1, 1)}]]),
+    ],
+    ids=lambda column: str(column.type),
+)
+@pytest.mark.parametrize("mark", ["legacyDateTime", "legacyINT96"])
+def test_old_dates_of_the_calendar_that_spark_2_had_are_refused(column: pa.Array, mark: str, tmp_path: Path) -> None:
+    schema = pa.schema([("c", column.type)], {f"org.apache.spark.{mark}": ""})
+    pq.write_table(pa.table([column], schema), tmp_path / "old.parquet")
+    with pytest.raises(SourceError, match=r"old.parquet' was written by Spark .* column 'c' has some"):
+        read_all(source_of(tmp_path))
+
+
+def test_later_dates_of_the_calendar_that_spark_2_had_are_read(tmp_path: Path) -> None:
+    columns = [
+        pa.array([dt.date(1582, 10, 15)]),
+        pa.array([dt.datetime(1900, 1, 1)], pa.timestamp("us", "UTC")),
+        pa.array([dt.datetime(1, 1, 1)], pa.timestamp("us")),
+    ]
+    schema = pa.schema(
+        [(name, column.type) for name, column in zip("abc", columns, strict=True)],
+        {"org.apache.spark.legacyDateTime": ""},
+    )
+    pq.write_table(pa.table(columns, schema), tmp_path / "new.parquet")
+    assert len(read_all(source_of(tmp_path))) == 1
 
 
 def test_columns_are_chosen_and_others_may_differ(tmp_path: Path) -> None:

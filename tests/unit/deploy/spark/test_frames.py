@@ -263,7 +263,7 @@ def test_no_setting_of_the_session_changes_dates_and_times(
     row = spark.sql(
         "select date'0001-01-02' day, timestamp'1500-01-01 00:00:00.123456 UTC' moment, "
         "map(date'1500-01-01', array(named_struct('a.b', timestamp'1880-01-01 00:00:00.123456 UTC', 'n', 1), null)) "
-        "as deep"
+        "as deep, timestamp_ntz'1500-01-01 00:00:00.123456' local"
     )
     with settings(spark, OLD_CALENDAR | {"spark.sql.parquet.outputTimestampType": stored}):
         stream = env.from_spark(row)
@@ -278,6 +278,7 @@ def test_no_setting_of_the_session_changes_dates_and_times(
         )
     moment, battle = Instant(-14_831_769_600, 123_456_000), Instant(-2_840_140_800, 123_456_000)
     assert (read.day, read.moment) == (dt.date(1, 1, 2), moment)
+    assert read.local == dt.datetime(1500, 1, 1, 0, 0, 0, 123_456)
     assert read.deep == {dt.date(1500, 1, 1): [Row(**{"a.b": battle, "n": 1}), None]}
     assert tuple(back) == (read.day, _micros(moment), dt.date(1500, 1, 1), _micros(battle))
 
