@@ -17,7 +17,7 @@ from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.functions.api import MapFunction
 from headgate.functions.record_errors import RecordErrors
-from headgate.web.page.files import FOLDER
+from headgate.web.page.paths import FOLDER
 from tests.browser.visitor import Visitor, visitor
 from tests.unit.web.served import Count, Served, serving, until
 

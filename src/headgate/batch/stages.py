@@ -7,20 +7,54 @@ key. How records get from stage to stage is a `Shuffle`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import final
+from typing import Any, final
 
-from headgate.batch.final_reduce import FinalReduce
+from headgate.elements import MAX_TIMESTAMP
+from headgate.functions.api import KeyedProcessFunction
+from headgate.functions.context import RuntimeContext
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph.job_graph import EdgePlan, JobGraph, OperatorPlan, VertexPlan
 from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, Partitioning
+from headgate.operators.base import Around, method_of
 from headgate.operators.keyed_process import KeyedProcessFactory
-from headgate.operators.reduce import ReduceFactory
+from headgate.operators.reduce import STATE_NAME, ReduceFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.options import CHANGELOG, CHECKPOINT_INCREMENTAL, STATE_BACKEND
+from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.type_information import TypeInformation
+from headgate.types.typeinfo import Types
+
+
+@final
+class FinalReduce(Around, KeyedProcessFunction):
+    """Combines the records of a key by a `ReduceFunction` or a callable, and emits what they come to."""
+
+    def __init__(self, function: object) -> None:
+        self._function = function
+
+    @property
+    def inner(self) -> tuple[object]:
+        return (self._function,)
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._combine = method_of(self._function, "reduce")
+        self._state = runtime_context.get_state(ValueStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY()))
+        super().open(runtime_context)
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+        so_far = self._state.value()
+        if so_far is None:
+            ctx.timer_service().register_event_time_timer(MAX_TIMESTAMP)
+            self._state.update(value)
+        else:
+            self._state.update(self._combine(so_far, value))
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield self._state.value()
 
 
 @final

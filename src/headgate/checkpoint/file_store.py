@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,11 +18,31 @@ from headgate.checkpoint.arrow_files import ArrowFiles
 from headgate.checkpoint.local_files import LocalFiles
 from headgate.checkpoint.paths import absolute, below
 from headgate.checkpoint.store import Chunk, chunks_of, missing, receive
-from headgate.checkpoint.trouble import in_plain_words
 from headgate.errors import StorageError
 from headgate.ids import JobId
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
 from headgate.state.files import FileHandle
+
+
+def in_plain_words(error: Exception, path: str, verb: str) -> str:
+    """Return why `path` could not be read or written, whatever the verb is; else what the error says itself.
+
+    >>> in_plain_words(NotADirectoryError(20, "Not a directory"), "/etc/passwd/checkpoints/_result", "read")
+    '/etc/passwd is a file, not a folder'
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    nearest = _nearest(Path(path))
+    if number in (errno.ENOTDIR, errno.EEXIST) and nearest.is_file():
+        return f"{nearest} is a file, not a folder"
+    if number in (errno.EACCES, errno.EPERM):
+        return f"this user may not {verb} {'in ' if nearest.is_dir() else ''}{nearest}"
+    return str(error)
+
+
+def _nearest(path: Path) -> Path:
+    """Return the path, or the nearest folder above it that this user can see."""
+    return next((each for each in (path, *path.parents) if os.path.lexists(each)), path)
+
 
 __all__ = ["FileSystemStore", "absolute", "without_secret"]
 

@@ -6,23 +6,55 @@ import os
 import select
 import sys
 import termios
+import threading
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, cast, final
 
 import click
 
 from headgate.cli.choice import chosen_job
-from headgate.cli.client import DriverClient, ask
+from headgate.cli.client import DriverClient, UnreachableError, ask
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.find import FoundJob, find_job
-from headgate.cli.following import Following
 from headgate.cli.options import storage_option
 from headgate.runtime.monitoring.statistics_json import Json
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+@final
+class Following:
+    """The newest overview of a job, and how it has ended."""
+
+    def __init__(self, client: DriverClient, job_id: str) -> None:
+        """Begin to listen. The end of the client ends it."""
+        self.newest: Json | None = None
+        self.ending: Json | None = None
+        """The state that the job has ended in, and its cause, as far as they are known; None while it goes on."""
+        self._error: CommandFailedError | UnreachableError | None = None
+        threading.Thread(target=self._run, args=(client, job_id), name="headgate-top", daemon=True).start()
+
+    def check(self) -> None:
+        """Raise what the driver has refused, or UnreachableError when it has gone without a word."""
+        if self._error is not None:
+            raise self._error
+
+    def _run(self, client: DriverClient, job_id: str) -> None:
+        try:
+            for name, told in client.events(f"/jobs/{job_id}/live"):
+                if name == "overview":
+                    self.newest = told
+                else:
+                    self.ending = told
+            self._error = None if self.ending is not None else UnreachableError("it closed the connection")
+        except (CommandFailedError, UnreachableError) as error:
+            self._error = error
+        except Exception as error:  # noqa: BLE001  # whatever comes of a client that is closed while it reads
+            self._error = UnreachableError(str(error))
+
 
 LOOK_S: Final = 0.1
 QUIT: Final = "q"

@@ -9,17 +9,41 @@ to it begins: no batch, and no timer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import Protocol, final
 
 from headgate.clock import Clock
 from headgate.dataflow.channel import NO_LIMIT, ChannelAddress
 from headgate.dataflow.output import Output
 from headgate.dataflow.pace import EXPANSION_MAX, Pace
-from headgate.dataflow.tapped import Conversion, Tapped
 from headgate.dataflow.waiting import Waiting
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Payload, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
 from headgate.operators.output_type import OutputType
+
+
+class Conversion(Protocol):
+    """Looks at what an operator has emitted, before anything else does: makes it of a type, or shows it to somebody."""
+
+    def converted(self, batch: Batch) -> Batch:
+        """Return the batch to go on with."""
+        ...
+
+
+@final
+class Tapped:
+    """Shows each batch that leaves an operator, once it is as it is to leave."""
+
+    def __init__(self, conversion: Conversion | None, see: Callable[[Batch], None]) -> None:
+        self._conversion = conversion
+        self._see = see
+
+    def converted(self, batch: Batch) -> Batch:
+        """Return the batch, which was shown unless it is empty."""
+        if self._conversion is not None:
+            batch = self._conversion.converted(batch)
+        if len(batch):
+            self._see(batch)
+        return batch
 
 
 @final

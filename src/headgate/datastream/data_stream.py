@@ -53,14 +53,11 @@ from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.operators.batch_calls import BatchCallFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.custom_partition import CustomPartition
-from headgate.operators.filter import FilterFactory
-from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.keys import DeclaredKeys
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
 from headgate.operators.print import PrintFactory
-from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory, TypedReduce
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from typing import final
 
@@ -15,9 +17,25 @@ from headgate.graph.logical import (
     Node,
     Partitioning,
 )
-from headgate.graph.uids import generate_uids
 from headgate.state.keygroups import default_max_parallelism
 from headgate.types.type_information import TypeInformation
+
+
+def generate_uids(graph: LogicalGraph) -> dict[int, str]:
+    """Return a uid of 32 hexadecimal digits for each node id, also for nodes that have a uid of their own."""
+    uids: dict[int, str] = {}
+    seen: Counter[str] = Counter()
+    for node in sorted(graph.nodes, key=lambda node: node.id):
+        inputs = sorted(_input(edge, uids[edge.source]) for edge in graph.inputs_of(node.id))
+        place = "|".join([type(node.operator).__name__, *inputs])
+        uids[node.id] = hashlib.sha256(f"{place}#{seen[place]}".encode()).hexdigest()[:32]
+        seen[place] += 1
+    return uids
+
+
+def _input(edge: Edge, source_uid: str) -> str:
+    place = f"{edge.input_index}:{source_uid}"
+    return place if edge.tag is None else f"{place}:{edge.tag}"
 
 
 @final

@@ -12,8 +12,7 @@ from collections import Counter
 from headgate.errors import IgnoredWarning, InternalError, ProgramError
 from headgate.graph.closure import serialise
 from headgate.graph.logical import Edge, GraphDefaults, LogicalGraph, Node, Partitioning
-from headgate.graph.resolve import max_parallelism_of, parallelism_of
-from headgate.graph.uids import generate_uids
+from headgate.graph.resolve import generate_uids, max_parallelism_of, parallelism_of
 from headgate.state.keygroups import check_parallelism
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, Generic, TypeVar, final
 
 from headgate.errors import StateAccessError
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
 from headgate.operators.drafts import Draft, DraftList, DraftMap
-from headgate.operators.joint_reads import JointReads
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.stepped_loop import SteppedLoop
 from headgate.state.backend import KeyedBackend
@@ -20,6 +21,56 @@ from headgate.state.kinds.binding import bind
 from headgate.state.kinds.forms import StoredForm
 from headgate.time.timers import whole_time
 from headgate.types.typed_key import untyped
+
+T = TypeVar("T")
+
+
+@final
+class JointReads(Generic[T]):
+    """Gathers what coroutines want, and reads it all when each has run up to where it waits.
+
+    >>> from headgate.clock import VirtualClock
+    >>> from headgate.operators.stepped_loop import SteppedLoop
+    >>> loop = SteppedLoop(VirtualClock())
+    >>> reads = JointReads(loop, print)
+    >>> naps = [loop.create_task(reads.wanted(key)) for key in "ab"]
+    >>> loop.step()
+    ['a', 'b']
+    >>> loop.end()
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, read: Callable[[list[T]], None]) -> None:
+        self._loop = loop
+        self._read = read
+        self._waiting: list[tuple[T, asyncio.Future[None]]] = []
+
+    async def wanted(self, item: T) -> None:
+        """Wait until the item is read, with all that are wanted meanwhile. Raises what a read of it alone raises."""
+        if not self._waiting:
+            self._loop.call_soon(self._read_all)
+        future = self._loop.create_future()
+        self._waiting.append((item, future))
+        await future
+
+    def _read_all(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        has_failed = self._error_of([item for item, _ in waiting]) is not None
+        for item, future in waiting:
+            error = self._error_of([item]) if has_failed else None
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+    def _error_of(self, items: list[T]) -> Exception | None:
+        try:
+            self._read(items)
+        except Exception as error:  # noqa: BLE001  # also what a class of the user raises when it is read
+            return error
+        return None
+
 
 _UNDER_WAY: Final[ContextVar[Invocation]] = ContextVar("invocation")
 

@@ -18,9 +18,9 @@ from headgate.checkpoint.store import read_state
 from headgate.errors import ProgramError, RestoreError
 from headgate.ids import CheckpointId, JobId
 from headgate.savepoints.described import OperatorInfo, StateEntry, StateInfo
-from headgate.savepoints.elements import element_table
 from headgate.savepoints.tables import ALL_GROUPS, KeyedTables
-from headgate.state.canonical.layout import KEY, NAMESPACE, VALUE, pickle_of
+from headgate.state.canonical.layout import KEY, NAMESPACE, VALUE, pickle_of, refined_type
+from headgate.state.canonical.pairs import ColumnPair
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cells import namespace_of, plain_key
@@ -30,6 +30,25 @@ from headgate.types.typeinfo import ListTypeInfo, MapTypeInfo, TypeInformation, 
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def element_table(types: Mapping[str, TypeInformation], columns: list[list[Any]]) -> pa.Table:
+    """Return a table with a column for each type, and one with pickles where that does not show all values exactly.
+
+    >>> from headgate.types.typeinfo import Types
+    >>> element_table({"value": Types.LONG()}, [[1, 2]])["value"].to_pylist()
+    [1, 2]
+    """
+    arrays: dict[str, pa.Array] = {}
+    for (name, declared), values in zip(types.items(), columns, strict=True):
+        pair = ColumnPair(name, refined_type(declared, values))
+        for value in values:
+            pair.add(value, value)
+        taken = pair.take()
+        exact = taken.pop(pickle_of(name))
+        arrays |= taken if exact.null_count == len(exact) else {**taken, pickle_of(name): exact}
+    return pa.table(arrays)
+
 
 TIMER_STATES: Final = {"event": EVENT_TIMERS, "processing": PROCESSING_TIMERS}
 """The states that timers are stored as, by their clock."""

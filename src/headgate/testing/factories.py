@@ -31,12 +31,9 @@ from headgate.operators.connected import (
     KeyedCoMapFactory,
     KeyedCoProcessFactory,
 )
-from headgate.operators.filter import FilterFactory
-from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
-from headgate.operators.map import MapFactory
-from headgate.operators.process import ProcessFactory
+from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.state.descriptors import MapStateDescriptor

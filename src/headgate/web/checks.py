@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
@@ -10,12 +12,57 @@ from typing import Final, final
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headgate import options
 from headgate.clock import SystemClock
 from headgate.web.access import RestConfig
 from headgate.web.entrance import Entrance
-from headgate.web.errors_json import errors
+from headgate.web.json_answer import errors
 from headgate.web.logins import Rights, Session
-from headgate.web.origin import foreign, own_names
+
+_ALWAYS: Final = ("localhost",)
+
+
+def own_names(config: RestConfig) -> frozenset[str]:
+    """Return the host names under which clients may reach the server, besides IP addresses, which cannot be rebound."""
+    machine = socket.gethostname()
+    return frozenset(map(_plain, (*_ALWAYS, config.address, config.bind_address, machine, machine.partition(".")[0])))
+
+
+def foreign(headers: Mapping[bytes, bytes], names: frozenset[str]) -> tuple[int, str] | None:
+    """Return status and reason of the refusal of a request with these headers; None for one that may be answered."""
+    host = headers.get(b"host", b"").decode("latin-1")
+    if not _is_ours(_plain(host), names):
+        return 421, (
+            f"this server does not answer to the host name {_name(host)!r}: use "
+            f"{', '.join(sorted(filter(None, names)))} "
+            f"or its IP address, or set {options.REST_ADDRESS.key} to that name"
+        )
+    origin = headers.get(b"origin")
+    if origin is not None and _plain(origin.decode("latin-1").partition("://")[2]) != _plain(host):
+        return 403, f"a page of {origin.decode('latin-1')!r} may not send requests to this server, {host!r}"
+    return None
+
+
+def _is_ours(host: str, names: frozenset[str]) -> bool:
+    name = _name(host)
+    if name in names:
+        return name != ""
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(host: str) -> str:
+    return host.strip().lower()
+
+
+def _name(host: str) -> str:
+    """Return a host without its port."""
+    name, _, port = host.rpartition(":")
+    return (name if port.isdecimal() else host).rstrip(".")
+
 
 PROVEN: Final = "proven"
 """What the scope of a connection has for it is called with the cookie, if any, of a request that proves its sender."""

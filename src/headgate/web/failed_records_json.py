@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from headgate.operators.late import LATE_RECORDS
 from headgate.operators.record_guard import FAILED_COUNT
+from headgate.operators.sides import LATE_RECORDS
 from headgate.runtime.control.subtask_metrics import summed
 from headgate.runtime.monitoring.progress import FailedRecord
 from headgate.runtime.monitoring.statistics_json import Json

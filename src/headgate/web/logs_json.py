@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.ids import SlotIndex
-from headgate.runtime.monitoring.slot_log import LINES_MAX, SlotLog
+from headgate.runtime.monitoring.progress import LINES_MAX, SlotLog
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, whole_number
 

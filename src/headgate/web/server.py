@@ -82,9 +82,8 @@ class RestServer:
     async def _serve(self) -> None:
         import uvicorn  # noqa: PLC0415  # takes long to load, while the job starts
 
-        from headgate.web.app import application  # noqa: PLC0415
+        from headgate.web.app import VisitProtocol, application  # noqa: PLC0415
         from headgate.web.page.history import Histories  # noqa: PLC0415
-        from headgate.web.visit_protocol import VisitProtocol  # noqa: PLC0415
 
         histories = Histories(self.jobs)
         config = uvicorn.Config(

@@ -26,11 +26,8 @@ from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.operators.broadcast import KeyedBroadcastFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.connected import KeyedCoProcessFactory
-from headgate.operators.filter import FilterFactory
-from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
-from headgate.operators.map import MapFactory
-from headgate.operators.process import ProcessFactory
+from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory

@@ -8,7 +8,7 @@ from typing import Any
 
 from headgate.testing.sim.external import External
 from headgate.testing.sim.job import SimEnding
-from headgate.testing.sim.outcome import difference
+from headgate.testing.sim.program import difference
 from tests.simulation.own_jobs.expected import expected_output, keeps_order, output_of
 from tests.simulation.own_jobs.jobs import JobSpec
 from tests.simulation.own_jobs.user_code import Origin, Record

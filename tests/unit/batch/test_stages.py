@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.batch.final_reduce import FinalReduce
-from headgate.batch.stages import Shuffle, batch_plan, stages
+from headgate.batch.stages import FinalReduce, Shuffle, batch_plan, stages
 from headgate.common import Duration, WatermarkStrategy
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import CoMapFunction, DataStream, StreamExecutionEnvironment

@@ -11,7 +11,7 @@ from headgate.dataflow.output import Output
 from headgate.dataflow.partition import Forward
 from headgate.elements import MAX_TIMESTAMP, Batch, EndOfData, Flow, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.slot.subtask import Subtask, Wiring
 from tests.unit.runtime.subtasks import Rig, barrier
 

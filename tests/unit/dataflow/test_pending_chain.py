@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from headgate.dataflow.waiting import WAITING_STATE, restored_waiting
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, EndOfData, SavepointOrder, Watermark, WatermarkStatus
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.operators.flat_map import FlatMapFactory
-from headgate.operators.map import MapFactory
 from headgate.operators.pending import PENDING_STATE
+from headgate.operators.plain_functions import FlatMapFactory, MapFactory
 from headgate.runtime.slot.subtask import Subtask
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from tests.unit.dataflow.test_chain import Alarm, Made, Stamp

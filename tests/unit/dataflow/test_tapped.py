@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.dataflow.chain import Chain
 from headgate.elements import Batch, EndOfData, Watermark
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.types.typeinfo import Types
 from tests.unit.dataflow.test_chain import Alarm, Clockwork, Made, Pair, Sorter, Stamp, tenfold
 from tests.unit.operators.test_pending import Asking

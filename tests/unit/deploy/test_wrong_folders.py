@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.checkpoint.trouble import in_plain_words
+from headgate.checkpoint.file_store import in_plain_words
 from headgate.errors import ConfigError, JobFailedError, StorageError
 from tests.unit.datastream.environments import environment
 

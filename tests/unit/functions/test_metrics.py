@@ -10,7 +10,7 @@ from headgate.errors import ProgramError
 from headgate.functions.api import MapFunction
 from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup, MetricReport, Scope
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.testing.harness import OperatorHarness
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from headgate.graph.logical import LogicalGraph
-from headgate.graph.uids import generate_uids
+from headgate.graph.resolve import generate_uids
 from tests.unit.graph.programs import OtherFactory, edge, line, node
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
-from headgate.graph.uids import generate_uids
+from headgate.graph.resolve import generate_uids
 from tests.unit.graph.programs import line, node
 print(*generate_uids(line(node(0, "a"), node(1, "b"), node(2, "c"))).values())
 """

@@ -12,7 +12,7 @@ from headgate.errors import StateAccessError
 from headgate.functions.api import Function, MapFunction
 from headgate.functions.context import RuntimeContext
 from headgate.operators.base import UserCodeError
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, Setup
 from headgate.types.typeinfo import Types

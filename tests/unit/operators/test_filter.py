@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.elements import Batch
-from headgate.operators.filter import FilterFactory
+from headgate.operators.plain_functions import FilterFactory
 from headgate.testing.harness import OperatorHarness
 
 

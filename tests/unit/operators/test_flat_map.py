@@ -8,7 +8,7 @@ import pytest
 
 from headgate.elements import Batch
 from headgate.operators.base import UserCodeError
-from headgate.operators.flat_map import FlatMapFactory
+from headgate.operators.plain_functions import FlatMapFactory
 from headgate.testing.harness import OperatorHarness
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from headgate.clock import VirtualClock
 from headgate.errors import StorageError
-from headgate.operators.joint_reads import JointReads
+from headgate.operators.invocations import JointReads
 from headgate.operators.stepped_loop import SteppedLoop
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.elements import Batch
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.testing.harness import OperatorHarness
 
 

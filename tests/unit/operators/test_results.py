@@ -21,7 +21,7 @@ from headgate.datastream import (
 from headgate.datastream.state import MapStateDescriptor
 from headgate.functions.record_errors import RecordErrors
 from headgate.operators.base import UserCodeError
-from headgate.operators.flat_map import FlatMapFactory
+from headgate.operators.plain_functions import FlatMapFactory
 from headgate.testing.harness import OperatorHarness
 
 RULES: Final = MapStateDescriptor("rules", Types.STRING(), Types.LONG())

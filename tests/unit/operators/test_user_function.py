@@ -25,7 +25,7 @@ from headgate.functions.checkpointed import (
 from headgate.functions.context import Context, RuntimeContext
 from headgate.ids import CheckpointId
 from headgate.operators.base import UserCodeError
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.typeinfo import Types

@@ -14,7 +14,7 @@ from headgate.dataflow.partition import Forward
 from headgate.elements import Barrier, Batch
 from headgate.ids import ChannelId, CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.slot.subtask import Subtask, Wiring
 from headgate.runtime.slot_storage.taken import TakenSnapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headgate.functions.record_errors import RecordErrors
 from headgate.ids import SubtaskId
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import OPERATOR_METRICS, JobMetrics
 from headgate.runtime.monitoring.outcome import JobState

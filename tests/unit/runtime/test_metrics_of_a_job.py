@@ -14,7 +14,7 @@ from headgate.graph.logical import Partitioning
 from headgate.ids import SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import JobMetrics
 from headgate.runtime.monitoring.outcome import JobState

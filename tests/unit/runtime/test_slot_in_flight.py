@@ -17,7 +17,7 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import Partitioning
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import CheckpointAborted, Start, TaskFailed, Trigger
 from headgate.runtime.exchange.memory import Switchboard
 from headgate.state.files import InlineHandle

@@ -16,7 +16,7 @@ import pytest
 
 from headgate.web import acceptor, requests
 from headgate.web.access import RestConfig
-from headgate.web.origin import foreign, own_names
+from headgate.web.checks import foreign, own_names
 from tests.unit.web.served import Served, served
 
 HALF_SENT = {

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from headgate.options import REGISTRY
 from headgate.runtime.control.process_facts import process_facts
 from headgate.web import configuration_json
+from headgate.web.configuration_json import HIDDEN, TEXT_MAX, shown
 from headgate.web.question import Question, ServedJob
-from headgate.web.secrets_hidden import HIDDEN, TEXT_MAX, shown
 from tests.unit.web.page_jobs import PageJob
 from tests.unit.web.served import served
 

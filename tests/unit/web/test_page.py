@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from headgate.errors import ConfigError
-from headgate.web.page.files import FOLDER
+from headgate.web.page.paths import FOLDER
 from tests.unit.datastream.environments import environment, numbers
 from tests.unit.web.served import Served, served
 

@@ -15,8 +15,8 @@ from starlette.routing import Route
 from uvicorn.server import ServerState
 
 from headgate.web import acceptor
+from headgate.web.app import VisitProtocol
 from headgate.web.checks import PROVEN
-from headgate.web.visit_protocol import VisitProtocol
 
 LARGE = "x" * 2_000_000 + "the end"
 END = b"the end"

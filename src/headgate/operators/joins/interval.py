@@ -8,9 +8,11 @@ through rarely. No match depends on when that happens: a record that event time 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, Final, final
 
 from headgate.elements import MAX_TIMESTAMP, Batch
@@ -20,17 +22,54 @@ from headgate.functions.joins import ProcessJoinFunction
 from headgate.operators.base import USER_ERRORS, Runtime, UserCodeError
 from headgate.operators.calls import many_of_pair
 from headgate.operators.joins.context import JoinContext
-from headgate.operators.joins.reach import keep, put_in_order, within
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
-from headgate.operators.late import LateRecords
+from headgate.operators.sides import LateRecords
+from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.cells import GENERATION, KEY
+from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import NEVER
 from headgate.state.kinds.list_state import ListState
+from headgate.state.kinds.owner import ListLike
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
 from headgate.types.typeinfo import Types
+
+_TIME: Final = itemgetter(0)
+
+
+def within(kept: Iterable[Any], first_ms: int, last_ms: int) -> list[Any]:
+    """Return the elements from the one time to the other.
+
+    >>> within([(1, "a"), (5, "b"), (9, "c")], 2, 9)
+    [(5, 'b'), (9, 'c')]
+    """
+    if type(kept) is list:
+        return kept[bisect_left(kept, (first_ms,)) : bisect_left(kept, (last_ms + 1,))]
+    return [each for each in kept if first_ms <= each[0] <= last_ms]
+
+
+def keep(kept: ListLike, element: tuple[Any, ...]) -> None:
+    """Add an element.
+
+    >>> kept = [(1, "a"), (9, "b")]
+    >>> keep(kept, (5, "c"))
+    >>> kept
+    [(1, 'a'), (5, 'c'), (9, 'b')]
+    """
+    if type(kept) is list and element[0] < kept[-1][0]:
+        insort(kept, element, key=_TIME)
+    else:
+        kept.append(element)
+
+
+def put_in_order(backend: KeyedBackend, state_name: str, column: int) -> None:
+    """Sort the lists of a state that was restored: RocksDB may have written them."""
+    if isinstance(backend, HashMapBackend):
+        for key in backend.keys(state_name):
+            backend.cells[key][column].sort(key=_TIME)
+
 
 _DURING: Final = "process_element()"
 

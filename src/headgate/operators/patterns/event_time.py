@@ -18,9 +18,9 @@ from headgate.functions.context import TimeDomain
 from headgate.functions.patterns.pattern import Pattern
 from headgate.functions.patterns.process import PatternProcessFunction
 from headgate.operators.keyed import KeyedCall, no_call
-from headgate.operators.late import LateRecords
 from headgate.operators.patterns.matching import Matching
 from headgate.operators.patterns.operator import PatternOperator
+from headgate.operators.sides import LateRecords
 from headgate.operators.waiting import Waiting
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.timer_index import NEVER

@@ -14,15 +14,15 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Any, Final, final
 
-from headgate.elements import MAX_TIMESTAMP
+from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
-from headgate.operators.windows.progress import WindowProgress
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.window_rows import SlicedState, window_rows
 from headgate.operators.windows.windowing import Windowing
@@ -33,6 +33,48 @@ from headgate.state.keyed.panes import Namespace, Pane, SealedPane, ToWindows
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import EVENT_TIMERS
 from headgate.types.typeinfo import Types
+
+Stretch = tuple[int, int, int]
+"""The first and the last of some key groups, and until when their windows have been evaluated."""
+
+
+@final
+class WindowProgress:
+    """Until when windows had been evaluated before the start: `floor_ms` for all key groups, more for those `ahead`.
+
+    >>> progress = WindowProgress([(0, 3, 50), (4, 7, 80)], range(2, 6))
+    >>> progress.floor_ms, progress.ahead
+    (50, {4: 80, 5: 80})
+    >>> progress.stretches(60)
+    [(2, 3, 60), (4, 5, 80)]
+    """
+
+    def __init__(self, saved: Iterable[Stretch], groups: range) -> None:
+        until = dict.fromkeys(groups, MIN_TIMESTAMP)
+        for first, last, until_ms in saved:
+            for group in range(max(first, groups.start), min(last + 1, groups.stop)):
+                until[group] = until_ms
+        self._groups = groups
+        self.floor_ms = min(until.values())
+        self.ahead = {group: until_ms for group, until_ms in until.items() if until_ms > self.floor_ms}
+
+    def passed(self, watermark_ms: int) -> None:
+        """Event time has come so far."""
+        if self.ahead and watermark_ms >= max(self.ahead.values()):
+            self.ahead = {}
+
+    def of_group(self, group: int, watermark_ms: int) -> int:
+        """Return until when the windows of a key group have been evaluated, at this event time."""
+        return max(self.ahead.get(group, self.floor_ms), watermark_ms)
+
+    def stretches(self, watermark_ms: int) -> list[Stretch]:
+        """Return what the next snapshot is to tell, at this event time."""
+        found = []
+        for until_ms, some in groupby(self._groups, lambda group: self.of_group(group, watermark_ms)):
+            groups = list(some)
+            found.append((groups[0], groups[-1], until_ms))
+        return found
+
 
 SLICE: Final = "slice"
 """In the namespace of a slice, before its start and its end."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final, final
 
 from headgate.graph.placement import Placement
@@ -13,8 +14,31 @@ from headgate.operators.failed_samples import FailedSample
 from headgate.runtime.control.messages import LogLine
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
-from headgate.runtime.monitoring.slot_log import SlotLog
 from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
+
+LINES_MAX: Final = 1_000
+"""Lines of a slot that are kept, the latest."""
+
+
+@final
+class SlotLog:
+    """The lines of one slot, over all attempts, numbered from 1. Added by the master's loop, read from any thread."""
+
+    def __init__(self) -> None:
+        self._lines: deque[tuple[int, LogLine]] = deque(maxlen=LINES_MAX)
+        self.count = 0
+
+    def add(self, lines: Iterable[LogLine]) -> None:
+        """Keep more lines."""
+        for line in lines:
+            self._lines.append((self.count + 1, line))
+            self.count += 1
+
+    def after(self, number: int, limit: int) -> list[tuple[int, LogLine]]:
+        """Return the newest lines behind this number, each with its own, at most `limit`, oldest first."""
+        newer = [(own, line) for own, line in self._lines.copy() if own > number]
+        return list(islice(newer, max(0, len(newer) - limit), None))
+
 
 FAILED_RECORDS_MAX: Final = 50
 """Failed records of an operator that are kept, the latest."""

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus, SubtaskFigures, totals
-from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
-from headgate.runtime.monitoring.summary import PERCENTILES, Summary
+from headgate.runtime.monitoring.statistics import PERCENTILES, CheckpointStatistics, Restore, Summary
 
 Json = dict[str, Any]
 

@@ -7,18 +7,102 @@ stays, as in the cache of cells. A window that is over loses its rows piece by p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, Final, final
 
+from headgate.errors import SerializationError
+from headgate.state.formats.codecs import pickled
+from headgate.state.keyed.cells import CHUNK_CELLS
 from headgate.state.keyed.panes import Namespace, Pane, Panes, PaneTimers
 from headgate.state.keyed.stored_values import StoredValues
-from headgate.state.rocksdb.gone_panes import GonePanes
-from headgate.state.rocksdb.pane_room import BYTES_PER_BYTE, ENTRY_BYTES, MEASURED, PaneRoom
 from headgate.state.rocksdb.pane_rows import PaneRows, cell_keys, chunks
+
+ENTRY_BYTES: Final = 120
+"""What an entry without a value takes in memory: a key, its place in a dictionary."""
+BYTES_PER_BYTE: Final = 3
+"""What objects take in memory, more or less, for each byte that they take when written."""
+MEASURED: Final = 64
+"""So many entries are looked at to tell what all take."""
+
+
+@final
+class PaneRoom:
+    """`copies` is how many values whoever uses the panes holds for each entry."""
+
+    def __init__(self, limit_bytes: int, copies: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.copies = copies
+        self.left = 0
+        """So many entries at least may be added before the limit is reached."""
+        self._entry_bytes = float(ENTRY_BYTES)
+
+    @property
+    def most(self) -> int:
+        """How many entries there may be."""
+        return int(self.limit_bytes / self.copies / self._entry_bytes)
+
+    def excess(self, entries: int) -> int:
+        """Return how many entries more there are than there may be, and somewhat more, 0 for none."""
+        most = self.most
+        self.left = min(most - entries, max(entries, MEASURED))
+        return entries - most + most // 8 if entries > most else 0
+
+    def measure(self, some: list[tuple[Any, Any]]) -> None:
+        """Take what these entries take for what all take."""
+        if some:
+            with suppress(SerializationError):
+                self._entry_bytes = ENTRY_BYTES + BYTES_PER_BYTE * len(pickled(some)) / len(some)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    namespace: Namespace
+    generation: int
+    pane: Pane
+    keys: Iterator[Any]
+
+
+@final
+class GonePanes:
+    """In the order in which they went."""
+
+    def __init__(self, rows: PaneRows) -> None:
+        self._rows = rows
+        self._gone: deque[_Gone] = deque()
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._gone)
+
+    def add(self, namespace: Namespace, pane: Pane, generation: int) -> None:
+        """A pane that has rows is gone in a generation."""
+        keys = self._rows.keys(namespace, self._rows.place_of(namespace, pane), self._rows.groups)
+        self._gone.append(_Gone(namespace, generation, pane, keys))
+
+    def any_until(self, generation: int) -> bool:
+        """Whether there are any that went in this generation or before."""
+        return bool(self._gone) and self._gone[0].generation <= generation
+
+    def any_of(self, namespaces: Container[Namespace]) -> bool:
+        """Whether there are any of windows that have come again."""
+        return any(gone.namespace in namespaces for gone in self._gone)
+
+    def erase_some(self) -> None:
+        """Delete some rows; there must be a pane."""
+        gone = self._gone[0]
+        keys = cell_keys(islice(gone.keys, CHUNK_CELLS), gone.namespace)
+        if keys:
+            self._rows.write(keys, [(None, None)] * len(keys), gone.generation)
+            self._rows.lead_no_more(self._rows.place_of(gone.namespace, gone.pane), gone.pane, keys)
+        else:
+            self._gone.popleft()
+
 
 _PARTS: Final = 4
 """A part of all panes is to be at most such a part of what may be in memory."""

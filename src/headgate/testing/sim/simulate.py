@@ -10,8 +10,7 @@ from typing import Final, final
 from headgate.testing.sim.external import External
 from headgate.testing.sim.job import Leg, SimEnding
 from headgate.testing.sim.legs import journey_of
-from headgate.testing.sim.outcome import each_record
-from headgate.testing.sim.program import Outcome, Program, UserJob, UserProgram
+from headgate.testing.sim.program import Outcome, Program, UserJob, UserProgram, each_record
 from headgate.testing.sim.run import RunReport, run
 from headgate.testing.sim.settings import random_settings
 

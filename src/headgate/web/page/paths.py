@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import final
+from pathlib import Path
+from typing import Final, final
 from urllib.parse import quote
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -17,13 +19,51 @@ from headgate.web.entrance import Entrance
 from headgate.web.json_answer import PRIVATE, JsonAnswer
 from headgate.web.logins import Grant, Rights
 from headgate.web.page import vertex_json
-from headgate.web.page.files import PageFiles
 from headgate.web.page.history import Histories
 from headgate.web.page.live import LiveOverviews
 from headgate.web.question import Answer, Question
 from headgate.web.reading import reading
 from headgate.web.requests import body_of, flag_of, job_of, text_of
 from headgate.web.served_jobs import ServedJobs
+
+FOLDER: Final = Path(__file__).parents[1] / "static"
+_KINDS: Final = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
+_THIS_MACHINE: Final = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*")
+
+
+@final
+class PageFiles:
+    """Serves the files below `static/`, with a policy that lets them load nothing from elsewhere."""
+
+    def __init__(self, frame_ancestors: tuple[str, ...]) -> None:
+        self._files = {
+            str(path.relative_to(FOLDER)): (path.read_bytes(), _KINDS[path.suffix])
+            for path in FOLDER.rglob("*")
+            if path.suffix in _KINDS
+        }
+        sites = " ".join(frame_ancestors or _THIS_MACHINE)
+        self._headers = {
+            "Content-Security-Policy": (
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+                f"base-uri 'none'; form-action 'none'; frame-ancestors 'self' {sites}"
+            ),
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-cache",
+        }
+
+    def answer(self, name: str) -> Response:
+        """Return a file by its path below the folder. Raises HTTPException when there is none."""
+        found = self._files.get(name)
+        if found is None:
+            raise HTTPException(404, f"the page has no file {name}")
+        content, kind = found
+        return Response(content, headers=self._headers, media_type=kind)
 
 
 @final

@@ -16,7 +16,7 @@ from headgate.deploy.code.package import pack, unpack
 from headgate.errors import EnvironmentFault
 from headgate.graph.job_graph import JobGraph
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory, MapOperator
+from headgate.operators.plain_functions import MapFactory, MapOperator
 from headgate.state.formats import missing_module
 from tests.unit.runtime.plans import line_plan
 

@@ -10,7 +10,7 @@ from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.datagen import DataGeneratorSource
-from headgate.deploy.handles.status_line import prints, status_line
+from headgate.deploy.handles.running_job import prints, status_line
 from headgate.elements import Barrier
 from headgate.functions.source import Source
 from headgate.graph.job_graph import JobGraph

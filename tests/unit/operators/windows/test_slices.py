@@ -16,8 +16,7 @@ from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
 from headgate.operators.windows.operator import WindowOperator
 from headgate.operators.windows.overlapping_panes import OverlappingPanes
-from headgate.operators.windows.progress import WindowProgress
-from headgate.operators.windows.slice_windows import SliceWindows
+from headgate.operators.windows.slice_windows import SliceWindows, WindowProgress
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup

@@ -18,7 +18,7 @@ from headgate.errors import (
 from headgate.operators.base import UserCodeError
 from headgate.operators.error_text import short_repr
 from headgate.operators.failure import failure_of, is_retriable
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.testing.harness import OperatorHarness
 
 

@@ -20,7 +20,7 @@ from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome

@@ -24,7 +24,7 @@ from headgate.functions.source import (
     SourceContext,
     SourceReader,
 )
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import AddSplits
 from headgate.runtime.master.requests import SavepointRequest

@@ -23,7 +23,7 @@ from headgate.functions.sink import (
     SinkWriter,
 )
 from headgate.ids import CheckpointId, JobId
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import CheckpointCompleted, Trigger
 from headgate.runtime.master.requests import SavepointRequest

@@ -18,7 +18,7 @@ from headgate.elements import SavepointFormat
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
 from headgate.ids import JobId
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from tests.unit.runtime.job_storage.drivers import Driver
 from tests.unit.runtime.plans import line_plan
 

@@ -7,7 +7,7 @@ from headgate.checkpoint.store import MemoryStore
 from headgate.checkpoint.workflow import JobResult
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.ids import Attempt
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from tests.unit.runtime.job_storage.drivers import Driver
 from tests.unit.runtime.plans import line_plan
 

@@ -16,7 +16,7 @@ from headgate.checkpoint.workflow import Stored
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.job_storage.drivers import (

@@ -14,7 +14,7 @@ from headgate.errors import CheckpointError
 from headgate.functions.api import MapFunction
 from headgate.ids import Launch, SlotIndex
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import Ticking

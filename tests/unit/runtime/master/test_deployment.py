@@ -13,7 +13,7 @@ from headgate.graph.logical import Partitioning
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.master.assembly import committing_subtasks, deploy_messages, restart_of
 from headgate.runtime.master.restart import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart

@@ -15,7 +15,7 @@ from headgate.graph.logical import Partitioning
 from headgate.graph.placement import Placement
 from headgate.ids import Launch, SlotIndex
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Shutdown
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.rescales import SETTLE_MS

@@ -16,7 +16,7 @@ from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError, ConfigError, StorageError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import CheckpointCompleted, Deploy
 from headgate.runtime.master.requests import SavepointRequest

@@ -12,7 +12,7 @@ from headgate.checkpoint.drivers import ownership
 from headgate.checkpoint.store import Chunk, MemoryStore
 from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle

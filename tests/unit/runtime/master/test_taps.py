@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headgate.graph.logical import Partitioning
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sampler import Sample
 from headgate.runtime.control.messages import Tap
 from headgate.runtime.master import taps

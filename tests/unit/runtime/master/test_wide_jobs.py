@@ -12,7 +12,7 @@ from headgate.deploy.code.package import pack
 from headgate.graph.logical import Partitioning
 from headgate.ids import Launch, SlotIndex
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Deploy, SlotReady
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan

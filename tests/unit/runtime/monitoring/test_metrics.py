@@ -13,7 +13,7 @@ from headgate.graph.logical import Partitioning
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.collect import CollectFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.subtask_metrics import Rates, SubtaskMetrics, TimeShares, Traffic
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin

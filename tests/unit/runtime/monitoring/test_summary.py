@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.runtime.monitoring.summary import WINDOW, Summary
+from headgate.runtime.monitoring.statistics import WINDOW, Summary
 
 
 def test_a_summary_of_nothing_has_no_values() -> None:

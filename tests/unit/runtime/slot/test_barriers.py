@@ -12,7 +12,7 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import CheckpointId
 from headgate.operators.keyed_process import KeyedProcessFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.runtime.slot_storage.taken import TakenSnapshot
 from tests.unit.runtime.subtasks import overtaking_rig, source_rig

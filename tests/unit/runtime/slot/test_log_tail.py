@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from headgate.runtime.control.messages import LogLine
-from headgate.runtime.monitoring.slot_log import LINES_MAX as KEPT_MAX
-from headgate.runtime.monitoring.slot_log import SlotLog
+from headgate.runtime.monitoring.progress import LINES_MAX as KEPT_MAX
+from headgate.runtime.monitoring.progress import SlotLog
 from headgate.runtime.slot.log_tail import CHARACTERS_MAX, LINE_MAX, LINES_MAX, LogTail
 
 

@@ -16,7 +16,7 @@ from headgate.functions.context import RuntimeContext
 from headgate.graph.logical import Partitioning
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, SubtaskId
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import (
     Progress,
     Shutdown,

@@ -8,8 +8,7 @@ from headgate.elements import MAX_TIMESTAMP, CancelBarrier, EndOfData, Watermark
 from headgate.errors import InternalError
 from headgate.functions.checkpointed import CheckpointListener
 from headgate.ids import CheckpointId
-from headgate.operators.flat_map import FlatMapFactory
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import FlatMapFactory, MapFactory
 from tests.unit.runtime.subtasks import Rig, barrier, source_rig
 
 END = EndOfData()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.operators.map import MapFactory
+from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import LiveOutput, Tap, TaskFailed, TearDown
 from headgate.runtime.slot.taps import SEND_EVERY_MS
 from tests.unit.runtime.plans import SlotRig

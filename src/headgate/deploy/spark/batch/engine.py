@@ -31,8 +31,7 @@ from headgate.batch.task import RESULTS
 from headgate.deploy.code.package import pack
 from headgate.deploy.handles.batch_job import StageResult
 from headgate.deploy.spark.batch.frames import frames_of, sorted_by_spark, without_sources
-from headgate.deploy.spark.batch.partitions import to_partition
-from headgate.deploy.spark.batch.sorting import sorted_by_key
+from headgate.deploy.spark.batch.partitions import sorted_by_key, to_partition
 from headgate.deploy.spark.batch.task import StageSpec, failure_in
 from headgate.deploy.spark.preflight import is_local
 from headgate.deploy.spark.releases import arrow_table

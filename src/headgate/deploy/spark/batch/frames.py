@@ -16,7 +16,7 @@ from headgate.batch.frame_head import FrameHeadFactory
 from headgate.batch.inputs import SortedBy
 from headgate.batch.rows import KEY, ORDER, TASK
 from headgate.batch.stages import Shuffle, Stage
-from headgate.deploy.spark.batch.sorting import sorted_by_key
+from headgate.deploy.spark.batch.partitions import sorted_by_key
 from headgate.deploy.spark.dataframes.frames import DataFrameSource
 from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeySelector

@@ -1,0 +1,175 @@
+"""Functions on streams without keys: map, flat map, filter and process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, final
+
+from headgate.elements import Batch
+from headgate.functions.record_errors import RecordErrors
+from headgate.operators.base import USER_ERRORS, OperatorContext, failed_at
+from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS, Method, many_of_one
+from headgate.operators.plain import PlainOperator
+from headgate.operators.plain_context import PlainContext
+from headgate.operators.user_function import FunctionFactory, FunctionOperator
+
+
+@final
+class MapOperator(FunctionOperator):
+    """Calls the function once for each record."""
+
+    method = "map"
+
+    def process(self, batch: Batch) -> Batch:
+        call, records = self._call, batch.records
+        position = iter(records)
+        try:
+            batch.records, batch.is_plain = self._passing.mapped(call, position)
+        except USER_ERRORS as error:
+            raise failed_at(records, position) from error
+        return batch
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MapFactory(FunctionFactory):
+    """Makes a `MapOperator` of a `MapFunction` or a callable of one argument.
+
+    Where failing records are left out, a `ProcessOperator`, which has side output.
+    """
+
+    def create(self) -> MapOperator | ProcessOperator:
+        if self.errors is None:
+            return MapOperator(self.function)
+        return ProcessOperator(self.function, MAP, self.errors)
+
+
+@final
+class FlatMapOperator(FunctionOperator):
+    """Calls the function once for each record and takes what it yields or returns."""
+
+    method = "flat_map"
+
+    def __init__(self, function: object) -> None:
+        super().__init__(function)
+        self._call = many_of_one(self._call)
+
+    def process(self, batch: Batch) -> Batch:
+        call, extend, records, timestamps = self._call, self._passing.extend, batch.records, batch.timestamps
+        position = iter(records)
+        out: list[Any] = []
+        times: list[int] = []
+        try:
+            if timestamps is None:
+                for value in position:
+                    results = call(value)
+                    if results is not None:
+                        extend(out, results)
+            else:
+                for time, value in zip(timestamps, position, strict=True):
+                    results = call(value)
+                    if results is not None:
+                        extend(out, results)
+                        times += [time] * (len(out) - len(times))
+        except USER_ERRORS as error:
+            raise failed_at(records, position) from error
+        return Batch(out, None if timestamps is None else times)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FlatMapFactory(FunctionFactory):
+    """Makes a `FlatMapOperator` of a `FlatMapFunction` or a callable of one argument.
+
+    Where failing records are left out, a `ProcessOperator`, which has side output.
+    """
+
+    def create(self) -> FlatMapOperator | ProcessOperator:
+        if self.errors is None:
+            return FlatMapOperator(self.function)
+        return ProcessOperator(self.function, FLAT_MAP, self.errors)
+
+
+@final
+class FilterOperator(FunctionOperator):
+    """Keeps the records for which the function returns something true."""
+
+    method = "filter"
+
+    def process(self, batch: Batch) -> Batch:
+        call, records = self._call, batch.records
+        position = iter(records)
+        try:
+            if not (batch.is_plain or self._passing.is_plain(records)):
+                self._filter(batch, position)
+                return batch
+            if batch.timestamps is None:
+                batch.records = [value for value in position if call(value)]
+            else:
+                kept = [bool(call(value)) for value in position]
+                batch.records = list(compress(records, kept))
+                batch.timestamps = list(compress(batch.timestamps, kept))
+        except USER_ERRORS as error:
+            raise failed_at(records, position) from error
+        batch.is_plain = True
+        return batch
+
+    def _filter(self, batch: Batch, position: Iterator[Any]) -> None:
+        """Filter records that the function may keep and change later: such a record is copied when it passes."""
+        call = self._call
+        passed, _ = self._passing.mapped(lambda value: value if call(value) else _Dropped, position)
+        if batch.timestamps is not None:
+            batch.timestamps = [
+                time for time, value in zip(batch.timestamps, passed, strict=True) if value is not _Dropped
+            ]
+        batch.records = [value for value in passed if value is not _Dropped]
+
+
+@final
+class _Dropped:
+    """Takes the place of a record that does not pass: a class, as classes are never copied, and need no look."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FilterFactory(FunctionFactory):
+    """Makes a `FilterOperator` of a `FilterFunction` or a callable of one argument.
+
+    Where failing records are left out, a `ProcessOperator`, which has side output.
+    """
+
+    def create(self) -> FilterOperator | ProcessOperator:
+        if self.errors is None:
+            return FilterOperator(self.function)
+        return ProcessOperator(self.function, FILTER, self.errors)
+
+
+@final
+class ProcessOperator(PlainOperator):
+    """Calls a method of the function once for each record and takes what it yields or returns.
+
+    What it yields with an `OutputTag` is side output.
+    """
+
+    def __init__(self, function: object, method: Method, errors: RecordErrors | None = None) -> None:
+        super().__init__(function, errors)
+        self._method = method
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._context = PlainContext(self._times)
+        self._call = self._user.guarded(self._method.call(self._user.function))
+
+    def process(self, batch: Batch) -> Batch:
+        return self._run(batch, self._call, self._context)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProcessFactory(FunctionFactory):
+    """Makes a `ProcessOperator` of a `ProcessFunction`."""
+
+    def create(self) -> ProcessOperator:
+        return ProcessOperator(self.function, PROCESS, self.errors)
