@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -200,9 +199,8 @@ class _Forms(TypeFold[CsvForm]):
         bits = BITS[type_info.basic_type]
 
         def at_once(texts: Sequence[str]) -> list[int]:
-            values = _ordinary(int, _INTEGERS, texts)
-            if bits is not None and values:
-                text_values.checked(min(values), bits), text_values.checked(max(values), bits)
+            values = text_values.ordinary(int, text_values.IN_INTEGERS, texts)
+            text_values.check_range(values, bits)
             return values
 
         return CsvForm(
@@ -224,7 +222,7 @@ class _Forms(TypeFold[CsvForm]):
             return rounded
 
         def at_once(texts: Sequence[str]) -> list[float]:
-            values = _ordinary(float, _NUMBERS, texts)
+            values = text_values.ordinary(float, text_values.IN_NUMBERS, texts)
             values = array("f", values).tolist() if is_short else values
             if not has_infinity and not math.isfinite(sum(values)):
                 raise ValueError("there may be a number that is too large")
@@ -237,7 +235,7 @@ class _Forms(TypeFold[CsvForm]):
         return CsvForm(
             read=self._rules.decimal(type_info),
             write=lambda value: text_values.decimal_text(Decimal(value)),
-            at_once=(lambda texts: _ordinary(Decimal, _NUMBERS, texts)) if is_any else None,
+            at_once=text_values.read_decimals if is_any else None,
             may_be_quoted=False,
         )
 
@@ -323,17 +321,6 @@ class _Forms(TypeFold[CsvForm]):
         if len(texts) > 1 and (not delimiter or joined.count(delimiter) != len(texts) - 1):
             raise ValueError(f"{joined!r:.100} cannot be divided by {delimiter!r} again; choose another delimiter")
         return joined
-
-
-_INTEGERS: Final = re.compile("[-+ 0-9]*", re.ASCII)
-_NUMBERS: Final = re.compile("[-+ .eE0-9]*", re.ASCII)
-
-
-def _ordinary(convert: Callable[[str], Any], characters: re.Pattern[str], texts: Sequence[str]) -> list[Any]:
-    """Return numbers. Raises ValueError where there may be a text that Python reads and Java does not, or reversed."""
-    if not characters.fullmatch("".join(texts)):
-        raise ValueError("there are other characters")
-    return list(map(convert, texts))
 
 
 def _char(text: str) -> str:

@@ -47,7 +47,7 @@ _double_text: Final = text_of(Types.DOUBLE())
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonRules:
-    """How single values are read. `dates` and `timestamps` read many texts at once, if they can.
+    """How single values are read. `decimals`, `dates` and `timestamps` read many texts at once, if they can.
 
     `has_infinity`: numbers that are too large are infinite. `has_anything`: PICKLED_BYTE_ARRAY is any JSON.
     `has_typed_keys`: maps may have keys of other types than text.
@@ -64,6 +64,7 @@ class JsonRules:
     time: Read
     timestamp: Read
     null: Read
+    decimals: Callable[[list[str]], list[Decimal]] | None = None
     dates: Callable[[list[str]], list[dt.date]] | None = None
     timestamps: Callable[[list[str]], list[dt.datetime]] | None = None
     has_infinity: bool
@@ -188,6 +189,7 @@ FILES: Final = JsonRules(
     time=_only("text", (str,), text_values.read_time),
     timestamp=_only("text", (str,), text_values.read_timestamp),
     null=_only("null", ()),
+    decimals=text_values.read_decimals,
     dates=lambda texts: list(map(dt.date.fromisoformat, texts)),
     timestamps=text_values.read_timestamps,
     has_infinity=False,

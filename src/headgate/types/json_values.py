@@ -128,8 +128,7 @@ class JsonReader(TypeFold[Reading]):
             read = self._rules.int_or_long
 
         def at_once(values: list[int]) -> list[int]:
-            if bits is not None and values:
-                text_values.checked(min(values), bits), text_values.checked(max(values), bits)
+            text_values.check_range(values, bits)
             return values
 
         return self._reading(lambda value: text_values.checked(read(value), bits), [int], at_once)
@@ -147,7 +146,8 @@ class JsonReader(TypeFold[Reading]):
 
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Reading:
         read, exact = self._rules.decimal, text_values.exact_decimal(type_info)
-        return self._reading(lambda value: exact(read(value)))
+        decimals = self._rules.decimals if isinstance(type_info, BasicTypeInfo) else None
+        return self._reading(lambda value: exact(read(value)), [str], decimals)
 
     def instant(self, type_info: BasicTypeInfo) -> Reading:
         return self._reading(self._rules.instant)
@@ -173,7 +173,7 @@ class JsonReader(TypeFold[Reading]):
     def pickled(self, type_info: PickledBytesTypeInfo) -> Reading:
         if not self._rules.has_anything:
             raise NoForm
-        return self._reading(_as_it_is)
+        return Reading(_as_it_is, _as_they_are)
 
     # --- types that hold types
 
@@ -316,7 +316,7 @@ class JsonParser:
 
 def has_escaped_surrogates(text: str) -> bool:
     """Return whether there may be halves of characters in the value of a text."""
-    return "\\ud" in text or "\\uD" in text
+    return "\\" in text and ("\\ud" in text or "\\uD" in text)
 
 
 def check_characters(value: Any) -> None:
