@@ -34,7 +34,7 @@ from headgate.connectors.files.places import FAILURES, Place, is_hidden, togethe
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext, SinkIdentity
 
-_NUMBERS: Final = re.compile(r"(\d+)-(\d+)(?:\.[0-9a-f]+)?-(\d+)-\d")
+_NUMBERS: Final = re.compile(r"(\d+)-(\d+)(?:_[0-9a-f]+)?-(\d+)-\d")
 _SAVEPOINT: Final = re.compile(r"[0-9a-f]{32}")
 
 

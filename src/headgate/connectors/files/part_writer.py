@@ -39,7 +39,8 @@ class PartWriter(SinkWriter[PartFile]):
 
     def __init__(self, settings: PartSettings, context: SinkContext) -> None:
         self._settings = settings
-        self._stem = f"{settings.folder.stem(context)}{context.subtask}-{context.execution}-"
+        execution = context.execution.replace(".", "_")  # what follows a dot is the suffix of a file
+        self._stem = f"{settings.folder.stem(context)}{context.subtask}-{execution}-"
         self._behind = context.restored_id or CheckpointId(0)
         self._count = 0
         self._open: dict[str, OpenPart] = {}

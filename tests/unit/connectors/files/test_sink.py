@@ -46,7 +46,7 @@ def test_names_of_files_tell_job_lineage_operator_subtask_attempt_checkpoint_and
     context = sink_context(subtask=1, attempt=3)
     writer = sink.writer(context)
     committables = prepared(writer, "a") + prepared(writer, "b")
-    final = [f"part-{JOB.digest()}-1-3.5f0c9c41-{rest}.jsonl" for rest in ("0-0", "1-1")]
+    final = [f"part-{JOB.digest()}-1-3_5f0c9c41-{rest}.jsonl" for rest in ("0-0", "1-1")]
     assert names(tmp_path) == [f".{name}.inprogress" for name in final]
     sink.committer(context).commit(committables)
     assert names(tmp_path) == final
