@@ -10,7 +10,7 @@ from typing import Final, final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from headgate.connectors.kafka.client import SILENT
-from tests.kafka.histories.checker import Anomaly, Read, check
+from tests.kafka.histories.checker import Anomaly, Commit, Read, check
 from tests.kafka.histories.course import EXPIRING_MS, FAULTS, TIMEOUT_MS, Course, Stage
 from tests.kafka.histories.job import Drive, decode
 
@@ -114,7 +114,7 @@ def take(stage: Stage, number: int, seed: int, isolation: str = "read_committed"
     try:
         _run(course, watcher)
         expected = [] if course.is_lost or course.problems else given.expected
-        _settle(course, watcher, set(expected))
+        _settle(course, watcher, {*expected, *_confirmed(given)})
     finally:
         stage.wire.leave(f"{topic}-")
         course.close()
@@ -131,6 +131,12 @@ def take(stage: Stage, number: int, seed: int, isolation: str = "read_committed"
         anomalies=check(transactions, watcher.reads, expected),
         problems=course.problems,
     )
+
+
+def _confirmed(given: Drive) -> set[tuple[str, int]]:
+    """Return the values whose commit was confirmed: a consumer sees them a moment later."""
+    done = (each for each in given.journal.transactions() if each.commit is Commit.DONE)
+    return {write.value for each in done for write in each.writes}
 
 
 def _run(course: Course, watcher: Watcher) -> None:
