@@ -58,6 +58,10 @@ def test_a_bad_number_names_its_operator(wrong: Node, message: str) -> None:
         validate(line(wrong, node(1, "sink")), TWO)
 
 
+def test_a_buffer_timeout_of_nothing_sends_at_once() -> None:
+    validate(line(node(0, "a", buffer_timeout_ms=0), node(1, "sink")), TWO)
+
+
 def test_a_bad_default_parallelism_is_refused() -> None:
     with pytest.raises(ProgramError, match="parallelism is 40000"):
         validate(line(node(0, "a"), node(1, "b")), GraphDefaults(parallelism=40_000))
