@@ -71,6 +71,6 @@ def new_lineage(rng: random.Random, wall_ms: int) -> Lineage:
     """Return a fresh lineage drawn from `rng`, which begins now.
 
     >>> new_lineage(random.Random(1), 5)
-    Lineage(digits='cd613e30d8f16adf91b7584a2265b1f5', began_ms=5)
+    Lineage(digits='cd613e30d8f16adf91b7584a2265b1f5', began_ms=5, driver='')
     """
     return Lineage(f"{rng.getrandbits(128):032x}", wall_ms)

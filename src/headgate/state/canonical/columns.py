@@ -65,6 +65,7 @@ Codec: TypeAlias = Callable[[Note], ColumnCodec]
 def column_codec(type_info: TypeInformation, note: Note) -> ColumnCodec:
     """Return the codec of a type. Of what is to be pickled it shows nothing: a column of bytes that are all null.
 
+    >>> from headgate.types.typeinfo import Types
     >>> codec = column_codec(Types.TUPLE([Types.LONG(), Types.STRING()]), print)
     >>> codec.encode((7, "a")), codec.decode({"f0": 7, "f1": "a"})
     ({'f0': 7, 'f1': 'a'}, (7, 'a'))
