@@ -30,7 +30,7 @@ from headgate.ids import Attempt, CheckpointId, Lineage
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.finishing import Finishing, giving_up, releasing
-from headgate.runtime.job_storage.lease import LeaseLost, Outcome
+from headgate.runtime.job_storage.lease import Lease, LeaseLost, Outcome
 from headgate.runtime.job_storage.owners import Steps, run, step
 from headgate.runtime.job_storage.parts import Parts
 from headgate.runtime.job_storage.prepared import Prepared
@@ -86,6 +86,7 @@ class JobStorage:
         self._interrupted = False
         self._known = Known()
         self._newest_attempt = Attempt(0)
+        self._is_ending = False
         self._untidy: Untidy | None = None
         self._has_restored = self._has_tidied = False
         self.has_completed = False
@@ -369,18 +370,26 @@ class JobStorage:
         `done` gets StorageError if not, and LeaseLost when the job is another driver's. Without a lease there is none
         to record: the job does not run yet.
         """
-        lease = self._parts.lease
+        lease, owner = self._parts.lease, self._parts.snapshot_owner
 
-        def work() -> None:
+        def look() -> None:
             store = self._parts.open_store(location)
             workflow.check_writable(store, self._nonce())
             store.delete_folder(paths.PROBES)
             if not store.list_files(""):
-                store.delete_folder("")  # the savepoint may still be refused, and then nothing of it is to stay
-            if lease is not None:
+                store.delete_folder("")  # the savepoint may still be refused, and then nothing is left
+
+        def record(lease: Lease) -> None:
+            if not self._is_ending:  # a job that ends refuses the savepoint, and deletes what is recorded now
                 lease.begin_savepoint(location)
 
-        self._io.submit(work, done)
+        def looked(result: BaseException | None) -> None:
+            if lease is None or isinstance(result, BaseException):
+                done(result)
+            else:
+                owner.submit(lambda: record(lease), done)
+
+        self._io.submit(look, looked)
 
     def discard(self, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
         """Delete the files of a checkpoint that was given up."""
@@ -413,6 +422,7 @@ class JobStorage:
     def finish(self, plan: JobGraph, outcome: JobOutcome, done: Done[None]) -> None:
         """Write the durable result, then give sinks back and delete what does not stay: see `ending`."""
         self._newest_attempt = Attempt(0)  # one that is still being prepared goes no further
+        self._is_ending = True
         end = Finishing(
             parts=self._parts,
             plan=plan,
