@@ -31,7 +31,8 @@ from headgate.deploy.spark.session import embedded_max
 from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode
 from headgate.deploy.spark.slot_process import UNFIT
-from headgate.deploy.spark.slot_task import SlotSpec, SlotTask, slot_task
+from headgate.deploy.spark.slot_spec import SlotSpec
+from headgate.deploy.spark.slot_task import SlotTask, slot_task
 from headgate.deploy.spark.stage import SlotStage, StageEnd, StageOrder
 from headgate.deploy.spark.task_entry import task_entry
 from headgate.deploy.temporary import temporary_storage

@@ -90,7 +90,7 @@ def test_tls_can_be_forced_and_forbidden() -> None:
 
 
 def test_a_driver_that_cannot_make_a_certificate_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "headgate.runtime.wire.throw_away", None)
+    monkeypatch.setitem(sys.modules, "headgate.runtime.wire.self_signed", None)
     with pytest.raises(EnvironmentFault, match="the package cryptography"):
         driver_network(resolve(), ELSEWHERE)
 
