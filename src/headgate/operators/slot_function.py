@@ -14,8 +14,8 @@ from headgate.functions.batch_calls import BatchCalls, class_of, is_coroutine_fu
 from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.batch_formats import batch_of, results_of
 from headgate.operators.retried import retried
-from headgate.operators.sampler import TokenBucket
 from headgate.operators.services import Services
+from headgate.operators.token_bucket import TokenBucket
 from headgate.types.values import Passing
 
 
