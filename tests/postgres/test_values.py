@@ -51,7 +51,7 @@ class _SqlTypes(TypeFold[str]):
     def string(self, type_info: TypeInformation) -> str:
         return "text"
 
-    def boolean(self, type_info: TypeInformation) -> str:
+    def boolean(self) -> str:
         return "boolean"
 
     def integer(self, type_info: Any) -> str:
@@ -64,25 +64,25 @@ class _SqlTypes(TypeFold[str]):
     def decimal(self, type_info: Any) -> str:
         return f"numeric({getattr(type_info, 'precision', 38)}, {getattr(type_info, 'scale', 18)})"
 
-    def instant(self, type_info: TypeInformation) -> str:
+    def instant(self) -> str:
         return "timestamptz"
 
-    def date(self, type_info: TypeInformation) -> str:
+    def date(self) -> str:
         return "date"
 
-    def time(self, type_info: TypeInformation) -> str:
+    def time(self) -> str:
         return "time"
 
-    def timestamp(self, type_info: TypeInformation) -> str:
+    def timestamp(self) -> str:
         return "timestamp"
 
-    def interval(self, type_info: TypeInformation) -> str:
+    def interval(self) -> str:
         return "interval"
 
-    def binary(self, type_info: TypeInformation) -> str:
+    def binary(self) -> str:
         return "bytea"
 
-    def null(self, type_info: TypeInformation) -> str:
+    def null(self) -> str:
         raise NoForm
 
     pickled = null

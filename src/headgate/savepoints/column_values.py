@@ -14,18 +14,12 @@ from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import make_row
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.typeinfo import (
     BasicTypeInfo,
     MapTypeInfo,
     PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
     TypeInformation,
@@ -104,8 +98,8 @@ class _Incoming(TypeFold[Incoming]):
     def string(self, type_info: BasicTypeInfo) -> Incoming:
         return _of(_is_text, _keep, type_info)
 
-    def boolean(self, type_info: BasicTypeInfo) -> Incoming:
-        return _of(pa.types.is_boolean, _keep, type_info)
+    def boolean(self) -> Incoming:
+        return _of(pa.types.is_boolean, _keep, Types.BOOLEAN())
 
     def integer(self, type_info: BasicTypeInfo) -> Incoming:
         if BITS[type_info.basic_type] is not None:
@@ -120,28 +114,28 @@ class _Incoming(TypeFold[Incoming]):
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Incoming:
         return _of_numbers(Decimal, None, _keep, type_info)
 
-    def instant(self, type_info: BasicTypeInfo) -> Incoming:
-        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is not None, _instant, type_info)
+    def instant(self) -> Incoming:
+        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is not None, _instant, Types.INSTANT())
 
-    def date(self, type_info: DateTypeInfo) -> Incoming:
-        return _of(pa.types.is_date, _keep, type_info)
+    def date(self) -> Incoming:
+        return _of(pa.types.is_date, _keep, Types.SQL_DATE())
 
-    def time(self, type_info: TimeTypeInfo) -> Incoming:
-        return _of(lambda arrow: pa.types.is_time(arrow) or pa.types.is_int64(arrow), _time_of_day, type_info)
+    def time(self) -> Incoming:
+        return _of(lambda arrow: pa.types.is_time(arrow) or pa.types.is_int64(arrow), _time_of_day, Types.SQL_TIME())
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> Incoming:
-        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is None, _datetime, type_info)
+    def timestamp(self) -> Incoming:
+        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is None, _datetime, Types.SQL_TIMESTAMP())
 
-    def interval(self, type_info: IntervalTypeInfo) -> Incoming:
-        return _of(pa.types.is_duration, _timedelta, type_info)
+    def interval(self) -> Incoming:
+        return _of(pa.types.is_duration, _timedelta, Types.SQL_INTERVAL())
 
-    def null(self, type_info: NullTypeInfo) -> Incoming:
-        return _from(lambda arrow, column: None, type_info)
+    def null(self) -> Incoming:
+        return _from(lambda arrow, column: None, Types.SQL_NULL())
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Incoming:
-        return _of(_is_bytes, _keep, type_info)
+    def binary(self) -> Incoming:
+        return _of(_is_bytes, _keep, Types.PRIMITIVE_ARRAY(Types.BYTE()))
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> Incoming:
+    def pickled(self) -> Incoming:
         return _observed
 
     def sequence(self, type_info: SequenceTypeInfo, element: Incoming) -> Incoming:

@@ -24,19 +24,12 @@ import pyarrow as pa
 from headgate.errors import ProgramError
 from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold, fields_of
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.typeinfo import (
     BasicType,
     BasicTypeInfo,
     MapTypeInfo,
-    PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
     TypeInformation,
@@ -85,7 +78,7 @@ class _ArrowTypes(TypeFold[pa.DataType]):
     def string(self, type_info: BasicTypeInfo) -> pa.DataType:
         return pa.string()
 
-    def boolean(self, type_info: BasicTypeInfo) -> pa.DataType:
+    def boolean(self) -> pa.DataType:
         return pa.bool_()
 
     def integer(self, type_info: BasicTypeInfo) -> pa.DataType:
@@ -99,28 +92,28 @@ class _ArrowTypes(TypeFold[pa.DataType]):
             return pa.decimal128(38, 18)
         return pa.decimal128(type_info.precision, type_info.scale)
 
-    def instant(self, type_info: BasicTypeInfo) -> pa.DataType:
+    def instant(self) -> pa.DataType:
         return pa.timestamp("ns", tz="UTC")
 
-    def date(self, type_info: DateTypeInfo) -> pa.DataType:
+    def date(self) -> pa.DataType:
         return pa.date32()
 
-    def time(self, type_info: TimeTypeInfo) -> pa.DataType:
+    def time(self) -> pa.DataType:
         return pa.time64("us")
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> pa.DataType:
+    def timestamp(self) -> pa.DataType:
         return pa.timestamp("us")
 
-    def interval(self, type_info: IntervalTypeInfo) -> pa.DataType:
+    def interval(self) -> pa.DataType:
         return pa.duration("us")
 
-    def null(self, type_info: NullTypeInfo) -> pa.DataType:
+    def null(self) -> pa.DataType:
         return pa.null()
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> pa.DataType:
+    def binary(self) -> pa.DataType:
         return pa.binary()
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> pa.DataType:
+    def pickled(self) -> pa.DataType:
         raise NoForm
 
     def sequence(self, type_info: SequenceTypeInfo, element: pa.DataType) -> pa.DataType:

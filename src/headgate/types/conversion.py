@@ -35,12 +35,7 @@ from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import Row, RowKind, make_rows
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
@@ -48,8 +43,6 @@ from headgate.types.typeinfo import (
     BasicTypeInfo,
     ListTypeInfo,
     MapTypeInfo,
-    PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
     Types,
@@ -337,7 +330,7 @@ class _Conversions(TypeFold[Conversion | None]):
     def string(self, type_info: BasicTypeInfo) -> Conversion:
         return _each(str, _text)
 
-    def boolean(self, type_info: BasicTypeInfo) -> Conversion:
+    def boolean(self) -> Conversion:
         return _each(bool, lambda value: bool(_int(value)))
 
     def integer(self, type_info: BasicTypeInfo) -> Conversion:
@@ -349,28 +342,28 @@ class _Conversions(TypeFold[Conversion | None]):
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Conversion:
         return _each(Decimal, _decimal)
 
-    def instant(self, type_info: BasicTypeInfo) -> Conversion:
+    def instant(self) -> Conversion:
         return _each(Instant, _same(Instant))
 
-    def date(self, type_info: DateTypeInfo) -> Conversion:
+    def date(self) -> Conversion:
         return _each(dt.date, _date)
 
-    def time(self, type_info: TimeTypeInfo) -> Conversion:
+    def time(self) -> Conversion:
         return _each(dt.time, _time)
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> Conversion:
+    def timestamp(self) -> Conversion:
         return _each(dt.datetime, _same(dt.datetime))
 
-    def interval(self, type_info: IntervalTypeInfo) -> Conversion:
+    def interval(self) -> Conversion:
         return _each(dt.timedelta, _same(dt.timedelta))
 
-    def null(self, type_info: NullTypeInfo) -> Conversion:
+    def null(self) -> Conversion:
         return _null
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Conversion:
+    def binary(self) -> Conversion:
         return _lists(_integers(8), may_be_bytes=True)
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> None:
+    def pickled(self) -> None:
         return None
 
     def sequence(self, type_info: SequenceTypeInfo, element: Conversion | None) -> Conversion:

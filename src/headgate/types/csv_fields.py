@@ -18,12 +18,7 @@ from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold
 from headgate.types.records import values_in_order, write_columns
 from headgate.types.row import Row, make_row, make_rows
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.text import text_of
 from headgate.types.type_information import TypeInformation
@@ -31,8 +26,6 @@ from headgate.types.typeinfo import (
     BasicType,
     BasicTypeInfo,
     MapTypeInfo,
-    PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
     Types,
@@ -192,7 +185,7 @@ class _Forms(TypeFold[CsvForm]):
             return CsvForm(read=_char, write=str)
         return CsvForm(read=str, write=_text, at_once=lambda texts: texts)
 
-    def boolean(self, type_info: BasicTypeInfo) -> CsvForm:
+    def boolean(self) -> CsvForm:
         return CsvForm(read=self._rules.boolean, write=text_values.boolean_text, may_be_quoted=False)
 
     def integer(self, type_info: BasicTypeInfo) -> CsvForm:
@@ -239,37 +232,37 @@ class _Forms(TypeFold[CsvForm]):
             may_be_quoted=False,
         )
 
-    def instant(self, type_info: BasicTypeInfo) -> CsvForm:
-        text = text_of(type_info)
+    def instant(self) -> CsvForm:
+        text = text_of(Types.INSTANT())
         return CsvForm(read=self._rules.instant, write=lambda value: text(value).replace("T", " "))
 
-    def date(self, type_info: DateTypeInfo) -> CsvForm:
+    def date(self) -> CsvForm:
         return CsvForm(read=self._rules.date, write=lambda value: value.isoformat()[:10], at_once=self._rules.dates)
 
-    def time(self, type_info: TimeTypeInfo) -> CsvForm:
+    def time(self) -> CsvForm:
         return CsvForm(read=self._rules.time, write=text_values.whole_seconds)
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> CsvForm:
-        text = text_of(type_info)
+    def timestamp(self) -> CsvForm:
+        text = text_of(Types.SQL_TIMESTAMP())
         return CsvForm(
             read=self._rules.timestamp,
             write=lambda value: text(text_values.zoneless(value)),
             at_once=self._rules.timestamps,
         )
 
-    def interval(self, type_info: IntervalTypeInfo) -> CsvForm:
+    def interval(self) -> CsvForm:
         return CsvForm(read=text_values.read_interval, write=text_values.interval_text)
 
-    def null(self, type_info: NullTypeInfo) -> CsvForm:
+    def null(self) -> CsvForm:
         raise NoForm
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> CsvForm:
+    def binary(self) -> CsvForm:
         return CsvForm(
             read=lambda text: base64.b64decode(text, validate=True),
             write=lambda value: base64.b64encode(value).decode(),
         )
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> CsvForm:
+    def pickled(self) -> CsvForm:
         raise NoForm
 
     # --- types that hold types

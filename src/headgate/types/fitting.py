@@ -18,19 +18,12 @@ from headgate.types.fold import SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
     BasicTypeInfo,
     MapTypeInfo,
-    PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
 )
@@ -78,7 +71,7 @@ class _Fits(TypeFold[Fits]):
     def string(self, type_info: BasicTypeInfo) -> Fits:
         return _of(str)
 
-    def boolean(self, type_info: BasicTypeInfo) -> Fits:
+    def boolean(self) -> Fits:
         return lambda value: isinstance(value, bool) or _is_numpy_bool(value)
 
     def integer(self, type_info: BasicTypeInfo) -> Fits:
@@ -90,28 +83,28 @@ class _Fits(TypeFold[Fits]):
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Fits:
         return _of(Decimal)
 
-    def instant(self, type_info: BasicTypeInfo) -> Fits:
+    def instant(self) -> Fits:
         return _of(Instant)
 
-    def date(self, type_info: DateTypeInfo) -> Fits:
+    def date(self) -> Fits:
         return _of(dt.date)
 
-    def time(self, type_info: TimeTypeInfo) -> Fits:
+    def time(self) -> Fits:
         return _of(dt.time)
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> Fits:
+    def timestamp(self) -> Fits:
         return _of(dt.datetime)
 
-    def interval(self, type_info: IntervalTypeInfo) -> Fits:
+    def interval(self) -> Fits:
         return _of(dt.timedelta)
 
-    def null(self, type_info: NullTypeInfo) -> Fits:
+    def null(self) -> Fits:
         return lambda value: False
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Fits:
+    def binary(self) -> Fits:
         return lambda value: isinstance(value, bytes | bytearray | memoryview) or _is_sequence(value)
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> Fits:
+    def pickled(self) -> Fits:
         return _anything
 
     def sequence(self, type_info: SequenceTypeInfo, element: Fits) -> Fits:

@@ -53,7 +53,7 @@ class TypeFold(ABC, Generic[T]):
     A case raises `NoForm` if there is nothing to make; the error that the caller of `of` gets is made by `refusal`.
 
     >>> class Depth(TypeFold[int]):
-    ...     def single(self, type_info): return 0
+    ...     def single(self, type_info=None): return 0
     ...     string = boolean = integer = floating = decimal = instant = date = time = timestamp = interval = single
     ...     null = pickled = binary = single
     ...     def sequence(self, type_info, element): return element + 1
@@ -83,7 +83,7 @@ class TypeFold(ABC, Generic[T]):
             case BasicTypeInfo():
                 return self._basic(type_info)
             case PrimitiveArrayTypeInfo() if type_info == BYTES:
-                return self.binary(type_info)
+                return self.binary()
             case BasicArrayTypeInfo() | ListTypeInfo() | ObjectArrayTypeInfo() | PrimitiveArrayTypeInfo():
                 return self.sequence(type_info, self.of(type_info.element_type, f"{path}[]"))
             case MapTypeInfo():
@@ -96,17 +96,17 @@ class TypeFold(ABC, Generic[T]):
             case DecimalTypeInfo():
                 return self.decimal(type_info)
             case DateTypeInfo():
-                return self.date(type_info)
+                return self.date()
             case TimeTypeInfo():
-                return self.time(type_info)
+                return self.time()
             case TimestampTypeInfo():
-                return self.timestamp(type_info)
+                return self.timestamp()
             case IntervalTypeInfo():
-                return self.interval(type_info)
+                return self.interval()
             case NullTypeInfo():
-                return self.null(type_info)
+                return self.null()
             case PickledBytesTypeInfo():
-                return self.pickled(type_info)
+                return self.pickled()
         raise TypeError(f"{type_info!r} is of no kind of type that there is")
 
     def _basic(self, type_info: BasicTypeInfo) -> T:
@@ -114,13 +114,13 @@ class TypeFold(ABC, Generic[T]):
             case BasicType.STRING | BasicType.CHAR:
                 return self.string(type_info)
             case BasicType.BOOLEAN:
-                return self.boolean(type_info)
+                return self.boolean()
             case BasicType.FLOAT | BasicType.DOUBLE:
                 return self.floating(type_info)
             case BasicType.BIG_DEC:
                 return self.decimal(type_info)
             case BasicType.INSTANT:
-                return self.instant(type_info)
+                return self.instant()
         return self.integer(type_info)
 
     def _fields(self, type_info: RowTypeInfo | TupleTypeInfo, path: str) -> list[T]:
@@ -133,7 +133,7 @@ class TypeFold(ABC, Generic[T]):
         """Text: STRING and CHAR."""
 
     @abstractmethod
-    def boolean(self, type_info: BasicTypeInfo) -> T:
+    def boolean(self) -> T:
         """BOOLEAN."""
 
     @abstractmethod
@@ -149,35 +149,35 @@ class TypeFold(ABC, Generic[T]):
         """BIG_DEC, and decimals of a precision and scale."""
 
     @abstractmethod
-    def instant(self, type_info: BasicTypeInfo) -> T:
+    def instant(self) -> T:
         """INSTANT."""
 
     @abstractmethod
-    def date(self, type_info: DateTypeInfo) -> T:
+    def date(self) -> T:
         """SQL_DATE."""
 
     @abstractmethod
-    def time(self, type_info: TimeTypeInfo) -> T:
+    def time(self) -> T:
         """SQL_TIME."""
 
     @abstractmethod
-    def timestamp(self, type_info: TimestampTypeInfo) -> T:
+    def timestamp(self) -> T:
         """SQL_TIMESTAMP."""
 
     @abstractmethod
-    def interval(self, type_info: IntervalTypeInfo) -> T:
+    def interval(self) -> T:
         """SQL_INTERVAL."""
 
     @abstractmethod
-    def null(self, type_info: NullTypeInfo) -> T:
+    def null(self) -> T:
         """SQL_NULL."""
 
     @abstractmethod
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> T:
+    def binary(self) -> T:
         """PRIMITIVE_ARRAY of BYTE: `bytes`."""
 
     @abstractmethod
-    def pickled(self, type_info: PickledBytesTypeInfo) -> T:
+    def pickled(self) -> T:
         """PICKLED_BYTE_ARRAY: any object."""
 
     # --- types that hold types

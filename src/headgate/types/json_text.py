@@ -17,22 +17,16 @@ from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold
 from headgate.types.records import write_columns
 from headgate.types.row import Row
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.text import text_of
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
     BasicTypeInfo,
     MapTypeInfo,
-    PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
+    Types,
 )
 
 Write = Callable[[Any], str]
@@ -43,7 +37,6 @@ WriteColumn = Callable[[list[Any]], list[str]]
 def column_writer(type_info: TypeInformation) -> WriteColumn:
     """Return the writer of values of a type. Raises ProgramError for a type that has no form in JSON.
 
-    >>> from headgate.types.typeinfo import Types
     >>> column_writer(Types.ROW_NAMED(["id", "at"], [Types.INT(), Types.SQL_TIME()]))([(7, dt.time(12)), None])
     ['{"id":7,"at":"12:00:00Z"}', 'null']
     """
@@ -71,7 +64,7 @@ class _Writers(TypeFold[WriteColumn]):
     def string(self, type_info: BasicTypeInfo) -> WriteColumn:
         return _of(encode_basestring)
 
-    def boolean(self, type_info: BasicTypeInfo) -> WriteColumn:
+    def boolean(self) -> WriteColumn:
         return _of(text_values.boolean_text)
 
     def integer(self, type_info: BasicTypeInfo) -> WriteColumn:
@@ -84,28 +77,28 @@ class _Writers(TypeFold[WriteColumn]):
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> WriteColumn:
         return _of(_decimal)
 
-    def instant(self, type_info: BasicTypeInfo) -> WriteColumn:
-        return _quoted(text_of(type_info))
+    def instant(self) -> WriteColumn:
+        return _quoted(text_of(Types.INSTANT()))
 
-    def date(self, type_info: DateTypeInfo) -> WriteColumn:
+    def date(self) -> WriteColumn:
         return _quoted(lambda value: value.isoformat()[:10])
 
-    def time(self, type_info: TimeTypeInfo) -> WriteColumn:
+    def time(self) -> WriteColumn:
         return _quoted(lambda value: f"{text_values.whole_seconds(value)}Z")
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> WriteColumn:
+    def timestamp(self) -> WriteColumn:
         return _quoted(lambda value: f"{_timestamp(text_values.zoneless(value))}Z")
 
-    def interval(self, type_info: IntervalTypeInfo) -> WriteColumn:
+    def interval(self) -> WriteColumn:
         return _quoted(text_values.interval_text)
 
-    def null(self, type_info: NullTypeInfo) -> WriteColumn:
+    def null(self) -> WriteColumn:
         return _of(lambda value: "null")
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> WriteColumn:
+    def binary(self) -> WriteColumn:
         return _quoted(lambda value: base64.b64encode(value).decode())
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> WriteColumn:
+    def pickled(self) -> WriteColumn:
         raise NoForm
 
     def sequence(self, type_info: SequenceTypeInfo, element: WriteColumn) -> WriteColumn:

@@ -24,20 +24,13 @@ from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold
 from headgate.types.json_rules import JsonRules, Read
 from headgate.types.row import make_row, make_rows
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
     BasicType,
     BasicTypeInfo,
     MapTypeInfo,
-    PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
     Types,
@@ -119,7 +112,7 @@ class JsonReader(TypeFold[Reading]):
             return self._reading(_char)
         return self._reading(self._rules.string, [str], _as_they_are)
 
-    def boolean(self, type_info: BasicTypeInfo) -> Reading:
+    def boolean(self) -> Reading:
         return self._reading(self._rules.boolean, [bool], _as_they_are)
 
     def integer(self, type_info: BasicTypeInfo) -> Reading:
@@ -149,28 +142,28 @@ class JsonReader(TypeFold[Reading]):
         decimals = self._rules.decimals if isinstance(type_info, BasicTypeInfo) else None
         return self._reading(lambda value: exact(read(value)), [str], decimals)
 
-    def instant(self, type_info: BasicTypeInfo) -> Reading:
+    def instant(self) -> Reading:
         return self._reading(self._rules.instant)
 
-    def date(self, type_info: DateTypeInfo) -> Reading:
+    def date(self) -> Reading:
         return self._reading(self._rules.date, [str], self._rules.dates)
 
-    def time(self, type_info: TimeTypeInfo) -> Reading:
+    def time(self) -> Reading:
         return self._reading(self._rules.time)
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> Reading:
+    def timestamp(self) -> Reading:
         return self._reading(self._rules.timestamp, [str], self._rules.timestamps)
 
-    def interval(self, type_info: IntervalTypeInfo) -> Reading:
+    def interval(self) -> Reading:
         return self._reading(_interval)
 
-    def null(self, type_info: NullTypeInfo) -> Reading:
+    def null(self) -> Reading:
         return self._reading(self._rules.null)
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Reading:
+    def binary(self) -> Reading:
         return self._reading(_bytes)
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> Reading:
+    def pickled(self) -> Reading:
         if not self._rules.has_anything:
             raise NoForm
         return Reading(_as_it_is, _as_they_are)
@@ -332,7 +325,7 @@ def check_characters(value: Any) -> None:
 class _HasDecimal(TypeFold[bool]):
     """Whether a type has decimals anywhere."""
 
-    def string(self, type_info: TypeInformation) -> bool:
+    def string(self, type_info: TypeInformation | None = None) -> bool:
         return False
 
     boolean = integer = floating = instant = date = time = timestamp = interval = null = binary = pickled = string

@@ -18,20 +18,13 @@ from headgate.types.fold import SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
     BasicType,
     BasicTypeInfo,
     MapTypeInfo,
-    PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
 )
@@ -133,7 +126,7 @@ class _Texts(TypeFold[ToText]):
     def string(self, type_info: BasicTypeInfo) -> ToText:
         return str
 
-    def boolean(self, type_info: BasicTypeInfo) -> ToText:
+    def boolean(self) -> ToText:
         return _boolean
 
     def integer(self, type_info: BasicTypeInfo) -> ToText:
@@ -145,28 +138,28 @@ class _Texts(TypeFold[ToText]):
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> ToText:
         return str if isinstance(type_info, BasicTypeInfo) else _unknown
 
-    def instant(self, type_info: BasicTypeInfo) -> ToText:
+    def instant(self) -> ToText:
         return _instant
 
-    def date(self, type_info: DateTypeInfo) -> ToText:
+    def date(self) -> ToText:
         return str
 
-    def time(self, type_info: TimeTypeInfo) -> ToText:
+    def time(self) -> ToText:
         return "{:%H:%M:%S}".format
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> ToText:
+    def timestamp(self) -> ToText:
         return _timestamp
 
-    def interval(self, type_info: IntervalTypeInfo) -> ToText:
+    def interval(self) -> ToText:
         return _unknown
 
-    def null(self, type_info: NullTypeInfo) -> ToText:
+    def null(self) -> ToText:
         return _unknown
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> ToText:
+    def binary(self) -> ToText:
         return _listed(_or_null(str))
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> ToText:
+    def pickled(self) -> ToText:
         return _unknown
 
     def sequence(self, type_info: SequenceTypeInfo, element: ToText) -> ToText:

@@ -19,18 +19,11 @@ from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
 from headgate.types.instant import Instant
 from headgate.types.row import Row, RowKind, make_row
 from headgate.types.sql_types import (
-    DateTypeInfo,
     DecimalTypeInfo,
-    IntervalTypeInfo,
-    NullTypeInfo,
-    TimestampTypeInfo,
-    TimeTypeInfo,
 )
 from headgate.types.typeinfo import (
     BasicTypeInfo,
     MapTypeInfo,
-    PickledBytesTypeInfo,
-    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
     TypeInformation,
@@ -347,7 +340,7 @@ class _Columns(TypeFold[Codec]):
     def string(self, type_info: BasicTypeInfo) -> Codec:
         return _string
 
-    def boolean(self, type_info: BasicTypeInfo) -> Codec:
+    def boolean(self) -> Codec:
         return _exact(bool, pa.bool_())
 
     def integer(self, type_info: BasicTypeInfo) -> Codec:
@@ -361,28 +354,28 @@ class _Columns(TypeFold[Codec]):
             return _decimal(_DIGITS_MAX, _SCALE)
         return _decimal(type_info.precision, type_info.scale)
 
-    def instant(self, type_info: BasicTypeInfo) -> Codec:
+    def instant(self) -> Codec:
         return _instant
 
-    def date(self, type_info: DateTypeInfo) -> Codec:
+    def date(self) -> Codec:
         return _exact(dt.date, pa.date32())
 
-    def time(self, type_info: TimeTypeInfo) -> Codec:
+    def time(self) -> Codec:
         return _time
 
-    def timestamp(self, type_info: TimestampTypeInfo) -> Codec:
+    def timestamp(self) -> Codec:
         return _timestamp
 
-    def interval(self, type_info: IntervalTypeInfo) -> Codec:
+    def interval(self) -> Codec:
         return _interval
 
-    def null(self, type_info: NullTypeInfo) -> Codec:
+    def null(self) -> Codec:
         return _hidden
 
-    def binary(self, type_info: PrimitiveArrayTypeInfo) -> Codec:
+    def binary(self) -> Codec:
         return _exact(bytes, pa.binary())
 
-    def pickled(self, type_info: PickledBytesTypeInfo) -> Codec:
+    def pickled(self) -> Codec:
         return _hidden
 
     def sequence(self, type_info: SequenceTypeInfo, element: Codec) -> Codec:

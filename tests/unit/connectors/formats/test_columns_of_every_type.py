@@ -95,7 +95,7 @@ class _AvroSchemas(TypeFold[Any]):
     def string(self, type_info: Any) -> Any:
         return ["null", "string"]
 
-    def boolean(self, type_info: Any) -> Any:
+    def boolean(self) -> Any:
         return ["null", "boolean"]
 
     def integer(self, type_info: Any) -> Any:
@@ -110,24 +110,24 @@ class _AvroSchemas(TypeFold[Any]):
         precision, scale = getattr(type_info, "precision", 38), getattr(type_info, "scale", 18)
         return _logical("bytes", "decimal", precision=precision, scale=scale)
 
-    def instant(self, type_info: Any) -> Any:
+    def instant(self) -> Any:
         return _logical("long", "timestamp-micros")
 
-    def date(self, type_info: Any) -> Any:
+    def date(self) -> Any:
         return _logical("int", "date")
 
-    def time(self, type_info: Any) -> Any:
+    def time(self) -> Any:
         return _logical("long", "time-micros")
 
-    def timestamp(self, type_info: Any) -> Any:
+    def timestamp(self) -> Any:
         return _logical("long", "local-timestamp-micros")
 
-    def interval(self, type_info: Any) -> Any:
+    def interval(self) -> Any:
         raise NoForm
 
     null = pickled = interval
 
-    def binary(self, type_info: Any) -> Any:
+    def binary(self) -> Any:
         return ["null", "bytes"]
 
     def sequence(self, type_info: SequenceTypeInfo, element: Any) -> Any:
