@@ -105,17 +105,23 @@ def _integers(bits: int | None) -> Conversion:
     to_int = _each(int, _int)
     if bits is None:
         return to_int
-    code = _ARRAYS[bits]
 
     def convert(column: Column) -> Column:
         column = to_int(column)
-        try:
-            array(code, column if None not in column else [value for value in column if value is not None])
-        except OverflowError:
-            raise OverflowError("the number is out of range") from None
+        check_range(column if None not in column else [value for value in column if value is not None], bits)
         return column
 
     return convert
+
+
+def check_range(values: Sequence[int], bits: int | None) -> None:
+    """Raise OverflowError if one of the integers needs more bits; None is any number of them."""
+    if bits is None:
+        return
+    try:
+        array(_ARRAYS[bits], values)
+    except OverflowError:
+        raise OverflowError("the number is out of range") from None
 
 
 def _int(value: Any) -> int:
@@ -136,8 +142,13 @@ _doubles: Final = _each(float, _float)
 def _floats_of_32_bits(column: Column) -> Column:
     column = _doubles(column)
     if None in column:
-        return [None if value is None else array("f", (value,))[0] for value in column]
+        return [None if value is None else to_float(value) for value in column]
     return array("f", column).tolist()
+
+
+def to_float(value: float) -> float:
+    """Return a number with the precision of 32 bits."""
+    return array("f", (value,))[0]
 
 
 def _decimal(value: Any) -> Decimal:
@@ -246,7 +257,7 @@ def _tuples(fields: Sequence[Conversion | None]) -> Conversion:
             return column if tuples is None else tuples
         present = [_items(value) for value in column if value is not None]
         converted = to_fields(present)
-        return _with_none(column, present if converted is None else converted)
+        return with_none(column, present if converted is None else converted)
 
     return convert
 
@@ -297,12 +308,12 @@ def _rows(names: tuple[str, ...], fields: Sequence[Conversion | None]) -> Conver
         for row, value in zip(rows, present, strict=True):
             if isinstance(value, Row) and value._row_kind is not _INSERT:
                 row._row_kind = value._row_kind
-        return rows if present is column else _with_none(column, rows)
+        return rows if present is column else with_none(column, rows)
 
     return convert
 
 
-def _with_none(column: Column, present: Iterable[Any]) -> Column:
+def with_none(column: Column, present: Iterable[Any]) -> list[Any]:
     """Return what stands for the values that are not None, in their places."""
     rest = iter(present)
     return [None if value is None else next(rest) for value in column]

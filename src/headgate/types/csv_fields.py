@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Final, final
 
 from headgate.errors import ProgramError
 from headgate.types import text_values
+from headgate.types.conversion import check_range, to_float
 from headgate.types.csv_dialect import CsvDialect
 from headgate.types.csv_rules import FLINK, CsvRules, Read, ReadColumn
 from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold
@@ -182,7 +182,7 @@ class _Forms(TypeFold[CsvForm]):
 
     def string(self, type_info: BasicTypeInfo) -> CsvForm:
         if type_info.basic_type is BasicType.CHAR:
-            return CsvForm(read=_char, write=str)
+            return CsvForm(read=text_values.read_char, write=str)
         return CsvForm(read=str, write=_text, at_once=lambda texts: texts)
 
     def boolean(self) -> CsvForm:
@@ -193,7 +193,7 @@ class _Forms(TypeFold[CsvForm]):
 
         def at_once(texts: Sequence[str]) -> list[int]:
             values = text_values.ordinary(int, text_values.IN_INTEGERS, texts)
-            text_values.check_range(values, bits)
+            check_range(values, bits)
             return values
 
         return CsvForm(
@@ -209,7 +209,7 @@ class _Forms(TypeFold[CsvForm]):
 
         def read(text: str) -> float:
             value: float = number(text)
-            rounded = text_values.to_float(value) if is_short else value
+            rounded = to_float(value) if is_short else value
             if math.isinf(rounded) and not math.isinf(value) and not has_infinity:
                 raise ValueError(f"{text!r:.100} is out of range")
             return rounded
@@ -237,7 +237,7 @@ class _Forms(TypeFold[CsvForm]):
         return CsvForm(read=self._rules.instant, write=lambda value: text(value).replace("T", " "))
 
     def date(self) -> CsvForm:
-        return CsvForm(read=self._rules.date, write=lambda value: value.isoformat()[:10], at_once=self._rules.dates)
+        return CsvForm(read=self._rules.date, write=text_values.date_text, at_once=self._rules.dates)
 
     def time(self) -> CsvForm:
         return CsvForm(read=self._rules.time, write=text_values.whole_seconds)
@@ -257,10 +257,7 @@ class _Forms(TypeFold[CsvForm]):
         raise NoForm
 
     def binary(self) -> CsvForm:
-        return CsvForm(
-            read=lambda text: base64.b64decode(text, validate=True),
-            write=lambda value: base64.b64encode(value).decode(),
-        )
+        return CsvForm(read=text_values.read_bytes, write=text_values.bytes_text)
 
     def pickled(self) -> CsvForm:
         raise NoForm
@@ -314,12 +311,6 @@ class _Forms(TypeFold[CsvForm]):
         if len(texts) > 1 and (not delimiter or joined.count(delimiter) != len(texts) - 1):
             raise ValueError(f"{joined!r:.100} cannot be divided by {delimiter!r} again; choose another delimiter")
         return joined
-
-
-def _char(text: str) -> str:
-    if len(text) != 1:
-        raise ValueError(f"{text!r:.100} is not one character")
-    return text
 
 
 def _text(value: Any) -> str:

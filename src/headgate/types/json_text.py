@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 import json
 import math
@@ -81,7 +80,7 @@ class _Writers(TypeFold[WriteColumn]):
         return _quoted(text_of(Types.INSTANT()))
 
     def date(self) -> WriteColumn:
-        return _quoted(lambda value: value.isoformat()[:10])
+        return _quoted(text_values.date_text)
 
     def time(self) -> WriteColumn:
         return _quoted(lambda value: f"{text_values.whole_seconds(value)}Z")
@@ -96,7 +95,7 @@ class _Writers(TypeFold[WriteColumn]):
         return _of(lambda value: "null")
 
     def binary(self) -> WriteColumn:
-        return _quoted(lambda value: base64.b64encode(value).decode())
+        return _quoted(text_values.bytes_text)
 
     def pickled(self) -> WriteColumn:
         raise NoForm

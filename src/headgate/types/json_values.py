@@ -7,7 +7,6 @@ column by column; a column whose values are of the type already stays as it is.
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 import json
 import math
@@ -20,6 +19,7 @@ from typing import Any, Final, NoReturn, final
 
 from headgate.errors import ProgramError
 from headgate.types import text_values
+from headgate.types.conversion import check_range, to_float, with_none
 from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold
 from headgate.types.json_rules import JsonRules, Read
 from headgate.types.row import make_row, make_rows
@@ -109,7 +109,7 @@ class JsonReader(TypeFold[Reading]):
 
     def string(self, type_info: BasicTypeInfo) -> Reading:
         if type_info.basic_type is BasicType.CHAR:
-            return self._reading(_char)
+            return self._reading(text_values.read_char)
         return self._reading(self._rules.string, [str], _as_they_are)
 
     def boolean(self) -> Reading:
@@ -121,7 +121,7 @@ class JsonReader(TypeFold[Reading]):
             read = self._rules.int_or_long
 
         def at_once(values: list[int]) -> list[int]:
-            text_values.check_range(values, bits)
+            check_range(values, bits)
             return values
 
         return self._reading(lambda value: text_values.checked(read(value), bits), [int], at_once)
@@ -131,7 +131,7 @@ class JsonReader(TypeFold[Reading]):
         read = self._rules.number
         if type_info.basic_type is BasicType.FLOAT:
             return self._reading(
-                lambda value: bounded(text_values.to_float(read(value))),
+                lambda value: bounded(to_float(read(value))),
                 [float],
                 lambda values: _bounded(bounded, array("f", values).tolist()),
             )
@@ -161,7 +161,7 @@ class JsonReader(TypeFold[Reading]):
         return self._reading(self._rules.null)
 
     def binary(self) -> Reading:
-        return self._reading(_bytes)
+        return self._reading(text_values.read_bytes)
 
     def pickled(self) -> Reading:
         if not self._rules.has_anything:
@@ -225,10 +225,7 @@ class JsonReader(TypeFold[Reading]):
 def _with_nulls(at_once: ReadColumn, values: list[Any]) -> list[Any]:
     there = [value for value in values if value is not None]
     made = at_once(there)
-    if made is there:
-        return values
-    rest = iter(made)
-    return [None if value is None else next(rest) for value in values]
+    return values if made is there else with_none(values, made)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -248,18 +245,6 @@ def _finite(number: float) -> float:
 def _bounded(bounded: Callable[[float], float], numbers: list[float]) -> list[float]:
     bounded(sum(numbers))
     return numbers
-
-
-def _char(value: Any) -> str:
-    if not isinstance(value, str) or len(value) != 1:
-        raise ValueError(f"{value!r:.100} is not one character")
-    return value
-
-
-def _bytes(value: Any) -> bytes:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r:.100} is not text in Base64")
-    return base64.b64decode(value, validate=True)
 
 
 def _interval(value: Any) -> dt.timedelta:

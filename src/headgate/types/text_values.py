@@ -10,7 +10,6 @@ import base64
 import datetime as dt
 import math
 import re
-from array import array
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
@@ -23,7 +22,6 @@ from headgate.types.typeinfo import BasicTypeInfo, Types
 IN_INTEGERS: Final = re.compile("[-+ 0-9]*", re.ASCII)
 IN_NUMBERS: Final = re.compile("[-+ .eE0-9]*", re.ASCII)
 """The characters of ordinary numbers."""
-_ARRAYS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -56,12 +54,6 @@ def checked(value: int, bits: int | None) -> int:
     if bits is not None and not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise ValueError(f"{value} does not fit into {bits} bits")
     return value
-
-
-def check_range(values: list[int], bits: int | None) -> None:
-    """Raise OverflowError if one of many integers needs more bits."""
-    if bits is not None:
-        array(_ARRAYS[bits], values)
 
 
 def ordinary(convert: Callable[[str], Any], characters: re.Pattern[str], texts: Sequence[str]) -> list[Any]:
@@ -103,11 +95,6 @@ def read_double(text: str) -> float:
     return float(number)
 
 
-def to_float(value: float) -> float:
-    """Return a number with the precision of 32 bits."""
-    return array("f", [value])[0]
-
-
 def read_decimal(text: str) -> Decimal:
     """Return the decimal of a text."""
     text = text.strip()
@@ -134,7 +121,34 @@ def exact_decimal(type_info: BasicTypeInfo | DecimalTypeInfo) -> Callable[[Decim
     return exact
 
 
+# --- text and bytes
+
+
+def read_char(value: Any) -> str:
+    """Return a text of one character."""
+    if not isinstance(value, str) or len(value) != 1:
+        raise ValueError(f"{value!r:.100} is not one character")
+    return value
+
+
+def read_bytes(value: Any) -> bytes:
+    """Return the bytes of a text in Base64."""
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.100} is not text in Base64")
+    return base64.b64decode(value, validate=True)
+
+
+def bytes_text(value: bytes | bytearray) -> str:
+    """Return bytes in Base64."""
+    return base64.b64encode(value).decode()
+
+
 # --- dates and times
+
+
+def date_text(value: dt.date) -> str:
+    """Return a date, or the date of a time, in the form 2024-02-29."""
+    return value.isoformat()[:10]
 
 
 def read_date(text: str) -> dt.date:
@@ -259,7 +273,7 @@ def plain_text(value: object) -> str:
         case dt.timedelta():
             return interval_text(value)
         case bytes() | bytearray():
-            return base64.b64encode(value).decode()
+            return bytes_text(value)
     raise TypeError(f"a {type(value).__name__} has no form in JSON or CSV")
 
 
