@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headgate.errors import ProgramError
 from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
-from headgate.types.instant import Instant
+from headgate.types.instant import instant_of
 from headgate.types.row import make_row
 from headgate.types.sql_types import (
     DecimalTypeInfo,
@@ -27,8 +27,6 @@ from headgate.types.typeinfo import (
 )
 
 Convert: TypeAlias = Callable[[Any], Any]
-
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def conversion(type_info: TypeInformation, arrow: pa.DataType, column: str) -> Convert:
@@ -115,7 +113,7 @@ class _Incoming(TypeFold[Incoming]):
         return _of_numbers(Decimal, None, _keep, type_info)
 
     def instant(self) -> Incoming:
-        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is not None, _instant, Types.INSTANT())
+        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is not None, instant_of, Types.INSTANT())
 
     def date(self) -> Incoming:
         return _of(pa.types.is_date, _keep, Types.SQL_DATE())
@@ -247,8 +245,3 @@ def _timedelta(value: dt.timedelta) -> dt.timedelta:
 
 def _time_of_day(value: dt.time | int) -> dt.time:
     return value if isinstance(value, dt.time) else (dt.datetime.min + dt.timedelta(microseconds=value)).time()
-
-
-def _instant(value: dt.datetime) -> Instant:
-    seconds, micros = divmod((value - _EPOCH) // dt.timedelta(microseconds=1), 1_000_000)
-    return Instant(seconds, micros * 1000 + getattr(value, "nanosecond", 0))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 @final
@@ -30,6 +33,25 @@ class Instant:
 
     def __repr__(self) -> str:
         return f"Instant<{self.seconds}, {self.nanos}>"
+
+
+def instant_of(moment: dt.datetime) -> Instant:
+    """Return a time with a zone as an instant. Times of pandas keep their nanoseconds.
+
+    >>> instant_of(dt.datetime(1970, 1, 1, 1, tzinfo=dt.UTC))
+    Instant<3600, 0>
+    """
+    seconds, micros = divmod((moment - _EPOCH) // dt.timedelta(microseconds=1), 1_000_000)
+    return Instant(seconds, micros * 1000 + getattr(moment, "nanosecond", 0))
+
+
+def utc_of(instant: Instant) -> dt.datetime:
+    """Return an instant as a time in UTC, without what is below a microsecond. Raises OverflowError past year 9999.
+
+    >>> utc_of(Instant(3600, 1500))
+    datetime.datetime(1970, 1, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
+    """
+    return _EPOCH + dt.timedelta(seconds=instant.seconds, microseconds=instant.nanos // 1000)
 
 
 @final

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
 
-from headgate.types.instant import Instant
+from headgate.types.instant import Instant, instant_of
 from headgate.types.sql_types import DECIMAL_DIGITS_MAX, DecimalTypeInfo
 from headgate.types.text import text_of
 from headgate.types.typeinfo import BasicTypeInfo, Types
@@ -29,7 +29,6 @@ _BELOW_MICROSECONDS: Final = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 _INTERVAL: Final = re.compile(
     r"(-?)P(?!$)(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6})0*)?S)?)?", re.ASCII
 )
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SPECIAL: Final = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
 _MICROSECONDS_LENGTH: Final = len("2024-02-29T12:00:00.123456")
 _EXACT: Final = Context(prec=2 * DECIMAL_DIGITS_MAX, traps=[Inexact, InvalidOperation])
@@ -206,7 +205,7 @@ def read_instant(text: str) -> Instant:
     at = dt.datetime.fromisoformat(body + rest[len(fraction) :])
     if at.tzinfo is None or bool(dot) != (0 < len(fraction) < 10):
         raise ValueError(f"{text!r:.100} is not a time with a zone such as 2024-02-29T12:00:00Z")
-    return Instant((at - _EPOCH) // dt.timedelta(seconds=1), int(fraction.ljust(9, "0")))
+    return Instant(instant_of(at).seconds, int(fraction.ljust(9, "0")))
 
 
 def read_interval(text: str) -> dt.timedelta:

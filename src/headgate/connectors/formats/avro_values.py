@@ -17,7 +17,7 @@ from headgate.connectors.formats.avro_parquet import ARROW_OF_AVRO
 from headgate.connectors.formats.avro_schema import AvroSchema, Json
 from headgate.types.arrow_columns import WRONG
 from headgate.types.arrow_scalars import scalars
-from headgate.types.instant import Instant
+from headgate.types.instant import Instant, utc_of
 
 T = TypeVar("T")
 Fit = Callable[[list[Any]], list[Any]]
@@ -27,7 +27,6 @@ _WITH_ZONE: Final = frozenset(["timestamp-millis", "timestamp-micros"])
 _TIMES: Final = _WITH_ZONE | {"date", "time-millis", "time-micros", "local-timestamp-millis", "local-timestamp-micros"}
 _UNCHECKED: Final = frozenset(["decimal", "uuid", "enum", "fixed"])
 """Types whose values `fastavro` itself refuses rather than changes."""
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def fitted(schema: AvroSchema, datums: list[Any]) -> list[Any]:
@@ -90,7 +89,7 @@ def _fit_scalars(name: str, values: list[Any], path: str) -> list[Any]:
 
 def _with_zone(value: Any) -> Any:
     if isinstance(value, Instant):
-        return _EPOCH + dt.timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+        return utc_of(value)
     return value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) and value.tzinfo is None else value
 
 

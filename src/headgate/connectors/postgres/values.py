@@ -22,7 +22,7 @@ from psycopg import sql
 from headgate.connectors.postgres.database import Connection
 from headgate.connectors.postgres.json_text import json_text, plain
 from headgate.errors import SinkError
-from headgate.types.instant import Instant
+from headgate.types.instant import Instant, utc_of
 
 T = TypeVar("T", dt.time, dt.datetime, dt.timedelta)
 Values = tuple[Any, ...]
@@ -249,7 +249,7 @@ def _datetime(value: Any) -> dt.datetime:
     if isinstance(value, Instant):
         if value.nanos % 1000:
             raise ValueError("its nanoseconds would be lost")
-        return _EPOCH + dt.timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+        return utc_of(value)
     made = plain(value)
     if not isinstance(made, dt.datetime):
         raise ValueError("only datetimes fit")
@@ -273,7 +273,6 @@ def _whole(value: T, microseconds: int, unit: int) -> T:
 
 _PLACEHOLDER: Final = re.compile("%[%s]")
 _BYTES: Final = (bytes, bytearray, memoryview)
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _ZONE: Final = "it has a zone, and the column has none: convert it first"
 _INFINITE: Final = (float("inf"), float("-inf"))
 _NONE: Final[frozenset[type]] = frozenset([type(None)])

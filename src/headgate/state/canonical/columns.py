@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, final
 import pyarrow as pa
 
 from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
-from headgate.types.instant import Instant
+from headgate.types.instant import Instant, instant_of
 from headgate.types.row import Row, RowKind, make_row
 from headgate.types.sql_types import (
     DecimalTypeInfo,
@@ -169,8 +169,7 @@ def _rounded(value: Decimal, bound: Decimal, scale: int) -> Decimal | None:
 
 def _instant(note: Note) -> ColumnCodec:
     first = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
-    epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-    shown = range((first - epoch) // dt.timedelta(seconds=1), (first.replace(year=9999) - epoch).days * 86_400)
+    shown = range(instant_of(first).seconds, instant_of(first.replace(year=9999)).seconds)
 
     def encode(value: Any) -> Any:
         if value is None:
@@ -181,13 +180,7 @@ def _instant(note: Note) -> ColumnCodec:
             note()
         return value.seconds * 1_000_000 + value.nanos // 1000
 
-    def decode(stored: Any) -> Any:
-        if stored is None:
-            return None
-        seconds, micros = divmod((stored - epoch) // dt.timedelta(microseconds=1), 1_000_000)
-        return Instant(seconds, micros * 1000)
-
-    return ColumnCodec(pa.timestamp("us", tz="UTC"), encode, decode)
+    return ColumnCodec(pa.timestamp("us", tz="UTC"), encode, _unless_none(instant_of))
 
 
 # --- dates and times
