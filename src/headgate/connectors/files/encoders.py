@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
 from headgate.connectors.files.csv_lines import check_delimiter
@@ -99,6 +99,16 @@ class SimpleStringEncoder(Encoder):
         raise AssertionError("each record can be written alone")
 
 
+def unwritable(records: list[Any], write: Callable[[list[Any]], object], form: str, error: Exception) -> SinkError:
+    """Return the error for records that cannot be written in a form: it names the first one that cannot be alone."""
+    for record in records:
+        try:
+            write([record])
+        except (*UNWRITABLE, LookupError, RecursionError, csv.Error) as reason:
+            return SinkError(f"the record {record!r:.200} cannot be written as {form}: {reason}; map it first")
+    return SinkError(f"records cannot be written as {form}: {error}")
+
+
 @final
 class JsonLinesEncoder(Encoder):
     """A line of JSON for each record."""
@@ -107,18 +117,12 @@ class JsonLinesEncoder(Encoder):
 
     def encode(self, records: list[Any]) -> bytes:
         try:
-            return "".join([f"{plain_json(record)}\n" for record in records]).encode()
+            return self._lines(records)
         except (*UNWRITABLE, RecursionError) as error:
-            raise _not_json(records, error) from error
+            raise unwritable(records, self._lines, "JSON", error) from error
 
-
-def _not_json(records: list[Any], error: Exception) -> SinkError:
-    for record in records:
-        try:
-            plain_json(record).encode()
-        except (*UNWRITABLE, RecursionError) as reason:
-            return SinkError(f"the record {record!r:.200} cannot be written as JSON: {reason}; map it first")
-    return SinkError(f"records cannot be written as JSON: {error}")
+    def _lines(self, records: list[Any]) -> bytes:
+        return "".join([f"{plain_json(record)}\n" for record in records]).encode()
 
 
 @final
@@ -141,9 +145,12 @@ class CsvEncoder(Encoder):
 
     def encode(self, records: list[Any]) -> bytes:
         try:
-            return self._lines([self._fields(record) for record in records])
+            return self._rows(records)
         except (*UNWRITABLE, LookupError, csv.Error) as error:
-            raise self._not_csv(records, error) from error
+            raise unwritable(records, self._rows, "CSV", error) from error
+
+    def _rows(self, records: list[Any]) -> bytes:
+        return self._lines([self._fields(record) for record in records])
 
     def _lines(self, rows: Sequence[Sequence[Any]]) -> bytes:
         text = self._text_of(rows, "\n")
@@ -184,14 +191,6 @@ class CsvEncoder(Encoder):
             case str() | int() | float():
                 return str(value)
         return plain_text(value)
-
-    def _not_csv(self, records: list[Any], error: Exception) -> SinkError:
-        for record in records:
-            try:
-                self._lines([self._fields(record)])
-            except (*UNWRITABLE, LookupError, csv.Error) as reason:
-                return SinkError(f"the record {record!r:.200} cannot be written as CSV: {reason}; map it first")
-        return SinkError(f"records cannot be written as CSV: {error}")
 
 
 _AS_IT_IS: Final = frozenset([str, int, float])

@@ -6,11 +6,11 @@ from typing import Any, final
 
 from headgate.connectors.files.bulk_writer import BulkWriterFactory, RowWriterFactory
 from headgate.connectors.files.csv_lines import CsvDecoder, CsvLines, header_names, quoted_names
-from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.encoders import Encoder, unwritable
 from headgate.connectors.files.lines import BYTE_ORDER_MARK
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.formats.csv_schema import CsvSchema
-from headgate.errors import ProgramError, SinkError
+from headgate.errors import ProgramError
 from headgate.types.records import UNWRITABLE
 
 
@@ -85,19 +85,14 @@ class CsvSchemaEncoder(Encoder):
         return f"{self._schema.dialect.delimiter.join(names)}{self._schema.line_separator}".encode()
 
     def encode(self, records: list[Any]) -> bytes:
-        end = self._schema.line_separator
         try:
-            return "".join([line + end for line in self._write(records)]).encode()
+            return self._lines(records)
         except UNWRITABLE as error:
-            raise self._not_csv(records, error) from error
+            raise unwritable(records, self._lines, "CSV", error) from error
 
-    def _not_csv(self, records: list[Any], error: Exception) -> SinkError:
-        for record in records:
-            try:
-                self._write([record])
-            except UNWRITABLE as reason:
-                return SinkError(f"the record {record!r:.200} cannot be written as CSV: {reason}; map it first")
-        return SinkError(f"records cannot be written as CSV: {error}")
+    def _lines(self, records: list[Any]) -> bytes:
+        end = self._schema.line_separator
+        return "".join([line + end for line in self._write(records)]).encode()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CsvSchemaEncoder, (self._schema,)
