@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from headgate.deploy.spark.java import ensure_java
+from headgate.testing.servers.ports import free_ports
 from tests.docs.blocks import active_environment
-from tests.unit.runtime.wire.loopback import free_port
 
 _STEP: Final = re.compile(r"(?:<!-- ([^>]+) -->\n)?```(python|sh|text)\n(.*?)```", re.DOTALL)
 _LOOKS: Final = ("headgate list", "python check.py", "cat ", "headgate ui")
@@ -30,7 +30,7 @@ class Reader:
 
     folder: Path
     terminals: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    port: int = field(default_factory=free_port)
+    port: int = field(default_factory=lambda: free_ports(1)[0])
 
     def follow(self, page: str) -> None:
         """Do all that the page says. Raises AssertionError when a command does not print what is said."""

@@ -33,6 +33,7 @@ from kafka.errors import CoordinatorLoadInProgressError
 from headgate.connectors.kafka.client import SILENT
 from headgate.errors import EnvironmentFault
 from headgate.testing.servers.kafka_download import broker_files
+from headgate.testing.servers.ports import free_ports
 
 USER: Final = "alice"
 PASSWORD: Final = "alice-secret"
@@ -72,7 +73,7 @@ class Cluster:
     @staticmethod
     def of(brokers: int) -> Cluster:
         """Return a new cluster of so many brokers on free ports."""
-        free = _free_ports(5 * brokers)
+        free = free_ports(5 * brokers)
         ports = [BrokerPorts(*free[5 * node : 5 * node + 5]) for node in range(brokers)]
         return Cluster(base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="), tuple(ports))
 
@@ -338,14 +339,3 @@ def _wait(condition: Callable[[], bool], deadline_s: float, otherwise: str) -> N
         if time.monotonic() > end:
             raise EnvironmentFault(f"{otherwise} ({deadline_s:g} s)")
         time.sleep(0.05)
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()

@@ -14,7 +14,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -27,6 +26,7 @@ import psycopg
 from psycopg import sql
 
 from headgate.errors import EnvironmentFault
+from headgate.testing.servers.ports import free_ports
 
 USER: Final = "headgate"
 
@@ -72,7 +72,7 @@ class PostgresServer:
         self._password = secrets.token_hex(8)
         self._folder = Path(tempfile.mkdtemp(prefix="headgate-postgres-"))
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        (self.port,) = free_ports(1)
 
     def url(self, database: str = "postgres", **changed: str) -> str:
         """Return how to connect, as a URL; `user`, `password` and `port` may be changed."""
@@ -206,12 +206,6 @@ def _user_to_run_as() -> pwd.struct_passwd | None:
         if name in known:
             return known[name]
     raise EnvironmentFault("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _children(parent: int) -> list[int]:

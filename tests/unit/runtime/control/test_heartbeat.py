@@ -58,8 +58,7 @@ def test_a_peer_that_falls_silent_is_reported() -> None:
 
 
 def test_a_peer_that_was_never_there_is_reported() -> None:
-    with echo() as server:
-        address = nobody()
+    with echo() as server, nobody() as address:
         slot = Slot(server, address=address)
         assert f"cannot connect to {address}" in slot.lost.get(timeout=300.0)
         slot.heartbeat.stop()

@@ -96,12 +96,9 @@ def loopback(
         pair.close()
 
 
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return int(sock.getsockname()[1])
-
-
-def nobody() -> Address:
-    """An address where nobody listens."""
-    return Address("127.0.0.1", free_port())
+@contextmanager
+def nobody() -> Iterator[Address]:
+    """An address where nobody listens: the port stays taken, so that no other process gets it meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield Address(*taken.getsockname())

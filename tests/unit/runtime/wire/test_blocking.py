@@ -53,6 +53,5 @@ def test_another_secret_is_refused() -> None:
 
 
 def test_nobody_there_is_an_error_that_names_the_address() -> None:
-    address = nobody()
-    with pytest.raises(NetworkError, match=f"cannot connect to {address}"):
+    with nobody() as address, pytest.raises(NetworkError, match=f"cannot connect to {address}"):
         Wire(NetworkConfig(), JobSecret.generate()).blocking_connect(address, b"")

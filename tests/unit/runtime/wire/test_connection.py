@@ -169,8 +169,7 @@ def test_a_frame_above_the_receivers_limit_ends_the_connection_before_memory_is_
 
 
 def test_a_port_where_nobody_listens_is_reported_with_its_address() -> None:
-    with loopback() as pair:
-        address = nobody()
+    with loopback() as pair, nobody() as address:
         pair.wires[1].connect(pair.client.poller, address, b"", pair.client.handlers)
         pair.drive(lambda: pair.client.closed)
         assert pair.client.closed[0].cause is CloseCause.UNREACHABLE
