@@ -30,7 +30,7 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 def conversion(type_info: TypeInformation, arrow: pa.DataType, column: str) -> Convert:
-    """Return what makes values of the type out of those that Arrow gives for a column.
+    """Return the function that makes values of the type of the values that Arrow gives for a column.
 
     Raises `ProgramError` naming the column, when its values cannot be of the type.
 
@@ -182,7 +182,7 @@ _INCOMING: Final = _Incoming()
 
 
 def type_of_column(arrow: pa.DataType) -> TypeInformation:
-    """Return the type of what a column of this Arrow type gives a state that is declared without one of its own.
+    """Return the type that a column of this Arrow type gives to a state that is declared without a type.
 
     Structs are tuples if their fields are f0, f1 and so on, else rows.
     """

@@ -39,7 +39,7 @@ def record_begun(store: CheckpointStore, own: EpochOwner, location: str) -> None
 def record_complete(store: CheckpointStore, own: EpochOwner, location: str) -> None:
     """Delete the record of a savepoint whose manifest is stored. Only then may its asker hear of it.
 
-    That of one which no subtask has heard of may be deleted, too.
+    The record of a savepoint that no subtask has heard of may be deleted, too.
     """
     store.delete([_path(own, location)])
 

@@ -1,7 +1,7 @@
 """Values for Avro: what `fastavro` would change without a word, is converted or refused.
 
-It cuts fractions and microseconds, writes numbers of any size as an int, and takes a time without a zone for one of the
-host's zone. The rules are those of columns, in docs/reference/values.md.
+`fastavro` cuts fractions and microseconds, writes numbers of any size as an int, and takes a time without a zone as a
+time in the host's zone. Values of Avro follow the rules of columns, in docs/reference/values.md.
 """
 
 from __future__ import annotations

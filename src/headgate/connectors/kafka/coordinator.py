@@ -73,8 +73,8 @@ _FATES: Final = {"Ongoing": TransactionState.OPEN, "CompleteCommit": Transaction
 """Those of other states are aborted: also Empty, which is what a fenced transaction becomes."""
 
 _ENDING: Final = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
-"""A coordinator may answer with one of these states before a majority of the brokers has it: the next coordinator may
-not know of it, and abort what the one before was committing."""
+"""A coordinator may answer with one of these states before a majority of the brokers has stored the state. The next
+coordinator may not know of it, and abort a transaction that the first coordinator was committing."""
 
 
 @final

@@ -9,7 +9,7 @@ The schema `headgate` of the target's database, made by the first job, holds it 
     headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
 
 A batch is named by its owner, subtask, execution (attempt and driver) and checkpoint, so no two ever have the same
-name, and what dead attempts left over is known by it. Marks are removed after 30 days, except those of savepoints. The
+name, and what dead attempts left over is known by it. Marks are removed after 30 days, except marks of savepoints. The
 owner is a digest of 128 bits over job id, lineage, uid and table, as names of tables and sessions have no room for
 more. Batches in snapshots of releases without lineages keep the names that they were prepared under,
 `<job>_<operator>` for the owner.

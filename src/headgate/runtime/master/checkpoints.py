@@ -89,7 +89,7 @@ class Checkpoints:
         self._prepared = PreparedOutput()
         self._stored = CheckpointId(0)
         self._being_stored: set[CheckpointId] = set()
-        self._heard: set[str] = set()  # locations of savepoints that subtasks have heard of, and nobody of their end
+        self._heard: set[str] = set()  # locations of savepoints that subtasks know of, and whose end is open
         self.requests = Requests(plan, storage, host, self._on)
 
     @property

@@ -1,7 +1,7 @@
 """The columns of a DataFrame as files hold them for a job: by number, with dates and timestamps as whole numbers.
 
-How Spark writes dates and timestamps to Parquet depends on the session: settings move those before 1900 to another
-calendar, or cut microseconds, and no option of a writer overrules all of them. Numbers are written as they are.
+How Spark writes dates and timestamps to Parquet depends on the session: settings move dates before 1900 to another
+calendar, or cut microseconds, and no option of a writer overrules all of these settings. Numbers stay as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 READ_OPTIONS: Final = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
-"""Options of a reader of Parquet that was written here: dates are those of the calendar of today."""
+"""Options of a reader of the Parquet files: their dates are of the Gregorian calendar."""
 
 
 def numbered(frame: DataFrame) -> DataFrame:

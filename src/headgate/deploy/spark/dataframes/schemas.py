@@ -60,7 +60,7 @@ def _type_of(data_type: spark.DataType, path: str) -> TypeInformation:
 
 
 def _single(data_type: spark.DataType, path: str) -> TypeInformation:
-    """Return the type of a column of single values: that of the Arrow column that Spark makes of it."""
+    """Return the type of a column of single values: the type of the Arrow column that Spark makes of the column."""
     try:
         arrow = arrow_schema(spark.StructType([spark.StructField(path, data_type)])).field(0).type
     except Exception as error:
