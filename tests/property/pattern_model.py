@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 
 from headgate.functions.patterns.conditions import ConditionContext, IterativeCondition
 from headgate.functions.patterns.pattern import Pattern
-from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, Step
+from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, PatternStep
 
 Event = tuple[str, int]
 """A letter, and a number of its own."""
@@ -29,7 +29,7 @@ class TakenSoFar(ConditionContext):
 class Took(NamedTuple):
     """A record that a step takes, the conditions that end that step, and whether it may take one more."""
 
-    step: Step
+    step: PatternStep
     number: int
     until: tuple[Any, ...]
     more: bool
@@ -39,7 +39,7 @@ class Path(NamedTuple):
     """What a match has taken, and the steps since then that forbid records."""
 
     took: tuple[Took, ...] = ()
-    forbidding: tuple[Step, ...] = ()
+    forbidding: tuple[PatternStep, ...] = ()
 
     @property
     def last(self) -> int:
@@ -65,7 +65,7 @@ class Model:
 
     # --- all ways through the steps
 
-    def through(self, steps: tuple[Step, ...], until: tuple[Any, ...], path: Path, then: Then) -> Iterator[Path]:
+    def through(self, steps: tuple[PatternStep, ...], until: tuple[Any, ...], path: Path, then: Then) -> Iterator[Path]:
         """Yield all paths through these steps and what follows. `until` ends the groups which they are in."""
         if not steps:
             yield from then(path)
@@ -82,7 +82,7 @@ class Model:
             yield from go_on(path)
         yield from self.rounds(step, 1, until, path, go_on)
 
-    def rounds(self, step: Step, count: int, until: tuple[Any, ...], path: Path, then: Then) -> Iterator[Path]:
+    def rounds(self, step: PatternStep, count: int, until: tuple[Any, ...], path: Path, then: Then) -> Iterator[Path]:
         """Yield all paths that go through a step for the time of this count, and perhaps more often."""
         contiguity = step.contiguity if count == 1 else step.inner
         more = step.most == UNBOUNDED or count < step.most

@@ -18,7 +18,7 @@ from headgate.connectors.micro_batches.protocol import (
     Drop,
     FeedRestored,
     Offered,
-    Position,
+    QueryPosition,
     Record,
     StartQuery,
     Written,
@@ -39,7 +39,7 @@ class Snapshot:
     counts: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
-    def position(self) -> Position:
+    def position(self) -> QueryPosition:
         return position_of([("q", batch) for batch in self.known], [("q", batch) for batch in self.unfinished])
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headgate.functions.patterns.pattern import Pattern
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy, Skip
-from headgate.operators.patterns.matching import Found, Matching
+from headgate.operators.patterns.matching import Matching, TimedMatch
 from headgate.operators.patterns.nfa import Nfa
 from tests.property.pattern_model import Event, Model
 from tests.property.pattern_strategies import patterns, strategies
@@ -28,7 +28,7 @@ def timed(letters: list[tuple[str, int]]) -> Records:
     return [((letter, index), times[index]) for index, (letter, _) in enumerate(letters)]
 
 
-def run(pattern: Pattern, records: Records, matching: Matching, *, by_ms: bool = False) -> list[Found]:
+def run(pattern: Pattern, records: Records, matching: Matching, *, by_ms: bool = False) -> list[TimedMatch]:
     """Return all that is found; with `by_ms`, while time passes millisecond by millisecond."""
     nfa, found, now_ms = Nfa(pattern), [], 0
     for event, time in records:
@@ -41,7 +41,7 @@ def run(pattern: Pattern, records: Records, matching: Matching, *, by_ms: bool =
     return found + nfa.pass_time(matching, END)
 
 
-def taken(found: Found) -> list[tuple[str, int]]:
+def taken(found: TimedMatch) -> list[tuple[str, int]]:
     """Return the steps and records of a match."""
     return sorted(
         ((name, event[1]) for name, events in found.match.items() for event in events), key=lambda one: one[1]
@@ -77,7 +77,7 @@ def test_it_does_not_matter_in_what_steps_time_passes(data: st.DataObject, lette
     assert sorted(map(shown, slow)) == sorted(map(shown, fast))
 
 
-def shown(found: Found) -> tuple[Any, ...]:
+def shown(found: TimedMatch) -> tuple[Any, ...]:
     return found.time_ms, found.is_timed_out, taken(found)
 
 

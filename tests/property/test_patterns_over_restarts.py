@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headgate.common import Time
 from headgate.datastream import DataStream
 from headgate.elements import MIN_TIMESTAMP
-from headgate.operators.patterns.matching import Found, Matching
+from headgate.operators.patterns.matching import Matching, TimedMatch
 from headgate.operators.patterns.nfa import Nfa
 from headgate.pattern import (
     CEP,
@@ -32,13 +32,13 @@ Event = tuple[str, int, int]
 @final
 class Numbers(PatternProcessFunction, TimedOutPartialMatchHandler):
     def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> list[Any]:
-        return [shown(Found(match, ctx.timestamp()))]
+        return [shown(TimedMatch(match, ctx.timestamp()))]
 
     def process_timed_out_match(self, match: Match, ctx: PatternProcessFunction.Context) -> list[Any]:
-        return [shown(Found(match, ctx.timestamp(), is_timed_out=True))]
+        return [shown(TimedMatch(match, ctx.timestamp(), is_timed_out=True))]
 
 
-def shown(found: Found) -> tuple[Any, ...]:
+def shown(found: TimedMatch) -> tuple[Any, ...]:
     return found.is_timed_out, found.time_ms, *((name, tuple(events)) for name, events in found.match.items())
 
 
@@ -95,7 +95,7 @@ class Model:
                 found += self.take(event, event[2])
         return [shown(each) for each in found] + self.pass_time(self.watermark)
 
-    def take(self, event: Event, time_ms: int) -> list[Found]:
+    def take(self, event: Event, time_ms: int) -> list[TimedMatch]:
         """Hand a record to the automaton, at a time."""
         return self.nfa.process(self.keys.setdefault(event[0], Matching()), event, time_ms)
 

@@ -43,7 +43,7 @@ from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.walk import Walk
 from headgate.state.operator.list_elements import ListElements
 from headgate.state.operator.operator_state import OperatorStateStore
-from headgate.testing.sim.exchange import Sent, SimExchange
+from headgate.testing.sim.exchange import InTransit, SimExchange
 from headgate.testing.sim.external import External
 from headgate.testing.sim.work import work_now
 from tests.simulation.own_jobs.user_code import SimReader, SimSplit
@@ -76,7 +76,7 @@ def no_fencing(patch: pytest.MonkeyPatch) -> None:
     def supervised(self: Supervisor, event: Any) -> list[SupervisorEffect]:
         return on_attempt_event(self, replace(event, attempt=self._attempt))
 
-    def arrived(self: SimExchange, flow: Any, sent: Sent) -> bool:
+    def arrived(self: SimExchange, flow: Any, sent: InTransit) -> bool:
         channel, element = self._inputs.get(sent.channel), sent.element
         if isinstance(element, Encoded):
             if channel is not None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.tidy.sources import name, parse, python_files
+from tests.tidy.sources import PACKAGE, name, parse, python_files
 
 FILE_LINES_MAX = 450
 FUNCTION_LINES_MAX = 70
@@ -88,6 +89,15 @@ def test_names_say_what_a_thing_is() -> None:
         if isinstance(node, ast.ClassDef) and node.name not in ALLOWED and words(node.name) & EMPTY_WORDS
     ]
     assert files + classes == []
+
+
+def test_a_public_class_has_its_name_to_itself() -> None:
+    places = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        for node in parse(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name(path))
+    assert {each: paths for each, paths in places.items() if len(paths) > 1} == {}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import final
 import pyarrow as pa
 
 from headgate.batch.rows import ORDER_BITS, KeyRoutes, dealt, encoded
-from headgate.batch.stages import Shuffle, Target
+from headgate.batch.stages import OutgoingEdge, ShuffleKind
 from headgate.dataflow.channel import NO_LIMIT
 from headgate.elements import Batch, Element, sendable
 from headgate.errors import SerializationError
@@ -19,7 +19,7 @@ from headgate.operators.keys import KeySelection, look_up
 
 @final
 @dataclass(slots=True)
-class Sent:
+class TaskOutput:
     """The rows that a task has made and not yet handed over, and how many records there were before."""
 
     task: int
@@ -40,10 +40,10 @@ class RowsChannel:
     records_max = NO_LIMIT
     sent_bytes = 0
 
-    def __init__(self, target: Target, sent: Sent) -> None:
+    def __init__(self, target: OutgoingEdge, sent: TaskOutput) -> None:
         """The key selector of the target has to be open."""
         self._target = target
-        selector = target.key_selector if target.shuffle is Shuffle.BY_KEY else None
+        selector = target.key_selector if target.shuffle is ShuffleKind.BY_KEY else None
         self._selection = None if selector is None else KeySelection(selector)
         self._sent = sent
         self._routes = KeyRoutes(target.parallelism, target.max_parallelism)
@@ -68,7 +68,7 @@ class RowsChannel:
             return [task for task, _ in routes], [key for _, key in routes]
         if isinstance(self._target.key_selector, CustomPartition):
             return self._target.key_selector.targets(batch, self._target.parallelism), None
-        if self._target.shuffle is Shuffle.BY_TASK and not self._target.deals:
+        if self._target.shuffle is ShuffleKind.BY_TASK and not self._target.deals:
             return [self._sent.task % self._target.parallelism] * len(batch), None
         return None, None
 

@@ -2,7 +2,7 @@
 
 What differs from a streaming job is decided here: watermarks are not made, as event time only moves at the end of a
 key; a rolling aggregate emits its last value alone, as in Flink; keyed state lies in memory, since it is that of one
-key. How records get from stage to stage is a `Shuffle`.
+key. How records get from stage to stage is a `ShuffleKind`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FinalReduce(Around, KeyedProcessFunction):
 
 
 @final
-class Shuffle(Enum):
+class ShuffleKind(Enum):
     """How the records of an edge come to the tasks of the next stage."""
 
     NONE = "none"
@@ -78,7 +78,7 @@ class Input:
 
     edge: int
     stage: int
-    shuffle: Shuffle
+    shuffle: ShuffleKind
     index: int
     """Which input of the operator it is: 0 or 1."""
     key_selector: AnyKeySelector | None
@@ -86,11 +86,11 @@ class Input:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class OutgoingEdge:
     """An edge that begins at a stage, and what decides on the task that a record goes to."""
 
     edge: int
-    shuffle: Shuffle
+    shuffle: ShuffleKind
     index: int
     tag: str | None
     tag_type: TypeInformation | None
@@ -108,12 +108,12 @@ class Stage:
 
     vertex: VertexPlan
     inputs: tuple[Input, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[OutgoingEdge, ...]
 
     @property
     def is_keyed(self) -> bool:
         """Whether the first operator gets its records by key."""
-        return any(each.shuffle is Shuffle.BY_KEY for each in self.inputs)
+        return any(each.shuffle is ShuffleKind.BY_KEY for each in self.inputs)
 
 
 def batch_plan(plan: JobGraph) -> JobGraph:
@@ -151,10 +151,10 @@ def _input(plan: JobGraph, index: int) -> Input:
     )
 
 
-def _target(plan: JobGraph, index: int) -> Target:
+def _target(plan: JobGraph, index: int) -> OutgoingEdge:
     edge = plan.edges[index]
     vertex = plan.vertices[edge.target_vertex]
-    return Target(
+    return OutgoingEdge(
         edge=index,
         shuffle=_shuffle(plan, edge),
         index=edge.input_index,
@@ -167,16 +167,16 @@ def _target(plan: JobGraph, index: int) -> Target:
     )
 
 
-def _shuffle(plan: JobGraph, edge: EdgePlan) -> Shuffle:
+def _shuffle(plan: JobGraph, edge: EdgePlan) -> ShuffleKind:
     match edge.partitioning:
         case Partitioning.KEY_GROUP:
-            return Shuffle.BY_KEY
+            return ShuffleKind.BY_KEY
         case Partitioning.BROADCAST:
-            return Shuffle.TO_ALL
+            return ShuffleKind.TO_ALL
         case Partitioning.FORWARD if sum(other.target_vertex == edge.target_vertex for other in plan.edges) == 1:
-            return Shuffle.NONE
+            return ShuffleKind.NONE
         case _:
-            return Shuffle.BY_TASK
+            return ShuffleKind.BY_TASK
 
 
 def _in_batch(operator: OperatorPlan) -> OperatorPlan:

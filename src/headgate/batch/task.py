@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from headgate import options
 from headgate.batch.inputs import TaskInput
-from headgate.batch.outputs import RowsChannel, Sent
+from headgate.batch.outputs import RowsChannel, TaskOutput
 from headgate.batch.services import TaskServices
-from headgate.batch.stages import Shuffle, stages
+from headgate.batch.stages import ShuffleKind, stages
 from headgate.checkpoint.commit import PendingCommit
 from headgate.dataflow.chain import Chain
 from headgate.dataflow.output import Output
@@ -76,7 +76,7 @@ class StageTask:
         self._place = place
         self._reading = reading
         self._services = TaskServices()
-        self._sent = Sent(place.task)
+        self._sent = TaskOutput(place.task)
         self._operators: list[Operator] = []
         self._open_selectors: list[KeySelector] = []
         self._to_close: list[tuple[Operator, Callable[[], None]]] = []
@@ -144,7 +144,7 @@ class StageTask:
         self._selections = {
             each.index: KeySelection(self._opened(each.key_selector, self._operators[0]))
             for each in self._stage.inputs
-            if each.shuffle is Shuffle.BY_KEY and each.key_selector is not None
+            if each.shuffle is ShuffleKind.BY_KEY and each.key_selector is not None
         }
         return Chain(self._operators, self._outputs(records), self._services.clock, records)
 

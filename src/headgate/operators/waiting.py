@@ -16,7 +16,7 @@ from headgate.state.kinds.list_state import ListState
 
 @final
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingRecords:
     """Keeps (time, record) in a list state. Event time runs `grace_ms` behind the watermark."""
 
     backend: KeyedBackend

@@ -23,7 +23,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.elements import SavepointFormat
 from headgate.ids import Attempt
 from headgate.runtime.slot_storage.savepoint_writers import CanonicalWriter, SavepointStateWriter, SavepointTerms
-from headgate.snapshots.restored import RestoredState
+from headgate.snapshots.restored import StateRestorer
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.canonical.writer import CanonicalTable
@@ -54,7 +54,7 @@ class KeyedTables:
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._numbers = count()
         self._own = FileSystemStore.open_folder(str(self._new_folder("made")))
-        self._restored = RestoredState(opened, self._moved, self._new_folder)
+        self._restored = StateRestorer(opened, self._moved, self._new_folder)
         self._made: dict[tuple[str, int], KeyedState] = {}
         self._files: dict[tuple[str, str], list[CanonicalFile]] = {}
 

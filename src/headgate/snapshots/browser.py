@@ -16,7 +16,7 @@ from headgate.checkpoint.restore.snapshots import open_snapshot
 from headgate.clock import SystemClock
 from headgate.snapshots.list_states import list_states
 from headgate.snapshots.pieces import KeyedPieces, StateTooLargeError
-from headgate.snapshots.restored import RestoredState
+from headgate.snapshots.restored import StateRestorer
 from headgate.snapshots.rows import KeyedSearch, RowPage, RowQuery
 from headgate.snapshots.sizes import Amount, shared_out
 from headgate.snapshots.stand_ins import moved_to
@@ -75,7 +75,7 @@ class SnapshotBrowser:
         self._folder = Path(mkdtemp(prefix="headgate-state-"))
         self._numbers = count()
         self._moved = dict(moved_classes)
-        self._restored = RestoredState(self._opened, self._moved, self._new_folder)
+        self._restored = StateRestorer(self._opened, self._moved, self._new_folder)
         self._clock = SystemClock()
 
     def __enter__(self) -> SnapshotBrowser:

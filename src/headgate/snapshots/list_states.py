@@ -20,7 +20,7 @@ from headgate.types.typeinfo import TypeInformation
 
 @final
 @dataclass(frozen=True, slots=True)
-class ListState:
+class ListStateParts:
     """An operator state: what each subtask has of it. All subtasks have the same of a broadcast state."""
 
     parts: tuple[tuple[int, ListStateHandle], ...]
@@ -62,13 +62,13 @@ class ListState:
                 yield ShownRow(subtask=subtask, key=shown, value=excerpt(value, CELL_CHARACTERS_MAX)), key
 
 
-def list_states(operator: OperatorManifest) -> dict[str, ListState]:
+def list_states(operator: OperatorManifest) -> dict[str, ListStateParts]:
     """Return the operator states of an operator, by name."""
     found: dict[str, list[tuple[int, ListStateHandle]]] = {}
     for subtask, state in sorted(operator.subtasks.items()):
         for name, own in state.lists.items():
             found.setdefault(name, []).append((subtask, own))
-    return {name: ListState(tuple(parts)) for name, parts in sorted(found.items())}
+    return {name: ListStateParts(tuple(parts)) for name, parts in sorted(found.items())}
 
 
 def _elements(own: ListStateHandle, store: CheckpointStore, moved: Mapping[str, str]) -> Iterator[Any]:

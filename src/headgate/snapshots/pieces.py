@@ -16,7 +16,7 @@ from headgate.checkpoint.manifest import OperatorManifest
 from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
 from headgate.errors import HeadgateError
-from headgate.snapshots.restored import RestoredState
+from headgate.snapshots.restored import StateRestorer
 from headgate.snapshots.sizes import Amount, amounts
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
@@ -58,7 +58,7 @@ class KeyedPieces:
     They raise `StateTooLargeError`, `DamagedFileError`, `RestoreError` and `StorageError`.
     """
 
-    def __init__(self, restored: RestoredState, operator: OperatorManifest, state: str | None = None) -> None:
+    def __init__(self, restored: StateRestorer, operator: OperatorManifest, state: str | None = None) -> None:
         """`state`: only this one is asked for."""
         self._restored = restored
         self._operator = operator

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @final
 @dataclass(frozen=True, slots=True)
-class RestoredState:
+class StateRestorer:
     """Restores keyed state of a snapshot. `new_folder` makes a temporary folder. The methods block.
 
     They raise `DamagedFileError`, `RestoreError` and `StorageError`.

@@ -21,7 +21,7 @@ from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import KeyedState
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.testing.factories import KeySelection, factory_of, factory_of_stream
-from headgate.testing.recording_services import InlineWriter, RecordingServices
+from headgate.testing.recording_services import InMemoryWriter, RecordingServices
 from headgate.testing.saved_operator import SavedOperator, Setup, held, restored_state
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import all_typed, key_hash_code
@@ -319,7 +319,7 @@ class OperatorHarness:
         if snapshot.keyed is not None:
             while not snapshot.keyed.advance():
                 pass
-            keyed = snapshot.keyed.store(InlineWriter())
+            keyed = snapshot.keyed.store(InMemoryWriter())
             self.operator.forget(snapshot)
         return SavedOperator(
             checkpoint_id=self._last_id,

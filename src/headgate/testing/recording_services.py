@@ -17,7 +17,7 @@ from headgate.state.files import InlineHandle
 
 
 @final
-class InlineWriter:
+class InMemoryWriter:
     """A `StateWriter` that keeps everything in the handles."""
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> InlineHandle:
@@ -57,7 +57,7 @@ class RecordingServices(Services):
 
     def state_writer(self) -> StateWriter:
         """Return a writer that keeps everything in the handles."""
-        return InlineWriter()
+        return InMemoryWriter()
 
     def scratch(self, uid: str) -> Path:
         """Return a folder of its own, which goes with the harness."""

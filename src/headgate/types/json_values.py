@@ -45,7 +45,7 @@ _NULL: Final = type(None)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TypeReader:
     """How values of a type are read. `column` raises anything for a value that does not fit, `one` what says why."""
 
     one: Read
@@ -53,7 +53,7 @@ class Reading:
 
 
 @final
-class JsonReader(TypeFold[Reading]):
+class JsonReader(TypeFold[TypeReader]):
     """Makes readers of types. `fail_on_missing`: a field that an object lacks is an error, not None.
 
     `ignore_errors`: a value that does not fit is None. `of` raises ProgramError for a type that has no form in JSON.
@@ -76,7 +76,7 @@ class JsonReader(TypeFold[Reading]):
             "arrays, maps of text, and types of single values"
         )
 
-    def _reading(self, read: Read, kinds: Sequence[type] = (), at_once: ReadColumn | None = None) -> Reading:
+    def _reading(self, read: Read, kinds: Sequence[type] = (), at_once: ReadColumn | None = None) -> TypeReader:
         """Return how values are read that are not None. A column of values of these kinds may be read at once."""
         ignores, own_kinds = self._ignore_errors, frozenset([*kinds, _NULL])
 
@@ -91,7 +91,7 @@ class JsonReader(TypeFold[Reading]):
                 raise
 
         if at_once is None:
-            return Reading(one, lambda values: list(map(one, values)))
+            return TypeReader(one, lambda values: list(map(one, values)))
 
         def column(values: list[Any]) -> list[Any]:
             found = set(map(type, values))
@@ -103,19 +103,19 @@ class JsonReader(TypeFold[Reading]):
             except FAILURES:
                 return list(map(one, values))
 
-        return Reading(one, column)
+        return TypeReader(one, column)
 
     # --- types of single values
 
-    def string(self, type_info: BasicTypeInfo) -> Reading:
+    def string(self, type_info: BasicTypeInfo) -> TypeReader:
         if type_info.basic_type is BasicType.CHAR:
             return self._reading(text_values.read_char)
         return self._reading(self._rules.string, [str], _as_they_are)
 
-    def boolean(self) -> Reading:
+    def boolean(self) -> TypeReader:
         return self._reading(self._rules.boolean, [bool], _as_they_are)
 
-    def integer(self, type_info: BasicTypeInfo) -> Reading:
+    def integer(self, type_info: BasicTypeInfo) -> TypeReader:
         bits, read = BITS[type_info.basic_type], self._rules.integer
         if type_info.basic_type in (BasicType.INT, BasicType.LONG):
             read = self._rules.int_or_long
@@ -126,7 +126,7 @@ class JsonReader(TypeFold[Reading]):
 
         return self._reading(lambda value: text_values.checked(read(value), bits), [int], at_once)
 
-    def floating(self, type_info: BasicTypeInfo) -> Reading:
+    def floating(self, type_info: BasicTypeInfo) -> TypeReader:
         bounded = _as_it_is if self._rules.has_infinity else _finite
         read = self._rules.number
         if type_info.basic_type is BasicType.FLOAT:
@@ -137,40 +137,40 @@ class JsonReader(TypeFold[Reading]):
             )
         return self._reading(lambda value: bounded(read(value)), [float], lambda values: _bounded(bounded, values))
 
-    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Reading:
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> TypeReader:
         read, exact = self._rules.decimal, text_values.exact_decimal(type_info)
         decimals = self._rules.decimals if isinstance(type_info, BasicTypeInfo) else None
         return self._reading(lambda value: exact(read(value)), [str], decimals)
 
-    def instant(self) -> Reading:
+    def instant(self) -> TypeReader:
         return self._reading(self._rules.instant)
 
-    def date(self) -> Reading:
+    def date(self) -> TypeReader:
         return self._reading(self._rules.date, [str], self._rules.dates)
 
-    def time(self) -> Reading:
+    def time(self) -> TypeReader:
         return self._reading(self._rules.time)
 
-    def timestamp(self) -> Reading:
+    def timestamp(self) -> TypeReader:
         return self._reading(self._rules.timestamp, [str], self._rules.timestamps)
 
-    def interval(self) -> Reading:
+    def interval(self) -> TypeReader:
         return self._reading(_interval)
 
-    def null(self) -> Reading:
+    def null(self) -> TypeReader:
         return self._reading(self._rules.null)
 
-    def binary(self) -> Reading:
+    def binary(self) -> TypeReader:
         return self._reading(text_values.read_bytes)
 
-    def pickled(self) -> Reading:
+    def pickled(self) -> TypeReader:
         if not self._rules.has_anything:
             raise NoForm
-        return Reading(_as_it_is, _as_they_are)
+        return TypeReader(_as_it_is, _as_they_are)
 
     # --- types that hold types
 
-    def sequence(self, type_info: SequenceTypeInfo, element: Reading) -> Reading:
+    def sequence(self, type_info: SequenceTypeInfo, element: TypeReader) -> TypeReader:
         def read(value: Any) -> list[Any]:
             items = _array(value)
             try:
@@ -180,13 +180,13 @@ class JsonReader(TypeFold[Reading]):
 
         return self._reading(read)
 
-    def mapping(self, type_info: MapTypeInfo, key: Reading, value: Reading) -> Reading:
+    def mapping(self, type_info: MapTypeInfo, key: TypeReader, value: TypeReader) -> TypeReader:
         if type_info.key_type_info != Types.STRING() and not self._rules.has_typed_keys:
             raise NoForm
         of_key, of_value = key.one, value.one
         return self._reading(lambda items: {of_key(name): of_value(each) for name, each in _object(items).items()})
 
-    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Reading]) -> Reading:
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[TypeReader]) -> TypeReader:
         def read(value: Any) -> tuple[Any, ...]:
             items = _array(value)
             if len(items) != len(fields):
@@ -195,7 +195,7 @@ class JsonReader(TypeFold[Reading]):
 
         return self._reading(read)
 
-    def row(self, type_info: RowTypeInfo, fields: Sequence[Reading]) -> Reading:
+    def row(self, type_info: RowTypeInfo, fields: Sequence[TypeReader]) -> TypeReader:
         names = type_info.field_names
         named = list(zip(names, fields, strict=True))
         one = self._reading(
@@ -211,7 +211,7 @@ class JsonReader(TypeFold[Reading]):
                 made = [own.column([value.get(name) for value in values]) for name, own in named]
             return make_rows(zip(*made, strict=True), names)
 
-        return Reading(one, column)
+        return TypeReader(one, column)
 
     def _field(self, value: dict[str, Any], name: str, read: Read) -> Any:
         if self._fail_on_missing and name not in value:

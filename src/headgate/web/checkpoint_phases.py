@@ -21,7 +21,7 @@ SLOW_BYTES_PER_MS: Final = 50_000.0
 
 
 @final
-class Phase(Enum):
+class CheckpointPhase(Enum):
     """A part of the time of a subtask, in their order."""
 
     START_DELAY = "startDelay"
@@ -42,13 +42,13 @@ class Slowest:
     """Where a checkpoint took longest; `phase` is None for a subtask that has not answered."""
 
     subtask: SubtaskId
-    phase: Phase | None
+    phase: CheckpointPhase | None
     text: str
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Flow:
+class VertexNames:
     """The vertices of a job: their names by id, and for each those that send to it."""
 
     names: tuple[str, ...]
@@ -63,27 +63,27 @@ class Flow:
         return f"{self.names[subtask.vertex]}, subtask {subtask.index},"
 
 
-def flow_of(plan: JobGraph) -> Flow:
+def flow_of(plan: JobGraph) -> VertexNames:
     """Return how the vertices of a job follow each other."""
     inputs = {
         vertex.id: frozenset(edge.source_vertex for edge in plan.edges if edge.target_vertex == vertex.id)
         for vertex in plan.vertices
     }
-    return Flow(tuple(vertex.name for vertex in plan.vertices), inputs)
+    return VertexNames(tuple(vertex.name for vertex in plan.vertices), inputs)
 
 
-def phases(own: SubtaskFigures) -> dict[Phase, float]:
+def phases(own: SubtaskFigures) -> dict[CheckpointPhase, float]:
     """Return how long each phase of a subtask took, in ms. Together they are its duration, if clocks agree."""
     upload = min(own.upload_ms, own.async_ms)
     rest = max(0.0, own.duration_ms - own.start_delay_ms - own.sync_ms - own.async_ms)
     alignment = min(own.alignment_ms, rest)
     return {
-        Phase.START_DELAY: own.start_delay_ms,
-        Phase.ALIGNMENT: alignment,
-        Phase.SYNC: own.sync_ms,
-        Phase.WALK: own.async_ms - upload,
-        Phase.UPLOAD: upload,
-        Phase.ACK: rest - alignment,
+        CheckpointPhase.START_DELAY: own.start_delay_ms,
+        CheckpointPhase.ALIGNMENT: alignment,
+        CheckpointPhase.SYNC: own.sync_ms,
+        CheckpointPhase.WALK: own.async_ms - upload,
+        CheckpointPhase.UPLOAD: upload,
+        CheckpointPhase.ACK: rest - alignment,
     }
 
 
@@ -94,7 +94,7 @@ def missing(record: CheckpointRecord) -> list[SubtaskId]:
     return [subtask for subtask in everyone if subtask not in answered]
 
 
-def slowest(record: CheckpointRecord, flow: Flow, now_ms: int) -> Slowest | None:
+def slowest(record: CheckpointRecord, flow: VertexNames, now_ms: int) -> Slowest | None:
     """Return what a checkpoint waited or waits for, None if nothing is known of it. `now_ms` is wall clock."""
     absent = missing(record)
     if absent and record.status is not CheckpointStatus.COMPLETED:
@@ -112,7 +112,7 @@ def slowest(record: CheckpointRecord, flow: Flow, now_ms: int) -> Slowest | None
     return Slowest(subtask=subtask, phase=phase, text=_why(phase, phases(own)[phase], own, flow, subtask))
 
 
-def _unanswered(record: CheckpointRecord, absent: list[SubtaskId], flow: Flow, now_ms: int) -> Slowest:
+def _unanswered(record: CheckpointRecord, absent: list[SubtaskId], flow: VertexNames, now_ms: int) -> Slowest:
     """Name the first in the flow: the barrier reaches those behind it only through it."""
     first, trigger_ms = absent[0], record.barrier.trigger_ms
     who = f"Subtask {first.index} of {flow.names[first.vertex]}"
@@ -129,7 +129,9 @@ def _others(absent: list[SubtaskId]) -> str:
     return "one other" if len(absent) == 2 else f"any of {len(absent) - 1} others"
 
 
-def _origin(found: Mapping[SubtaskId, SubtaskFigures], subtask: SubtaskId, flow: Flow) -> tuple[SubtaskId, Phase]:
+def _origin(
+    found: Mapping[SubtaskId, SubtaskFigures], subtask: SubtaskId, flow: VertexNames
+) -> tuple[SubtaskId, CheckpointPhase]:
     """Return the subtask and the phase that a subtask's time goes back to.
 
     A barrier that comes late is the delay of a subtask before it, if that one passed it on late itself.
@@ -137,7 +139,7 @@ def _origin(found: Mapping[SubtaskId, SubtaskFigures], subtask: SubtaskId, flow:
     for _ in flow.names:
         phase = _longest(found[subtask])
         senders = [each for each in found if each.vertex in flow.inputs.get(subtask.vertex, frozenset())]
-        if phase is not Phase.START_DELAY or not senders:
+        if phase is not CheckpointPhase.START_DELAY or not senders:
             break
         before = min(senders, key=lambda each: _passed_on_ms(found[each]))
         if _passed_on_ms(found[before]) < found[subtask].start_delay_ms / 2:
@@ -146,7 +148,7 @@ def _origin(found: Mapping[SubtaskId, SubtaskFigures], subtask: SubtaskId, flow:
     return subtask, _longest(found[subtask])
 
 
-def _longest(own: SubtaskFigures) -> Phase:
+def _longest(own: SubtaskFigures) -> CheckpointPhase:
     taken = phases(own)
     return max(taken, key=lambda phase: taken[phase])
 
@@ -155,33 +157,33 @@ def _passed_on_ms(own: SubtaskFigures) -> float:
     return own.start_delay_ms + (0.0 if own.unaligned else own.alignment_ms)
 
 
-def _why(phase: Phase, ms: float, own: SubtaskFigures, flow: Flow, subtask: SubtaskId) -> str:
+def _why(phase: CheckpointPhase, ms: float, own: SubtaskFigures, flow: VertexNames, subtask: SubtaskId) -> str:
     who, took = flow.of(subtask), _seconds(ms)
     match phase:
-        case Phase.START_DELAY if not flow.inputs.get(subtask.vertex):
+        case CheckpointPhase.START_DELAY if not flow.inputs.get(subtask.vertex):
             return f"{who} noticed the trigger only after {took}: it was busy, or its output was full (back-pressure)."
-        case Phase.START_DELAY:
+        case CheckpointPhase.START_DELAY:
             return f"The barrier took {took} to reach {who[:-1]}: it waited behind data (back-pressure)."
-        case Phase.ALIGNMENT if own.unaligned:
+        case CheckpointPhase.ALIGNMENT if own.unaligned:
             return f"The last barrier reached {who} {took} after the first; records went on meanwhile."
-        case Phase.ALIGNMENT:
+        case CheckpointPhase.ALIGNMENT:
             return (
                 f"Alignment of {who} took {took}: its inputs come at different speeds; unaligned checkpoints would not "
                 "wait."
             )
-        case Phase.SYNC:
+        case CheckpointPhase.SYNC:
             return (
                 f"The synchronous part of {who} took {took}: its records stood still while sinks and lists were copied."
             )
-        case Phase.WALK:
+        case CheckpointPhase.WALK:
             return (
                 f"Taking the state of {who} took {took} for {_size(own.state_bytes)}: it is done between batches, and "
                 "the subtask was busy."
             )
-        case Phase.UPLOAD:
+        case CheckpointPhase.UPLOAD:
             reason = _upload_reason(own, ms, flow.is_end(subtask.vertex))
             return f"Upload of {who} took {took} for {_size(own.checkpointed_bytes)}: {reason}."
-        case Phase.ACK:
+        case CheckpointPhase.ACK:
             return (
                 f"The driver took {took} to note the acknowledgement of {who[:-1]}: the driver or the network is slow."
             )

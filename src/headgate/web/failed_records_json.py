@@ -7,7 +7,7 @@ from typing import Final
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.operators.sides import LATE_RECORDS
 from headgate.runtime.control.subtask_metrics import summed
-from headgate.runtime.monitoring.progress import FailedRecord
+from headgate.runtime.monitoring.progress import ReportedFailure
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id
 
@@ -40,7 +40,7 @@ def failed_records(asked: Question) -> Json:
     return {"attempt": view.progress.attempt, "operators": operators}
 
 
-def _sample(record: FailedRecord) -> Json:
+def _sample(record: ReportedFailure) -> Json:
     return {
         "at": record.wall_ms,
         "subtask": record.subtask.index,

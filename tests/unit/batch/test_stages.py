@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.batch.stages import FinalReduce, Shuffle, batch_plan, stages
+from headgate.batch.stages import FinalReduce, ShuffleKind, batch_plan, stages
 from headgate.common import Duration, WatermarkStrategy
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import CoMapFunction, DataStream, StreamExecutionEnvironment
@@ -39,12 +39,12 @@ def last(env: StreamExecutionEnvironment) -> Any:
     return stages(plan_of(env))[-1]
 
 
-ONE_INPUT: dict[str, tuple[Callable[[DataStream], Any], Shuffle]] = {
-    "forward": (lambda stream: stream.map(same).start_new_chain(), Shuffle.NONE),
-    "key_by": (lambda stream: stream.key_by(same).map(same), Shuffle.BY_KEY),
-    "rebalance": (lambda stream: stream.rebalance().map(same), Shuffle.BY_TASK),
-    "broadcast": (lambda stream: stream.broadcast().map(same), Shuffle.TO_ALL),
-    "other parallelism": (lambda stream: stream.map(same).set_parallelism(3), Shuffle.BY_TASK),
+ONE_INPUT: dict[str, tuple[Callable[[DataStream], Any], ShuffleKind]] = {
+    "forward": (lambda stream: stream.map(same).start_new_chain(), ShuffleKind.NONE),
+    "key_by": (lambda stream: stream.key_by(same).map(same), ShuffleKind.BY_KEY),
+    "rebalance": (lambda stream: stream.rebalance().map(same), ShuffleKind.BY_TASK),
+    "broadcast": (lambda stream: stream.broadcast().map(same), ShuffleKind.TO_ALL),
+    "other parallelism": (lambda stream: stream.map(same).set_parallelism(3), ShuffleKind.BY_TASK),
 }
 
 
@@ -62,7 +62,7 @@ def test_records_come_to_the_next_stage_by(how: str) -> None:
 def test_where_two_streams_meet_records_go_to_the_task_of_their_own_number() -> None:
     env = batch().set_parallelism(2)
     numbers(env).union(numbers(env)).map(same).print()
-    assert [each.shuffle for each in last(env).inputs] == [Shuffle.BY_TASK, Shuffle.BY_TASK]
+    assert [each.shuffle for each in last(env).inputs] == [ShuffleKind.BY_TASK, ShuffleKind.BY_TASK]
     first = stages(plan_of(env))[0].targets[0]
     assert (first.deals, first.parallelism) == (False, 2)
 
@@ -71,8 +71,8 @@ def test_both_inputs_of_a_connected_stream_are_told_apart() -> None:
     env = batch()
     numbers(env).connect(numbers(env)).key_by(same, same).map(Both()).print()
     assert [(each.index, each.stage, each.shuffle) for each in last(env).inputs] == [
-        (0, 0, Shuffle.BY_KEY),
-        (1, 1, Shuffle.BY_KEY),
+        (0, 0, ShuffleKind.BY_KEY),
+        (1, 1, ShuffleKind.BY_KEY),
     ]
 
 

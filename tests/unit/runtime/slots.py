@@ -17,8 +17,8 @@ from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.runtime.control.messages import (
     CheckpointCompleted,
     Collected,
+    InjectBarrier,
     TaskFailed,
-    Trigger,
 )
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
@@ -42,8 +42,8 @@ def collected(rig: SlotRig) -> list[Any]:
     return [record for message in rig.all_sent(Collected) for record in pickle.loads(message.records)]  # noqa: S301
 
 
-def trigger(number: int, attempt: Attempt = A1) -> Trigger:
-    return Trigger(attempt=attempt, barrier=Barrier(CheckpointId(number), 0))
+def trigger(number: int, attempt: Attempt = A1) -> InjectBarrier:
+    return InjectBarrier(attempt=attempt, barrier=Barrier(CheckpointId(number), 0))
 
 
 def completed(number: int, attempt: Attempt = A1) -> CheckpointCompleted:

@@ -21,11 +21,11 @@ from headgate.ids import CheckpointId
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import (
     CheckpointAborted,
+    InjectBarrier,
     SlotTornDown,
     Start,
     TaskFailed,
     TearDown,
-    Trigger,
 )
 from tests.unit.runtime.plans import SlotRig, line_plan
 from tests.unit.runtime.slots import (
@@ -194,11 +194,13 @@ def test_a_commit_is_reported_when_it_is_done() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Trigger(attempt=A1, barrier=Barrier(CheckpointId(2), 0), completed=CheckpointId(1)),
+        InjectBarrier(attempt=A1, barrier=Barrier(CheckpointId(2), 0), completed=CheckpointId(1)),
         CheckpointAborted(attempt=A1, checkpoint_id=CheckpointId(2), completed=CheckpointId(1)),
     ],
 )
-def test_a_completion_that_was_lost_is_heard_of_with_the_next_message(message: Trigger | CheckpointAborted) -> None:
+def test_a_completion_that_was_lost_is_heard_of_with_the_next_message(
+    message: InjectBarrier | CheckpointAborted,
+) -> None:
     rig = checkpointed()
     rig.run()
     rig.settle()

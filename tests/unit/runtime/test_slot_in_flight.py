@@ -18,7 +18,7 @@ from headgate.graph.logical import Partitioning
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
-from headgate.runtime.control.messages import CheckpointAborted, Start, TaskFailed, Trigger
+from headgate.runtime.control.messages import CheckpointAborted, InjectBarrier, Start, TaskFailed
 from headgate.runtime.exchange.memory import Switchboard
 from headgate.state.files import InlineHandle
 from headgate.state.keygroups import key_group, subtask_of_group
@@ -51,8 +51,8 @@ def keyed(*numbers: int) -> Batch:
     return Batch(list(numbers), None, [number % 2 for number in numbers])
 
 
-def unaligned(number: int) -> Trigger:
-    return Trigger(attempt=A1, barrier=Barrier(CheckpointId(number), 0, unaligned_after_ms=0))
+def unaligned(number: int) -> InjectBarrier:
+    return InjectBarrier(attempt=A1, barrier=Barrier(CheckpointId(number), 0, unaligned_after_ms=0))
 
 
 def started(rig: SlotRig) -> SlotRig:
@@ -98,7 +98,7 @@ def deployed(rig: SlotRig, parts: Iterable[InFlightState], to: SubtaskId, **rest
 
 def committed(rig: SlotRig) -> list[Any]:
     """What the slot collects by checkpoint 2."""
-    rig.tell(Trigger(attempt=A2, barrier=Barrier(CheckpointId(2), 0)))
+    rig.tell(InjectBarrier(attempt=A2, barrier=Barrier(CheckpointId(2), 0)))
     rig.settle()
     rig.tell(completed(2, A2))
     return collected(rig)
@@ -272,7 +272,7 @@ def test_an_operator_that_is_chained_now_processes_its_part_in_the_middle_of_the
 def test_no_timer_fires_and_no_barrier_is_taken_before_all_that_was_in_flight_is_processed() -> None:
     rig = counting_rig(**{"headgate.batch.records": "1"})
     rig.deploy(2, checkpoint=1, in_flight={COUNT: (part_of(keyed(*range(100))),)})
-    rig.tell(Start(attempt=A2), Trigger(attempt=A2, barrier=Barrier(CheckpointId(2), 0, unaligned_after_ms=0)))
+    rig.tell(Start(attempt=A2), InjectBarrier(attempt=A2, barrier=Barrier(CheckpointId(2), 0, unaligned_after_ms=0)))
     rig.settle()
     acked_at = [at for at, each in enumerate(rig.sent) if isinstance(each, SubtaskAcked) and each.subtask == COUNT]
     recovered_at = next(at for at, each in enumerate(rig.sent) if isinstance(each, SubtaskRecovered))

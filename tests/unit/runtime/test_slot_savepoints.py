@@ -17,7 +17,7 @@ from headgate.functions.checkpointed import (
 )
 from headgate.graph.placement import as_programmed
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.runtime.control.messages import CheckpointAborted, Start, Trigger
+from headgate.runtime.control.messages import CheckpointAborted, InjectBarrier, Start
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.files import FileHandle, KeyedState
 from headgate.types.typeinfo import Types
@@ -48,9 +48,9 @@ def _clear_log() -> None:
     LOG.clear()
 
 
-def savepoint(number: int, form: SavepointFormat, location: str = "/savepoints/1") -> Trigger:
+def savepoint(number: int, form: SavepointFormat, location: str = "/savepoints/1") -> InjectBarrier:
     order = SavepointOrder(location, form)
-    return Trigger(attempt=A1, barrier=Barrier(CheckpointId(number), 0, savepoint=order))
+    return InjectBarrier(attempt=A1, barrier=Barrier(CheckpointId(number), 0, savepoint=order))
 
 
 def running(settings: dict[str, Any], records: Any = range(10), function: Any = None) -> SlotRig:

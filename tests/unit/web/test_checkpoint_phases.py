@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from headgate.elements import Barrier
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus, SubtaskFigures
-from headgate.web.checkpoint_phases import Flow, Phase, Slowest, phases, slowest
+from headgate.web.checkpoint_phases import CheckpointPhase, Slowest, VertexNames, phases, slowest
 
-FLOW = Flow(("source", "map", "sink"), {0: frozenset(), 1: frozenset({0}), 2: frozenset({1})})
+FLOW = VertexNames(("source", "map", "sink"), {0: frozenset(), 1: frozenset({0}), 2: frozenset({1})})
 SOURCE, MAP, SINK = SubtaskId(0, 0), SubtaskId(1, 0), SubtaskId(2, 0)
 TRIGGER_MS = 1_000_000
 
@@ -65,71 +65,71 @@ def told(made: CheckpointRecord, after_ms: int = 0) -> Slowest:
         (
             SINK,
             figures(start_delay_ms=4200.0),
-            Phase.START_DELAY,
+            CheckpointPhase.START_DELAY,
             "The barrier took 4.2 s to reach sink, subtask 0: it waited behind data (back-pressure).",
         ),
         (
             SOURCE,
             figures(start_delay_ms=900.0),
-            Phase.START_DELAY,
+            CheckpointPhase.START_DELAY,
             "source, subtask 0, noticed the trigger only after 900 ms: it was busy, or its output was full "
             "(back-pressure).",
         ),
         (
             MAP,
             figures(alignment_ms=3000.0),
-            Phase.ALIGNMENT,
+            CheckpointPhase.ALIGNMENT,
             "Alignment of map, subtask 0, took 3.0 s: its inputs come at different speeds; unaligned checkpoints would "
             "not wait.",
         ),
         (
             MAP,
             figures(alignment_ms=3000.0, unaligned=True),
-            Phase.ALIGNMENT,
+            CheckpointPhase.ALIGNMENT,
             "The last barrier reached map, subtask 0, 3.0 s after the first; records went on meanwhile.",
         ),
         (
             MAP,
             figures(sync_ms=500.0),
-            Phase.SYNC,
+            CheckpointPhase.SYNC,
             "The synchronous part of map, subtask 0, took 500 ms: its records stood still while sinks and lists were "
             "copied.",
         ),
         (
             MAP,
             figures(async_ms=2000.0, upload_ms=100.0, size_bytes=80_000_000),
-            Phase.WALK,
+            CheckpointPhase.WALK,
             "Taking the state of map, subtask 0, took 1.9 s for 80 MB: it is done between batches, and the subtask was "
             "busy.",
         ),
         (
             MAP,
             figures(async_ms=2200.0, upload_ms=2100.0, size_bytes=80_000_000),
-            Phase.UPLOAD,
+            CheckpointPhase.UPLOAD,
             "Upload of map, subtask 0, took 2.1 s for 80 MB: the storage is slow.",
         ),
         (
             MAP,
             figures(async_ms=2200.0, upload_ms=2100.0, size_bytes=2_000_000_000),
-            Phase.UPLOAD,
+            CheckpointPhase.UPLOAD,
             "Upload of map, subtask 0, took 2.1 s for 2.0 GB: there was much to write.",
         ),
         (
             SINK,
             figures(async_ms=2200.0, upload_ms=2100.0, size_bytes=4_200),
-            Phase.UPLOAD,
+            CheckpointPhase.UPLOAD,
             "Upload of sink, subtask 0, took 2.1 s for 4.2 kB: the storage is slow, or that of its sink.",
         ),
         (
             MAP,
             figures(ack_ms=700.0),
-            Phase.ACK,
+            CheckpointPhase.ACK,
             "The driver took 700 ms to note the acknowledgement of map, subtask 0: the driver or the network is slow.",
         ),
     ],
 )
 def test_the_longest_phase_of_the_slowest_subtask_is_told(
-    subtask: SubtaskId, own: SubtaskFigures, phase: Phase, text: str
+    subtask: SubtaskId, own: SubtaskFigures, phase: CheckpointPhase, text: str
 ) -> None:
     quick = {each: figures() for each in (SOURCE, MAP, SINK)}
     found = told(record(quick | {subtask: own}))
@@ -142,9 +142,9 @@ def test_a_late_barrier_is_the_delay_of_who_passed_it_on_late() -> None:
         MAP: figures(start_delay_ms=100.0, alignment_ms=3000.0),
         SINK: figures(start_delay_ms=3200.0),
     }
-    assert (told(record(found)).subtask, told(record(found)).phase) == (MAP, Phase.ALIGNMENT)
+    assert (told(record(found)).subtask, told(record(found)).phase) == (MAP, CheckpointPhase.ALIGNMENT)
     found[MAP] = figures(start_delay_ms=100.0, alignment_ms=500.0)
-    assert (told(record(found)).subtask, told(record(found)).phase) == (SINK, Phase.START_DELAY)
+    assert (told(record(found)).subtask, told(record(found)).phase) == (SINK, CheckpointPhase.START_DELAY)
 
 
 def test_of_many_senders_the_first_to_pass_the_barrier_on_made_it_no_later() -> None:

@@ -360,7 +360,11 @@ class CheckpointCoordinator:
         if self._phase is not c.Phase.STOPPING:
             self._stop = None
             return [stop.answer_without(FailureReason.FAILED_BEFORE_STOP)]
-        self._phase, self._recording, self._stop = c.Phase.RECORDING, checkpoint_id, Stop(stop.request, stored)
+        self._phase, self._recording, self._stop = (
+            c.Phase.RECORDING,
+            checkpoint_id,
+            Stop(stop.request, stored),
+        )
         effects = self._subsume(checkpoint_id, now_ms)
         return [*effects, c.RecordStop(checkpoint_id=checkpoint_id, savepoint=stop.savepoint)]
 
@@ -457,7 +461,10 @@ class CheckpointCoordinator:
     def _fail(self, pending: PendingCheckpoint, failure: CheckpointFailure, now_ms: float) -> Effects:
         """Give up a checkpoint that went wrong."""
         effects = self._abort(pending, failure, now_ms)
-        if pending.savepoint is not None or self._phase not in (c.Phase.RUNNING, c.Phase.STOPPING):
+        if pending.savepoint is not None or self._phase not in (
+            c.Phase.RUNNING,
+            c.Phase.STOPPING,
+        ):
             return effects
         too_many = self._failures.failed(pending.checkpoint_id, failure)
         return effects if too_many is None else [*effects, *self._fail_attempt(pending.attempt, too_many)]

@@ -46,7 +46,7 @@ from headgate.story import Story
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class QueryPosition:
     """What a snapshot holds of the batches: of which query, the newest that it knows, and whether that is read.
 
     A snapshot that knows nothing has no query.
@@ -78,7 +78,7 @@ class Record:
 class FeedRestored:
     """An attempt is about to start from a snapshot, or from nothing."""
 
-    position: Position
+    position: QueryPosition
     record: Record
 
 
@@ -87,7 +87,7 @@ class FeedRestored:
 class Completed:
     """A checkpoint is complete."""
 
-    position: Position
+    position: QueryPosition
 
 
 @final
@@ -200,7 +200,7 @@ class BatchProtocol:
         """Why the query has failed."""
         self._ends = ends
         self._story = Story("batch protocol")
-        self._position = Position()
+        self._position = QueryPosition()
         self._batch = -1
         self._written = -1
         self._acknowledged = -1
@@ -293,7 +293,7 @@ class BatchProtocol:
         return [*refusal, StopQuery()]
 
 
-def check_fits(position: Position, record: Record, acknowledged: int) -> None:
+def check_fits(position: QueryPosition, record: Record, acknowledged: int) -> None:
     """Raise RestoreError, saying what to do, unless a query with this record goes on exactly where a snapshot is."""
     if position.query != record.query and position.query is not None:
         found = "no query has run yet" if record.query is None else f"there is query {record.query}"
@@ -320,14 +320,14 @@ def check_fits(position: Position, record: Record, acknowledged: int) -> None:
         )
 
 
-def position_of(known: Iterable[tuple[str, int]], unfinished: Iterable[tuple[str, int]]) -> Position:
+def position_of(known: Iterable[tuple[str, int]], unfinished: Iterable[tuple[str, int]]) -> QueryPosition:
     """Return what a snapshot holds, from the query and batch of each split that it knows, and has not read."""
     batches = {*known, *unfinished}
     queries = {query for query, _ in batches}
     if not queries:
-        return Position()
+        return QueryPosition()
     if len(queries) > 1:
         raise RestoreError(f"the snapshot holds batches of several streaming queries: {', '.join(sorted(queries))}")
     newest = max(batch for _, batch in batches)
     rest = [batch for _, batch in unfinished]
-    return Position(query=queries.pop(), known=newest, covered=min(rest) - 1 if rest else newest)
+    return QueryPosition(query=queries.pop(), known=newest, covered=min(rest) - 1 if rest else newest)

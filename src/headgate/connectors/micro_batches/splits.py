@@ -20,7 +20,7 @@ from headgate.checkpoint.paths import below, split
 from headgate.connectors.files.bulk_format import ParquetFormat
 from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place, list_files
-from headgate.connectors.micro_batches.protocol import Position, position_of
+from headgate.connectors.micro_batches.protocol import QueryPosition, position_of
 from headgate.errors import SourceError
 from headgate.functions.acknowledging import SourceProgress
 
@@ -71,7 +71,7 @@ def newest(ids: Iterable[str]) -> list[str]:
     return by_batch[max(by_batch)] if by_batch else []
 
 
-def position(progress: SourceProgress[BatchSplit]) -> Position:
+def position(progress: SourceProgress[BatchSplit]) -> QueryPosition:
     """Return which batches a snapshot holds. Raises RestoreError if they are of several queries."""
     return position_of(map(batch_of, progress.known), [batch_of(id_of(split)) for split in progress.unfinished])
 

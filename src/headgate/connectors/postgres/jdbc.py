@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import psycopg
 
 from headgate.connectors.postgres.database import Connection, Database, answers
-from headgate.connectors.postgres.values import Target, Values, parameters_of
+from headgate.connectors.postgres.values import TargetTable, Values, parameters_of
 from headgate.errors import ProgramError, SinkError, UnsupportedError
 from headgate.functions.api import SinkFunction
 from headgate.functions.checkpointed import (
@@ -173,7 +173,7 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
         self._rows: list[Values] = []
         self._since_s = 0.0
         self._connection: Connection | None = None
-        self._target: Target | None = None
+        self._target: TargetTable | None = None
 
     @staticmethod
     def sink(
@@ -197,9 +197,9 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
         with self._database.writing("connect"):
             self._connect()
 
-    def _connect(self) -> tuple[Connection, Target]:
+    def _connect(self) -> tuple[Connection, TargetTable]:
         connection = self._connection = self._database.connect("headgate JdbcSink")
-        self._target = Target(parameters_of(connection, self._statement, self._names), self._refused)
+        self._target = TargetTable(parameters_of(connection, self._statement, self._names), self._refused)
         return connection, self._target
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:

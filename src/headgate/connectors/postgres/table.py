@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 
 from headgate.connectors.postgres.database import Connection, Database
-from headgate.connectors.postgres.values import Target, Values, columns_of
+from headgate.connectors.postgres.values import TargetTable, Values, columns_of
 from headgate.errors import ProgramError, SinkError
 from headgate.types.row import Row
 
@@ -156,9 +156,9 @@ class PostgresTable:
             drops = [sql.SQL("DROP COLUMN {}").format(sql.Identifier(column)) for column in unused]
             connection.execute(sql.SQL("ALTER TABLE {} {}").format(staging, sql.SQL(", ").join(drops)))
 
-    def target(self, connection: Connection) -> Target:
+    def target(self, connection: Connection) -> TargetTable:
         """Return the columns as the server describes them. Raises psycopg.Error."""
-        return Target(columns_of(connection, self.identifier, self.columns), self.refused)
+        return TargetTable(columns_of(connection, self.identifier, self.columns), self.refused)
 
     def copy(self, connection: Connection, rows: Iterable[Values], target: sql.Composable, *more: str) -> None:
         """Copy rows into a table with these columns, of which `more` come first. Blocks.

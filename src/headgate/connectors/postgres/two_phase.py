@@ -26,7 +26,7 @@ from headgate.connectors.postgres.batches import (
 from headgate.connectors.postgres.checks import checked
 from headgate.connectors.postgres.database import Connection, answers
 from headgate.connectors.postgres.table import ROWS_AT_ONCE, PostgresTable
-from headgate.connectors.postgres.values import Target, Values
+from headgate.connectors.postgres.values import TargetTable, Values
 from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkIdentity, SinkWriter
 from headgate.ids import CheckpointId
 
@@ -154,7 +154,7 @@ class BatchWriter(SinkWriter[WaitingRows]):
         self._rows: list[Values] = []
         self._sent = 0
         self._connection: Connection | None = None
-        self._target: Target | None = None
+        self._target: TargetTable | None = None
 
     def write(self, records: list[Any]) -> None:
         self._rows += self._room.table.rows(records)

@@ -59,7 +59,7 @@ class TargetColumn:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetTable:
     """The columns that rows go to. `refused` says of a row, with the reason, that it cannot be written."""
 
     columns: tuple[TargetColumn, ...]

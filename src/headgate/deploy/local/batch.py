@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import EDGE, ROWS, SORTED_BY, TASK, TIME
-from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
+from headgate.batch.stages import Input, ShuffleKind, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS, StageTask, TaskPlace
 from headgate.deploy.code.local_code import LocalCode
 from headgate.deploy.code.package import pack, unpack
@@ -73,14 +73,14 @@ class LocalBatch:
     # --- what a stage reads
 
     def _tasks_of(self, stage: Stage) -> int:
-        if any(each.shuffle is Shuffle.NONE for each in stage.inputs):
+        if any(each.shuffle is ShuffleKind.NONE for each in stage.inputs):
             return len(self._emitted[stage.inputs[0].stage])
         return stage.vertex.parallelism
 
     def _inputs(self, stage: Stage) -> list[pa.Table]:
         """Return the rows of each task, except those that all read."""
-        own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
-        if any(each.shuffle is Shuffle.NONE for each in own):
+        own = [each for each in stage.inputs if each.shuffle is not ShuffleKind.TO_ALL]
+        if any(each.shuffle is ShuffleKind.NONE for each in own):
             return [_of_edge(table, own[0]) for table in self._emitted[own[0].stage]]
         rows = pa.concat_tables([ROWS.empty_table(), *(_of_edge(self._everything(each), each) for each in own)])
         order = SORTED_BY[stage.is_keyed]
@@ -93,7 +93,7 @@ class LocalBatch:
         return [by_order.filter(pc.field(TASK) == task) for task in range(stage.vertex.parallelism)]
 
     def _for_all(self, stage: Stage) -> pa.Table:
-        found = [_of_edge(self._everything(each), each) for each in stage.inputs if each.shuffle is Shuffle.TO_ALL]
+        found = [_of_edge(self._everything(each), each) for each in stage.inputs if each.shuffle is ShuffleKind.TO_ALL]
         return pa.concat_tables([ROWS.empty_table(), *found])
 
     def _everything(self, each: Input) -> pa.Table:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from headgate.errors import ProgramError
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy, Skip
-from headgate.functions.patterns.step import Forbids, Step
+from headgate.functions.patterns.step import Forbids, PatternStep
 
 
-def name_of(steps: Sequence[Step]) -> str:
+def name_of(steps: Sequence[PatternStep]) -> str:
     """Return what errors call a group of these steps."""
     return f"({' '.join(one.name for step in steps for one in step.singles)})"
 
 
-def check_group(steps: Sequence[Step], within_ms: int | None, skip: AfterMatchSkipStrategy) -> None:
+def check_group(steps: Sequence[PatternStep], within_ms: int | None, skip: AfterMatchSkipStrategy) -> None:
     """Raise ProgramError for a pattern that cannot be a group of another one."""
     name, last = name_of(steps), steps[-1]
     if steps[0].optional:
@@ -32,7 +32,7 @@ def check_group(steps: Sequence[Step], within_ms: int | None, skip: AfterMatchSk
         )
 
 
-def check(steps: Sequence[Step], within_ms: int | None, skip: AfterMatchSkipStrategy) -> None:
+def check(steps: Sequence[PatternStep], within_ms: int | None, skip: AfterMatchSkipStrategy) -> None:
     """Raise ProgramError for a pattern that can match nothing sensible."""
     singles = [one for step in steps for one in step.singles]
     if all(step.optional for step in steps if step.forbids is None):
@@ -59,7 +59,7 @@ def check(steps: Sequence[Step], within_ms: int | None, skip: AfterMatchSkipStra
         raise ProgramError(f"the pattern is to skip to {skip.step!r}, but has no step of that name that takes records")
 
 
-def _check_gaps(singles: Sequence[Step], within_ms: int | None) -> None:
+def _check_gaps(singles: Sequence[PatternStep], within_ms: int | None) -> None:
     """Raise ProgramError for times between records that say nothing."""
     for step in singles:
         if step.gap_ms is None:

@@ -10,7 +10,7 @@ from headgate.errors import ProgramError
 from headgate.functions.patterns.checks import check, check_group, name_of
 from headgate.functions.patterns.conditions import Condition, IterativeCondition, Simple, both, either
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy
-from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, Step, WithinType
+from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, PatternStep, WithinType
 from headgate.functions.windows.assigner import millis_of
 from headgate.types.instant import Duration, Time
 
@@ -29,7 +29,7 @@ class Pattern:
     ['failed', 'ok']
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PatternStep, ...]
     skip: AfterMatchSkipStrategy
     within_ms: int | None = None
 
@@ -58,16 +58,16 @@ class Pattern:
 
     def not_next(self, name: str) -> Pattern:
         """Forbid that the very next record meets the conditions of this step."""
-        return self._then(Step(_checked(name), Contiguity.STRICT, forbids=Forbids.NEXT))
+        return self._then(PatternStep(_checked(name), Contiguity.STRICT, forbids=Forbids.NEXT))
 
     def not_followed_by(self, name: str) -> Pattern:
         """Forbid that a record meets the conditions of this step before the next step takes one.
 
         As the last step it needs `within`: there is a match when that time is over.
         """
-        return self._then(Step(_checked(name), Contiguity.RELAXED, forbids=Forbids.BETWEEN))
+        return self._then(PatternStep(_checked(name), Contiguity.RELAXED, forbids=Forbids.BETWEEN))
 
-    def _then(self, step: Step) -> Pattern:
+    def _then(self, step: PatternStep) -> Pattern:
         names = {one.name for each in self.steps for one in each.singles}
         for one in step.singles:
             if one.name in names:
@@ -155,7 +155,7 @@ class Pattern:
             raise ProgramError(f"step {self.steps[-1].name!r} already has a number of records to take")
         return self._last(least=least, most=most)
 
-    def _taking(self, method: str) -> Step:
+    def _taking(self, method: str) -> PatternStep:
         """Return the last step. Raises ProgramError if it forbids records."""
         step = self.steps[-1]
         if step.forbids is not None:
@@ -164,14 +164,14 @@ class Pattern:
             )
         return step
 
-    def _single(self, method: str) -> Step:
+    def _single(self, method: str) -> PatternStep:
         """Return the last step. Raises ProgramError if it is a group."""
         step = self.steps[-1]
         if step.group:
             raise ProgramError(f"{method}() cannot be used with the group {step.name}: call it on a step in the group")
         return step
 
-    def _looping(self, method: str) -> Step:
+    def _looping(self, method: str) -> PatternStep:
         step = self._taking(method)
         if not step.loops:
             raise ProgramError(
@@ -214,11 +214,11 @@ class _IsInstance:
         return isinstance(value, self.kind)
 
 
-def _step(name: str | Pattern, contiguity: Contiguity) -> Step:
+def _step(name: str | Pattern, contiguity: Contiguity) -> PatternStep:
     if not isinstance(name, Pattern):
-        return Step(_checked(name), contiguity)
+        return PatternStep(_checked(name), contiguity)
     check_group(name.steps, name.within_ms, name.skip)
-    return Step(name_of(name.steps), contiguity, group=name.steps)
+    return PatternStep(name_of(name.steps), contiguity, group=name.steps)
 
 
 def _checked(name: str) -> str:

@@ -39,7 +39,7 @@ class WithinType(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Step:
+class PatternStep:
     """A step takes from `least` to `most` records, the first by `contiguity`, each further one by `inner`.
 
     One with a `group` of steps takes, instead of each record, what they take. Each record that a step takes comes less
@@ -57,10 +57,10 @@ class Step:
     greedy: bool = False
     until: Condition | None = None
     gap_ms: int | None = None
-    group: tuple[Step, ...] = ()
+    group: tuple[PatternStep, ...] = ()
 
     @property
-    def singles(self) -> tuple[Step, ...]:
+    def singles(self) -> tuple[PatternStep, ...]:
         """The step itself; of a group, all steps in it that are no groups."""
         return tuple(one for step in self.group for one in step.singles) or (self,)
 

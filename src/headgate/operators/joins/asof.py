@@ -24,7 +24,7 @@ from headgate.operators.joins.context import JoinContext
 from headgate.operators.joins.nearest import Nearest
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.sides import LateRecords
-from headgate.operators.waiting import Waiting
+from headgate.operators.waiting import WaitingRecords
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.cells import KEY
 from headgate.state.keyed.timer_index import NEVER
@@ -70,8 +70,8 @@ class AsOfJoinOperator(KeyedOperator):
         kind = Types.PICKLED_BYTE_ARRAY()
         self._lefts, self._rights = (self._backend.state(ListStateDescriptor(name, kind)) for name in ("left", "right"))
         late_left, late_right = (LateRecords(self.context, tag) for tag in self._asof.late_tags)
-        self._waiting_lefts = Waiting(self._backend, self._lefts, late_left, self._asof.grace_ms)
-        self._waiting_rights = Waiting(self._backend, self._rights, late_right, self._asof.grace_ms)
+        self._waiting_lefts = WaitingRecords(self._backend, self._lefts, late_left, self._asof.grace_ms)
+        self._waiting_rights = WaitingRecords(self._backend, self._rights, late_right, self._asof.grace_ms)
         return no_call
 
     def _has_timers(self) -> bool:

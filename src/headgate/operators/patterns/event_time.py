@@ -21,7 +21,7 @@ from headgate.operators.keyed import KeyedCall, no_call
 from headgate.operators.patterns.matching import Matching
 from headgate.operators.patterns.operator import PatternOperator
 from headgate.operators.sides import LateRecords
-from headgate.operators.waiting import Waiting
+from headgate.operators.waiting import WaitingRecords
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.timer_index import NEVER
 from headgate.types.output_tag import OutputTag
@@ -42,7 +42,7 @@ class EventTimePatternOperator(PatternOperator):
 
     def _opened(self) -> KeyedCall:
         self._early = self._backend.state(ListStateDescriptor("early", Types.PICKLED_BYTE_ARRAY()))
-        self._waiting = Waiting(self._backend, self._early, LateRecords(self.context, self._late_tag))
+        self._waiting = WaitingRecords(self._backend, self._early, LateRecords(self.context, self._late_tag))
         return no_call
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:

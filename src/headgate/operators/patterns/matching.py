@@ -48,7 +48,7 @@ class Matching:
         return not self.partials and not self.complete
 
 
-class Found(NamedTuple):
+class TimedMatch(NamedTuple):
     """A match, or one whose time has run out, and the time of what it comes to."""
 
     match: Match

@@ -17,8 +17,8 @@ from typing import Any, final
 
 from headgate.functions.patterns.conditions import ConditionContext, Simple
 from headgate.functions.patterns.pattern import Pattern
-from headgate.operators.patterns.choice import Choice
-from headgate.operators.patterns.matching import Complete, Found, Matching, Partial
+from headgate.operators.patterns.match_selector import MatchSelector
+from headgate.operators.patterns.matching import Complete, Matching, Partial, TimedMatch
 from headgate.operators.patterns.positions import END, Link, Positions
 from headgate.operators.patterns.shared_buffer import ROOT, SharedBuffer, Taken
 from headgate.state.keyed.timer_index import NEVER
@@ -36,7 +36,7 @@ class Nfa:
         self._within_ms = pattern.within_ms
         self._has_gaps = any(link.gap_ms is not None for position in self._all for link in position.links)
         self._is_timed = self._has_gaps or pattern.within_ms is not None
-        self._choice = Choice(pattern.skip, self._names)
+        self._choice = MatchSelector(pattern.skip, self._names)
         conditions = self._positions.conditions
         self._simple = [each.test if isinstance(each, Simple) else None for each in conditions]
         self._unknown: list[bool | None] = [None] * len(conditions)
@@ -47,7 +47,7 @@ class Nfa:
         """Return what every first record of a match meets, if one function says that."""
         return self._simple[begin[0].condition] if len(begin) == 1 and begin[0].condition is not None else None
 
-    def process(self, matching: Matching, value: Any, time_ms: int) -> list[Found]:
+    def process(self, matching: Matching, value: Any, time_ms: int) -> list[TimedMatch]:
         """Take a record, not older than those before it; return what is found with it, and what has timed out.
 
         After one that is older, because a clock has stepped back, what is over may be found later.
@@ -70,13 +70,13 @@ class Nfa:
             found += self._choice.found(matching)
         return found
 
-    def pass_time(self, matching: Matching, time_ms: int) -> list[Found]:
+    def pass_time(self, matching: Matching, time_ms: int) -> list[TimedMatch]:
         """End what may wait no longer; matches that no record may follow are found thereby.
 
         What a skip strategy rules out depends on which is over first. So they are ended one after the other, as they
         are if time passes in many small steps.
         """
-        found: list[Found] = []
+        found: list[TimedMatch] = []
         while (due_ms := self.due_ms(matching)) <= time_ms:
             found += self._end(matching, due_ms if self._choice.skips else time_ms)
         return found
@@ -102,17 +102,19 @@ class Nfa:
         gaps = [links[index].gap_ms for index in partial.waiting]
         return [over_ms if gap_ms is None else min(over_ms, last_ms + gap_ms) for gap_ms in gaps]
 
-    def _end(self, matching: Matching, until_ms: int) -> list[Found]:
+    def _end(self, matching: Matching, until_ms: int) -> list[TimedMatch]:
         """End the links that are over; return what is found, and the matches that had none left."""
         partials = matching.partials
         over = partials if self._has_gaps else list(takewhile(lambda each: self._over_ms(each) <= until_ms, partials))
-        found: list[Found] = []
+        found: list[TimedMatch] = []
         left = [rest for each in over for rest in self._rest(matching, each, until_ms, found)]
         matching.partials = left + partials[len(over) :]
         found += self._choice.found(matching)
         return found
 
-    def _rest(self, matching: Matching, partial: Partial, until_ms: int, found: list[Found]) -> tuple[Partial, ...]:
+    def _rest(
+        self, matching: Matching, partial: Partial, until_ms: int, found: list[TimedMatch]
+    ) -> tuple[Partial, ...]:
         """End the links of one match that are over; return it if it waits on others."""
         position, buffer = self._all[partial.position], matching.buffer
         ends = dict(zip(partial.waiting, self._ends_ms(matching, partial), strict=True))
@@ -128,7 +130,9 @@ class Nfa:
         if waiting:
             return (partial._replace(waiting=waiting, is_found=is_found),)
         if not position.accepts and not is_found:
-            found.append(Found(self._choice.match(buffer.path(partial.node)), max(ends.values()), is_timed_out=True))
+            found.append(
+                TimedMatch(self._choice.match(buffer.path(partial.node)), max(ends.values()), is_timed_out=True)
+            )
         buffer.release(partial.node)
         return ()
 

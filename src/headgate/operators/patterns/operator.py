@@ -15,7 +15,7 @@ from headgate.functions.patterns.process import Match, PatternProcessFunction, T
 from headgate.operators.base import USER_ERRORS, OperatorSnapshot, Runtime, UserCodeError
 from headgate.operators.calls import many
 from headgate.operators.keyed import KeyedCall, KeyedOperator
-from headgate.operators.patterns.matching import Found, Matching
+from headgate.operators.patterns.matching import Matching, TimedMatch
 from headgate.operators.patterns.nfa import Nfa
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.keyed.cells import KEY
@@ -114,7 +114,7 @@ class PatternOperator(KeyedOperator):
         """Keep what is known of the current key, if there is something."""
         self._matching.update(None if matching.is_empty else matching)
 
-    def _emit(self, found: list[Found]) -> None:
+    def _emit(self, found: list[TimedMatch]) -> None:
         context, out, times = self._found_at, self._out, self._times
         for match, time_ms, is_timed_out in found:
             context.time_ms = time_ms

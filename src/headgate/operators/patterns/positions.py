@@ -14,7 +14,7 @@ from typing import Final, final
 
 from headgate.functions.patterns.conditions import Condition
 from headgate.functions.patterns.pattern import Pattern
-from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, Step
+from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, PatternStep
 
 END: Final = -1
 """The target of a link that takes no record: it waits until nothing can forbid the match any more."""
@@ -44,7 +44,7 @@ class Link:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Position:
+class MatchPosition:
     """Where a match is. `accepts`: it is complete, if nothing is to be waited for."""
 
     step: int
@@ -59,7 +59,7 @@ class _Behind:
     """What a link has passed since the last record: steps that forbid some. `gives_way`: that step is greedy."""
 
     gives_way: bool = False
-    forbidding: tuple[Step, ...] = ()
+    forbidding: tuple[PatternStep, ...] = ()
 
 
 _Address = tuple[tuple[int, int], ...]
@@ -90,7 +90,7 @@ class Positions:
         """Return what a match under way depends on: the steps, and how many records each takes."""
         return repr(_shape(self._steps))
 
-    def _number(self, steps: Sequence[Step], until: tuple[int, ...]) -> None:
+    def _number(self, steps: Sequence[PatternStep], until: tuple[int, ...]) -> None:
         """Number the conditions of these steps. `until`: those that end a group which they are in."""
         for step in steps:
             ends = (*until, *self._numbered(step.until))
@@ -108,13 +108,13 @@ class Positions:
 
     # --- links
 
-    def _position(self, place: _Address) -> Position:
+    def _position(self, place: _Address) -> MatchPosition:
         step, count = self._step(place), place[-1][1]
         links = [self._again(place, step, _Behind())] if _goes_on(step, count) else []
         if count >= step.least:
             links += self._into(place[:-1], place[-1][0] + 1, _Behind(step.greedy))
         waits = tuple(link for link in links if link is not _COMPLETE)
-        return Position(self.names.index(step.name), waits, _COMPLETE in links, tuple(range(len(waits))))
+        return MatchPosition(self.names.index(step.name), waits, _COMPLETE in links, tuple(range(len(waits))))
 
     def _into(self, within: _Address, index: int, behind: _Behind) -> Iterator[Link]:
         """Yield the links to the first records of the step of this index in a group, and of those behind it that may be
@@ -135,12 +135,12 @@ class Positions:
         if count >= group.least:
             yield from self._into(within[:-1], within[-1][0] + 1, behind)
 
-    def _again(self, place: _Address, step: Step, behind: _Behind) -> Link:
+    def _again(self, place: _Address, step: PatternStep, behind: _Behind) -> Link:
         """Return the link to the step at a place once more."""
         index, count = place[-1]
         return self._link((*place[:-1], (index, min(count + 1, _counts(step)))), step, step.inner, behind)
 
-    def _link(self, place: _Address, step: Step, contiguity: Contiguity, behind: _Behind) -> Link:
+    def _link(self, place: _Address, step: PatternStep, contiguity: Contiguity, behind: _Behind) -> Link:
         """Return the link to the first record of the step at a place; of a group, to that of its first step."""
         if step.group:
             return self._link((*place, (0, 1)), step.group[0], contiguity, behind)
@@ -156,7 +156,7 @@ class Positions:
             step.gap_ms,
         )
 
-    def _end(self, forbidding: tuple[Step, ...]) -> Link:
+    def _end(self, forbidding: tuple[PatternStep, ...]) -> Link:
         """Return the link of the end of the pattern, behind steps that forbid records.
 
         Is it for the next record only, that one decides: it is strict. Otherwise time does.
@@ -166,25 +166,25 @@ class Positions:
         not_next, between = (self._forbidden(forbidding, each) for each in (Forbids.NEXT, Forbids.BETWEEN))
         return Link(END, None, not between, False, (), False, not_next, between, forbidding[-1].gap_ms)
 
-    def _forbidden(self, forbidding: tuple[Step, ...], where: Forbids) -> tuple[int, ...]:
+    def _forbidden(self, forbidding: tuple[PatternStep, ...], where: Forbids) -> tuple[int, ...]:
         return tuple(
             number for step in forbidding if step.forbids is where if (number := self._condition[step.name]) is not None
         )
 
     # --- places
 
-    def _steps_of(self, place: _Address) -> tuple[Step, ...]:
+    def _steps_of(self, place: _Address) -> tuple[PatternStep, ...]:
         """Return the steps of the group at a place; all of the pattern for the empty one."""
         steps = self._steps
         for index, _ in place:
             steps = steps[index].group
         return steps
 
-    def _step(self, place: _Address) -> Step:
+    def _step(self, place: _Address) -> PatternStep:
         return self._steps_of(place[:-1])[place[-1][0]]
 
 
-def _places(steps: Sequence[Step], within: _Address) -> Iterator[_Address]:
+def _places(steps: Sequence[PatternStep], within: _Address) -> Iterator[_Address]:
     """Yield the places of all records that these steps may take."""
     for index, step in enumerate(steps):
         for count in range(1, _counts(step) + 1):
@@ -195,15 +195,15 @@ def _places(steps: Sequence[Step], within: _Address) -> Iterator[_Address]:
                 yield place
 
 
-def _goes_on(step: Step, count: int) -> bool:
+def _goes_on(step: PatternStep, count: int) -> bool:
     """Whether a step that has been gone through so many times may be once more."""
     return step.most == UNBOUNDED or count < step.most
 
 
-def _counts(step: Step) -> int:
+def _counts(step: PatternStep) -> int:
     """Return up to how many records of a step are told apart."""
     return step.least if step.most == UNBOUNDED else step.most
 
 
-def _shape(steps: Sequence[Step]) -> list[tuple[object, ...]]:
+def _shape(steps: Sequence[PatternStep]) -> list[tuple[object, ...]]:
     return [(_shape(step.group) or step.name, step.forbids, step.least, step.most, step.optional) for step in steps]

@@ -206,7 +206,7 @@ class Start:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger:
+class InjectBarrier:
     """Inject the barrier at the sources of this slot.
 
     `completed` is the newest completed checkpoint: it makes up for a lost `CheckpointCompleted`.
@@ -264,7 +264,7 @@ class CheckpointCompleted:
 class CheckpointAborted:
     """The checkpoint was given up; what it prepared is committed by the next one that completes.
 
-    `completed` is as in `Trigger`.
+    `completed` is as in `InjectBarrier`.
     """
 
     attempt: Attempt
@@ -309,7 +309,7 @@ class Shutdown:
 ToSlot = (
     Deploy
     | Start
-    | Trigger
+    | InjectBarrier
     | AddSplits
     | AllowWatermarks
     | EndSources

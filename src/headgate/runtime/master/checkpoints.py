@@ -194,7 +194,7 @@ class Checkpoints:
                 self.statistics.triggered(barrier, attempt, self._placement.parallelism, self._now())
                 if barrier.savepoint is not None:
                     self._heard.add(barrier.savepoint.location)
-                self._host.send_all(messages.Trigger(attempt=attempt, barrier=barrier, completed=self.latest))
+                self._host.send_all(messages.InjectBarrier(attempt=attempt, barrier=barrier, completed=self.latest))
             case coordination.EndAllSources(attempt=attempt, over=over):
                 self._host.send_all(messages.EndSources(attempt=attempt, over=over))
             case coordination.StoreManifest():

@@ -66,7 +66,7 @@ class AttemptRun:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailedRecord:
+class ReportedFailure:
     """A record that a function failed for: the sample, whence, and when it was reported, by wall clock."""
 
     sample: FailedSample
@@ -97,7 +97,7 @@ class JobProgress:
     """Facts about the process of each slot that has registered, the latest; never changed, but replaced."""
     statistics: CheckpointStatistics = field(default_factory=CheckpointStatistics)
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
-    failed_records: dict[str, deque[FailedRecord]] = field(default_factory=dict)
+    failed_records: dict[str, deque[ReportedFailure]] = field(default_factory=dict)
     """Some of the records that functions failed for, by the operator's uid, over all attempts; the latest."""
     logs: dict[SlotIndex, SlotLog] = field(default_factory=dict)
     """What slots have logged and printed; nothing where slots do not tell."""
@@ -113,7 +113,7 @@ class JobProgress:
         for subtask, own in metrics.items():
             for sample in own.failed:
                 kept = self.failed_records.setdefault(sample.uid, deque(maxlen=FAILED_RECORDS_MAX))
-                kept.append(FailedRecord(sample=sample, subtask=subtask, attempt=attempt, wall_ms=now_ms))
+                kept.append(ReportedFailure(sample=sample, subtask=subtask, attempt=attempt, wall_ms=now_ms))
 
     def logged(self, slot: SlotIndex, lines: Sequence[LogLine]) -> None:
         """Keep the lines that a slot reports."""

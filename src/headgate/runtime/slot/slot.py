@@ -35,6 +35,7 @@ from headgate.runtime.control.messages import (
     Deploy,
     EndSources,
     FromSlot,
+    InjectBarrier,
     Progress,
     Shutdown,
     SlotReady,
@@ -44,7 +45,6 @@ from headgate.runtime.control.messages import (
     TaskFailed,
     TearDown,
     ToSlot,
-    Trigger,
 )
 from headgate.runtime.exchange.exchange import Exchange
 from headgate.runtime.io import WaitingIo
@@ -229,7 +229,7 @@ class Slot:
     def _handle_running(
         self,
         message: Start
-        | Trigger
+        | InjectBarrier
         | AddSplits
         | AllowWatermarks
         | EndSources
@@ -242,7 +242,7 @@ class Slot:
             case Start():
                 execution.start()
                 self._running = True
-            case Trigger():
+            case InjectBarrier():
                 self._completed(message.completed, execution)
                 execution.trigger(message.barrier)
             case AddSplits():

@@ -15,7 +15,7 @@ from headgate.runtime.slot.subtask import Subtask
 SEND_EVERY_MS: Final = 250.0
 
 
-class TapsHost(Protocol):
+class TappedSlot(Protocol):
     """What taps ask of their slot."""
 
     @property
@@ -50,7 +50,7 @@ class _Tap:
 class SlotTaps:
     """The taps of one attempt. Owned by the slot's loop."""
 
-    def __init__(self, subtasks: Mapping[SubtaskId, Subtask], host: TapsHost) -> None:
+    def __init__(self, subtasks: Mapping[SubtaskId, Subtask], host: TappedSlot) -> None:
         self._subtasks = subtasks
         self._host = host
         self._open: dict[str, _Tap] = {}

@@ -27,7 +27,7 @@ ELSEWHERE: Final = "/sim/elsewhere"
 
 
 @final
-class Cluster:
+class SimCluster:
     """All processes of one simulation."""
 
     def __init__(

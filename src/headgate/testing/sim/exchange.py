@@ -49,8 +49,8 @@ class SimExchange:
         self._find = find
         self._inputs: Mapping[ChannelId, InputChannel] = {}
         self._peers: Addresses = {}
-        self._flows: dict[SlotIndex, Flow] = {}
-        self._senders: list[Flow] = []
+        self._flows: dict[SlotIndex, SimConnection] = {}
+        self._senders: list[SimConnection] = []
 
     def listen(self, attempt: Attempt, inputs: Mapping[ChannelId, InputChannel]) -> None:
         self.attempt = attempt
@@ -72,17 +72,17 @@ class SimExchange:
 
     # --- connections
 
-    def flow_to(self, target: SlotIndex) -> Flow | None:
+    def flow_to(self, target: SlotIndex) -> SimConnection | None:
         """Return the connection to the peer, made when it is used first; None when there is no such peer any more."""
         flow = self._flows.get(target)
         if flow is None and self.attempt is not None:
             peer = self._find(self._peers[target][0])
-            flow = self._flows[target] = Flow(self, peer, self.attempt)
+            flow = self._flows[target] = SimConnection(self, peer, self.attempt)
             if peer is not None:
                 peer._senders.append(flow)
         return flow
 
-    def arrived(self, flow: Flow, sent: Sent) -> bool:
+    def arrived(self, flow: SimConnection, sent: InTransit) -> bool:
         """Take an element; return whether it was for the attempt that is running here."""
         if flow.attempt != self.attempt:
             return False
@@ -95,7 +95,7 @@ class SimExchange:
         self.process.wake()
         return True
 
-    def lost(self, flow: Flow, reason: str) -> None:
+    def lost(self, flow: SimConnection, reason: str) -> None:
         """The other end of a connection has closed it."""
         if self.attempt is not None and self.attempt == flow.attempt:
             self._host().exchange_broken(reason)
@@ -104,7 +104,7 @@ class SimExchange:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Sent:
+class InTransit:
     """An element under way, a batch as bytes, and whom to tell when it was consumed."""
 
     channel: ChannelId
@@ -113,7 +113,7 @@ class Sent:
 
 
 @final
-class Flow:
+class SimConnection:
     """One connection: elements one way, credit the other, both in order."""
 
     def __init__(self, sender: SimExchange, receiver: SimExchange | None, attempt: Attempt) -> None:
@@ -123,15 +123,15 @@ class Flow:
         self._world = sender.process.world
         self._arrival_ms = 0.0
         self._open = True
-        self._under_way: deque[Sent] = deque()
+        self._under_way: deque[InTransit] = deque()
         self._givers: dict[ChannelId, CreditGiver] = {}
 
-    def send(self, sent: Sent) -> None:
+    def send(self, sent: InTransit) -> None:
         """Have the element arrive, some time after all that was sent before."""
         self._under_way.append(sent)
         self._schedule()
 
-    def overtake(self, barrier: Sent) -> list[Payload]:
+    def overtake(self, barrier: InTransit) -> list[Payload]:
         """Have the barrier arrive ahead of what is not begun; return the batches of the channel among that."""
         begun = self._world.rng.randint(0, len(self._under_way))
         behind = list(self._under_way)[begun:]
@@ -140,7 +140,7 @@ class Flow:
         own = [sent.element for sent in behind if sent.channel == barrier.channel]
         return [element.payload for element in own if isinstance(element, Encoded)]
 
-    def giver(self, sent: Sent) -> CreditGiver:
+    def giver(self, sent: InTransit) -> CreditGiver:
         """Return what gives credit for the channel of the element back, after a hop."""
         giver = self._givers.get(sent.channel)
         if giver is None:
@@ -204,9 +204,9 @@ class _SimOutput(CreditedOutput):
         if flow is None:
             return
         for each in self._encoded(element) if isinstance(element, Batch) else (element,):
-            flow.send(Sent(self._channel, each, self.credited))
+            flow.send(InTransit(self._channel, each, self.credited))
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
         """Overtake what is under way, except what has been begun."""
         flow = self._exchange.flow_to(self._target)
-        return [] if flow is None else flow.overtake(Sent(self._channel, barrier, self.credited))
+        return [] if flow is None else flow.overtake(InTransit(self._channel, barrier, self.credited))

@@ -9,7 +9,7 @@ from typing import Final, final
 from headgate.checkpoint import paths
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.supervision import SupervisorState
-from headgate.testing.sim.cluster import Cluster
+from headgate.testing.sim.cluster import SimCluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.slot_process import HEARTBEAT_TIMEOUT_MS, SimSlotProcess
 from headgate.testing.sim.troubles import Troubles
@@ -29,7 +29,7 @@ class Faults:
     """Plans and brings about the faults of one run."""
 
     def __init__(
-        self, cluster: Cluster, outside: External, functions: list[str], *, often: tuple[str, ...] = ()
+        self, cluster: SimCluster, outside: External, functions: list[str], *, often: tuple[str, ...] = ()
     ) -> None:
         """`functions` can be made to fail; the kinds in `often` come in addition to those that are drawn."""
         self.planned: list[str] = []

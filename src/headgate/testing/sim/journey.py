@@ -15,7 +15,7 @@ from headgate.elements import savepoint_key
 from headgate.graph.placement import as_programmed
 from headgate.ids import JobId, SlotIndex
 from headgate.runtime.monitoring.outcome import JobState
-from headgate.testing.sim.cluster import ELSEWHERE, Cluster
+from headgate.testing.sim.cluster import ELSEWHERE, SimCluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
 from headgate.testing.sim.job import J, Leg, SimEnding, SimProgram
@@ -29,7 +29,7 @@ END_MS_MAX: Final = CALM_AFTER_MS + 60_000.0
 ACTIONS_MAX: Final = 120_000
 
 
-MakeFaults = Callable[[Cluster, External, list[str]], Faults]
+MakeFaults = Callable[[SimCluster, External, list[str]], Faults]
 
 
 @final
@@ -43,7 +43,7 @@ class Journey(Generic[J]):
         self.legs = program.legs
         self.planned: list[str] = []
         """The faults, in words."""
-        self.clusters: list[Cluster] = []
+        self.clusters: list[SimCluster] = []
         self._storage = storage
         self._world = storage.world
         self._outside = outside
@@ -73,9 +73,9 @@ class Journey(Generic[J]):
         for cluster in self.clusters:
             cluster.close()
 
-    def _run_leg(self, leg: Leg[J]) -> Cluster:
+    def _run_leg(self, leg: Leg[J]) -> SimCluster:
         graph = leg.job.graph(self._outside.number, _from(self._start_from))
-        cluster = Cluster(self._storage, graph, leg.job.placed)
+        cluster = SimCluster(self._storage, graph, leg.job.placed)
         self.clusters.append(cluster)
         self._make_slow(cluster)
         faults = None if self._faults_of is None else self._faults_of(cluster, self._outside, leg.job.functions())
@@ -92,7 +92,7 @@ class Journey(Generic[J]):
             faults.end()
         return cluster
 
-    def _make_slow(self, cluster: Cluster) -> None:
+    def _make_slow(self, cluster: SimCluster) -> None:
         """Let batches queue up in half of all jobs: before slow slots, and before slow connections."""
         world, rng = self._world, self._world.rng
         until_ms = world.now_ms + rng.uniform(200.0, 2_000.0)
@@ -102,18 +102,18 @@ class Journey(Generic[J]):
         pieces_ms = (3.0, 10.0, 25.0) if cluster.plan.settings.get(options.UNALIGNED) else (0.0, 0.0, 0.0, 3.0, 10.0)
         cluster.crawl = Crawl(slots, rng.choice(pieces_ms), until_ms)
 
-    def _be_fast_again(self, cluster: Cluster) -> None:
+    def _be_fast_again(self, cluster: SimCluster) -> None:
         if cluster is self.clusters[-1]:
             self._world.frame_gap_ms = 0.0
 
-    def _has_finished(self, cluster: Cluster) -> bool:
+    def _has_finished(self, cluster: SimCluster) -> bool:
         """Return whether the job ran to its end before it was ended, or ended as it must not."""
         result = _result_of(cluster)
         if result is None or result.status == JobState.CANCELLED.value:
             return False
         return result.status != JobState.FINISHED.value or cluster.store.ledger.stopped is None
 
-    def _pass_on(self, cluster: Cluster) -> None:
+    def _pass_on(self, cluster: SimCluster) -> None:
         """Have the next leg start from the savepoint that ended this one, from its newest checkpoint, or as it did."""
         ledger = cluster.store.ledger
         ledger.end(cluster.plan.settings.get(options.CHECKPOINTS_RETAINED))
@@ -181,10 +181,10 @@ class Journey(Generic[J]):
         """Run a job that is left alone; `job_id`: not under an id of its own, but under this one, elsewhere."""
         graph = leg.job.graph(outside.number, _from(start))
         if job_id is None:
-            cluster = Cluster(self._storage, graph, leg.job.placed)
+            cluster = SimCluster(self._storage, graph, leg.job.placed)
         else:
             graph = replace(graph, job_id=job_id)
-            cluster = Cluster(self._storage, graph, leg.job.placed, f"{ELSEWHERE}-{len(self.clusters)}")
+            cluster = SimCluster(self._storage, graph, leg.job.placed, f"{ELSEWHERE}-{len(self.clusters)}")
         self.clusters.append(cluster)
         User(cluster, leg).plan()
         cluster.start_master()
@@ -216,7 +216,7 @@ class Journey(Generic[J]):
 
     # --- the verdict
 
-    def _judge(self, cluster: Cluster) -> None:
+    def _judge(self, cluster: SimCluster) -> None:
         result = _result_of(cluster)
         assert result is not None
         was_cancelled = result.status == JobState.CANCELLED.value and cluster.was_cancelled
@@ -273,7 +273,7 @@ class Journey(Generic[J]):
         return len(self.clusters) == 1 and self._storage.mishaps == 0 and is_whole and is_last
 
 
-def _result_of(cluster: Cluster) -> JobResult | None:
+def _result_of(cluster: SimCluster) -> JobResult | None:
     """Return how the job has ended, as its driver says; as storage says, if there is no driver any more."""
     if cluster.is_lost:
         return read_result(cluster.store.memory)

@@ -23,7 +23,7 @@ from headgate.testing.sim.slot_process import ZOMBIE_MS_MAX, SimSlotProcess
 from headgate.testing.sim.storage import is_simulated
 
 if TYPE_CHECKING:
-    from headgate.testing.sim.cluster import Cluster
+    from headgate.testing.sim.cluster import SimCluster
 
 RETURN_MS: Final = 500.0
 """After this time the user looks whether a driver is in charge, where one has ended because another took over."""
@@ -33,7 +33,7 @@ RETURN_MS: Final = 500.0
 class MasterProcess(Process):
     """The driver process: hosts the job master, and is its `Launcher`."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: SimCluster) -> None:
         super().__init__(cluster.world, cluster.new_name("master"))
         self.io.crash_delay_ms = 250.0
         self._cluster = cluster

@@ -24,7 +24,7 @@ from headgate.testing.sim.storage import is_simulated
 from headgate.testing.sim.world import World
 
 if TYPE_CHECKING:
-    from headgate.testing.sim.cluster import Cluster
+    from headgate.testing.sim.cluster import SimCluster
     from headgate.testing.sim.master_process import MasterProcess
 
 
@@ -75,7 +75,7 @@ HEARTBEAT_TIMEOUT_MS: Final = 150.0
 class SimSlotProcess(Process):
     """A process that hosts one slot."""
 
-    def __init__(self, cluster: Cluster, master: MasterProcess, launch: Launch, index: SlotIndex) -> None:
+    def __init__(self, cluster: SimCluster, master: MasterProcess, launch: Launch, index: SlotIndex) -> None:
         super().__init__(cluster.world, cluster.new_name("slot"))
         self.io.crash_delay_ms = 80.0
         self.index = index
@@ -144,7 +144,7 @@ class SimSlotProcess(Process):
                 return not is_last and self.world.chance(troubles.lost_notification)
             case messages.CheckpointAborted():
                 return self.world.chance(troubles.lost_notification)
-            case messages.Trigger():
+            case messages.InjectBarrier():
                 return self.world.chance(troubles.lost_trigger)
             case _:
                 return False

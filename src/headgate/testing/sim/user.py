@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, assert_never, final
 
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.testing.sim.cluster import Cluster
+from headgate.testing.sim.cluster import SimCluster
 from headgate.testing.sim.job import Leg, LegEnd, SimJob, SimRescale
 
 SAVEPOINTS: Final = "/sim/savepoints"
@@ -20,7 +20,7 @@ _PATIENCE_MS: Final = (20.0, 400.0)
 class User:
     """Ends one leg from outside, and insists on it until it is over."""
 
-    def __init__(self, cluster: Cluster, leg: Leg[SimJob]) -> None:
+    def __init__(self, cluster: SimCluster, leg: Leg[SimJob]) -> None:
         self._cluster = cluster
         self._world = cluster.world
         self._leg = leg

@@ -14,8 +14,8 @@ from headgate.connectors.micro_batches.protocol import (
     FeedState,
     FeedWrite,
     Offered,
-    Position,
     QueryEnded,
+    QueryPosition,
     Record,
     Refuse,
     StartQuery,
@@ -25,21 +25,21 @@ from headgate.connectors.micro_batches.protocol import (
 )
 from headgate.errors import InternalError, RestoreError
 
-FRESH = FeedRestored(Position(), Record())
+FRESH = FeedRestored(QueryPosition(), Record())
 
 
-def at(covered: int, known: int | None = None) -> Position:
+def at(covered: int, known: int | None = None) -> QueryPosition:
     """A snapshot of query q which covers a batch, and knows another one."""
-    return Position(query="q", known=covered if known is None else known, covered=covered)
+    return QueryPosition(query="q", known=covered if known is None else known, covered=covered)
 
 
 def record(acknowledged: int, planned: int | None = None) -> Record:
     return Record(query="q", planned=acknowledged + 1 if planned is None else planned, acknowledged=acknowledged)
 
 
-def started(position: Position | None = None, found: Record | None = None, *, ends: bool = False) -> BatchProtocol:
+def started(position: QueryPosition | None = None, found: Record | None = None, *, ends: bool = False) -> BatchProtocol:
     protocol = BatchProtocol(ends=ends)
-    effects = protocol.handle(FeedRestored(position or Position(), found or Record()))
+    effects = protocol.handle(FeedRestored(position or QueryPosition(), found or Record()))
     assert effects == [Drop((found or Record()).acknowledged), StartQuery()]
     assert protocol.state is FeedState.IDLE
     return protocol
@@ -111,7 +111,7 @@ def test_a_checkpoint_whose_completion_nobody_told_of_acknowledges_when_it_is_re
 def test_an_attempt_may_restart_while_a_batch_is_written() -> None:
     protocol = started()
     protocol.handle(Offered(0))
-    assert protocol.handle(FeedRestored(Position(), record(-1))) == []
+    assert protocol.handle(FeedRestored(QueryPosition(), record(-1))) == []
     assert protocol.handle(Written(0)) == []
     assert protocol.reading == 0
 
@@ -122,8 +122,8 @@ def test_an_attempt_that_goes_back_to_before_a_half_read_batch_has_it_written() 
     assert protocol.handle(FeedRestored(at(6), record(6, planned=7))) == [FeedWrite(7)]
 
 
-@pytest.mark.parametrize("position", [Position(), at(4), at(4, known=5)], ids=["none", "older", "half read"])
-def test_a_snapshot_older_than_the_last_acknowledged_batch_is_refused_by_both_numbers(position: Position) -> None:
+@pytest.mark.parametrize("position", [QueryPosition(), at(4), at(4, known=5)], ids=["none", "older", "half read"])
+def test_a_snapshot_older_than_the_last_acknowledged_batch_is_refused_by_both_numbers(position: QueryPosition) -> None:
     with pytest.raises(RestoreError, match="has acknowledged batch 5") as refused:
         BatchProtocol(ends=False).handle(FeedRestored(position, record(5)))
     assert ("covers 4" if position.query else "without a snapshot") in str(refused.value)
@@ -208,7 +208,7 @@ def test_a_batch_that_nobody_has_asked_for_is_an_error_of_ours() -> None:
 
 
 def test_the_position_of_a_snapshot_follows_from_its_splits() -> None:
-    assert position_of([], []) == Position()
+    assert position_of([], []) == QueryPosition()
     assert position_of([("q", 3)], []) == at(3)
     assert position_of([("q", 3), ("q", 2)], [("q", 3)]) == at(2, known=3)
     with pytest.raises(RestoreError, match="several streaming queries: p, q"):

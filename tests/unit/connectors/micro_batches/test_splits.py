@@ -12,7 +12,7 @@ import pytest
 from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place
 from headgate.connectors.micro_batches import splits
-from headgate.connectors.micro_batches.protocol import Position
+from headgate.connectors.micro_batches.protocol import QueryPosition
 from headgate.connectors.micro_batches.splits import BatchSplit, EmptyBatch
 from headgate.errors import SourceError
 from headgate.functions.acknowledging import SourceProgress
@@ -49,9 +49,9 @@ def test_of_the_ids_those_of_the_newest_batch_tell_all() -> None:
 def test_the_position_of_a_snapshot_is_that_of_its_newest_batch_and_what_is_left_of_it() -> None:
     left = RowGroupSplit(Place("", "/batches/q/10-b/p"), 100, 1, 5)
     known = frozenset({"q/10-b/p/0", "q/10-b/p/1"})
-    assert splits.position(SourceProgress(known=known)) == Position(query="q", known=10, covered=10)
+    assert splits.position(SourceProgress(known=known)) == QueryPosition(query="q", known=10, covered=10)
     read_on: SourceProgress[BatchSplit] = SourceProgress(known=known, unfinished=(left,))
-    assert splits.position(read_on) == Position(query="q", known=10, covered=9)
+    assert splits.position(read_on) == QueryPosition(query="q", known=10, covered=9)
 
 
 def test_acknowledged_batches_go_half_written_ones_too_and_no_others(tmp_path: Path) -> None:

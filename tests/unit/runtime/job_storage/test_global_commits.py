@@ -25,7 +25,7 @@ from headgate.functions.sink import (
 from headgate.ids import CheckpointId, JobId
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.control.messages import CheckpointCompleted, Trigger
+from headgate.runtime.control.messages import CheckpointCompleted, InjectBarrier
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking
@@ -143,7 +143,7 @@ def test_nobody_hears_of_a_checkpoint_before_its_commit_and_nothing_is_committed
         assert paths.metadata(CheckpointId(checkpoint_id)) in rig.store.files
         told = [message for link in rig.links.values() for message in link.told]
         assert not [one for one in told if isinstance(one, CheckpointCompleted) and one.checkpoint_id == checkpoint_id]
-        assert not [one for one in told if isinstance(one, Trigger) and one.completed == checkpoint_id]
+        assert not [one for one in told if isinstance(one, InjectBarrier) and one.completed == checkpoint_id]
         assert not [rows for rows in Table.told if set(rows) - set(Table.rows)]
         seen.append(checkpoint_id)
 

@@ -9,7 +9,7 @@ from headgate.checkpoint.messages import SubtaskAcked
 from headgate.elements import Barrier
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.runtime.control.subtask_metrics import BarrierWait, Rates, SubtaskMetrics, TimeShares, Traffic
-from headgate.runtime.monitoring.barrier_wait import Waiting, waiting_of
+from headgate.runtime.monitoring.barrier_wait import LongestWait, waiting_of
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord
 from headgate.runtime.monitoring.statistics import CheckpointStatistics
 
@@ -33,7 +33,7 @@ def under_way(statistics: CheckpointStatistics) -> CheckpointRecord:
     return statistics.under_way()[0]
 
 
-def found(record: CheckpointRecord, *reports: SubtaskMetrics) -> Waiting | None:
+def found(record: CheckpointRecord, *reports: SubtaskMetrics) -> LongestWait | None:
     return waiting_of(record, {SubtaskId(1, index): each for index, each in enumerate(reports)})
 
 
@@ -56,7 +56,9 @@ def test_a_subtask_of_which_the_rate_is_not_known_comes_first() -> None:
     [(20, 10.0, "20 records, about 2.0 s"), (16_384, 20.0, "16,384 records, about 14 min"), (5, 0.0, "5 records")],
 )
 def test_the_time_is_rounded(waiting: int, per_second: float, told: str) -> None:
-    wait = Waiting(SubtaskId(1, 0), BarrierWait(checkpoint_id=CheckpointId(7), waiting=waiting, per_second=per_second))
+    wait = LongestWait(
+        SubtaskId(1, 0), BarrierWait(checkpoint_id=CheckpointId(7), waiting=waiting, per_second=per_second)
+    )
     assert wait.text("score").endswith(told)
 
 

@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate import options
 from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import EDGE, INPUT, KEY, ORDER, ORDER_BITS, READ, ROWS, SORTED_BY, TASK, TIME
-from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
+from headgate.batch.stages import Input, ShuffleKind, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS
 from headgate.deploy.code.package import pack
 from headgate.deploy.handles.batch_job import StageResult
@@ -115,7 +115,8 @@ class SparkBatch:
         spec = StageSpec(
             stage=stage.vertex.id,
             tasks=stage.vertex.parallelism,
-            reads=stage.vertex.id in self._frames or any(each.shuffle is not Shuffle.TO_ALL for each in stage.inputs),
+            reads=stage.vertex.id in self._frames
+            or any(each.shuffle is not ShuffleKind.TO_ALL for each in stage.inputs),
             reading=reading,
             splits=tuple(splits),
         )
@@ -155,13 +156,13 @@ class SparkBatch:
         if order is not None:
             frame = self._frames[stage.inputs[0].stage]
             return frame.sorted_by(order, tasks), TaskInput(frame.schema, order)
-        own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
+        own = [each for each in stage.inputs if each.shuffle is not ShuffleKind.TO_ALL]
         if not own:
             return self._spark.range(0, tasks, 1, tasks).select(f.col("id").cast("int").alias(TASK)), TaskInput()
         rows = functools.reduce(DataFrame.unionAll, map(self._of_edge, own))
         if len(own) < len(stage.inputs):
             rows = rows.unionAll(self._one_for_each(tasks))
-        if own[0].shuffle is Shuffle.NONE:
+        if own[0].shuffle is ShuffleKind.NONE:
             rows = rows.withColumn(TASK, f.shiftright(ORDER, ORDER_BITS).cast("int"))
         else:
             shuffled = rows.repartition(tasks, to_partition(f.col(TASK), tasks))
@@ -186,7 +187,7 @@ class SparkBatch:
 
         Put in order here: for `orderBy`, Spark would run the tasks twice, the first time to find out the ranges.
         """
-        edges = [each for each in stage.inputs if each.shuffle is Shuffle.TO_ALL]
+        edges = [each for each in stage.inputs if each.shuffle is ShuffleKind.TO_ALL]
         if not edges:
             return None
         tables = [arrow_table(self._of_edge(each)).sort_by(ORDER).select(READ) for each in edges]

@@ -15,7 +15,7 @@ from headgate.batch.column_of import column_of
 from headgate.batch.frame_head import FrameHeadFactory
 from headgate.batch.inputs import SortedBy
 from headgate.batch.rows import KEY, ORDER, TASK
-from headgate.batch.stages import Shuffle, Stage
+from headgate.batch.stages import ShuffleKind, Stage
 from headgate.deploy.spark.batch.partitions import sorted_by_key
 from headgate.deploy.spark.dataframes.frames import DataFrameSource
 from headgate.elements import MIN_TIMESTAMP
@@ -119,7 +119,7 @@ def sorted_by_spark(stages: Sequence[Stage], frames: dict[int, FrameInput]) -> d
 
 
 def _order(stage: Stage, stages: Sequence[Stage], frames: dict[int, FrameInput]) -> SortedBy | None:
-    if len(stage.inputs) != 1 or stage.inputs[0].shuffle is not Shuffle.BY_KEY:
+    if len(stage.inputs) != 1 or stage.inputs[0].shuffle is not ShuffleKind.BY_KEY:
         return None
     reads = stages[stage.inputs[0].stage]
     before, selector = reads.vertex, stage.inputs[0].key_selector

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from headgate.functions.patterns.process import Match
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy, Skip
-from headgate.operators.patterns.matching import Found, Matching
+from headgate.operators.patterns.matching import Matching, TimedMatch
 from headgate.operators.patterns.shared_buffer import Taken
 
 _BEGAN: Final = attrgetter("first_number")
@@ -19,7 +19,7 @@ class MissingStepError(Exception):
 
 
 @final
-class Choice:
+class MatchSelector:
     """Takes the matches that are complete, by a strategy. `names` are those of the steps, by number."""
 
     def __init__(self, strategy: AfterMatchSkipStrategy, names: Sequence[str]) -> None:
@@ -27,7 +27,7 @@ class Choice:
         self._names = names
         self.skips = strategy.skip is not Skip.NOT
 
-    def found(self, matching: Matching) -> Iterator[Found]:
+    def found(self, matching: Matching) -> Iterator[TimedMatch]:
         """Yield the matches that are complete and need not wait; give up those that they rule out.
 
         Raises `MissingStepError`.
@@ -39,7 +39,7 @@ class Choice:
                 return
             matching.complete.remove(first)
             path = matching.buffer.path(first.node)
-            yield Found(self.match(path), first.time_ms)
+            yield TimedMatch(self.match(path), first.time_ms)
             matching.buffer.release(first.node)
             if skips:
                 self._rule_out(matching, self._last_ruled_out(path))
