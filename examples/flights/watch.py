@@ -53,7 +53,7 @@ def watch(job: RunningJob, folder: Path, records: int) -> Sighting:
             line.say(f"goes on from the last checkpoint, {sighting.recovered_s:.1f} s later")
     line.end()
     if outcome.cause is not None:
-        raise DemoFailed(f"the job has {outcome.status.value}: {outcome.cause}")
+        raise DemoFailed(f"the job has {outcome.status.word}: {outcome.cause}")
     return sighting
 
 

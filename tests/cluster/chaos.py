@@ -215,7 +215,7 @@ def run(
     calm.set()
     thread.join()
     outcome = outcome or job.wait(END_WITHIN_S)
-    status = "not finished" if outcome is None else outcome.status.value
+    status = "not finished" if outcome is None else outcome.status.word
     if outcome is None:
         job.cancel()
         job.wait(120.0)

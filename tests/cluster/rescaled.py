@@ -58,4 +58,4 @@ def check_all(job: Any, records: int = RECORDS) -> None:
     """Assert that each record has counted once, in the end."""
     assert Counter(job.results()) == Counter((key, at + 1) for key in range(KEYS) for at in range(records // KEYS))
     outcome = job.wait(120.0)
-    assert (outcome.status.value, outcome.cause) == ("finished", None)
+    assert (outcome.status.word, outcome.cause) == ("finished", None)

@@ -108,7 +108,7 @@ class Jobs:
         """Run a job from a savepoint to its end."""
         self.counting.gate.touch()
         outcome = self.start(**{"execution.state-recovery.path": location}).wait(120.0)
-        assert (outcome.status.value, outcome.cause) == ("finished", None)
+        assert (outcome.status.word, outcome.cause) == ("finished", None)
 
     def committed(self) -> list[tuple[int, int, int]]:
         """Return what has been committed, by whichever job: numbers, each with its key and the key's count."""

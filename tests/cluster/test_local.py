@@ -155,7 +155,7 @@ def test_a_cancelled_job_leaves_no_port_thread_or_file(spark: SparkSession, tmp_
     job = submit_endless(spark, tmp_path)
     assert all(listening(pid) for pid in [os.getpid(), *pids(tmp_path)])
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     assert listening(os.getpid()) == ports
     assert [pid for pid in pids(tmp_path) if listening(pid)] == []
     assert set(Path(tempfile.gettempdir()).glob("headgate-*")) == files
@@ -229,7 +229,7 @@ def test_a_stage_that_is_cancelled_from_outside_ends_the_job_with_a_reason(spark
     job = submit_endless(spark, tmp_path)
     spark.sparkContext.cancelAllJobs()
     outcome = job.wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     assert "lost" in outcome.cause or "cancelled" in outcome.cause
 
 

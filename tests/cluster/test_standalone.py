@@ -191,7 +191,7 @@ def test_prints_and_logs_go_to_the_executors_logs_and_the_secret_does_not(
     env.from_collection(["find me"]).rebalance().map(str.upper).print()
     job: Any = env.submit("prints")
     secret = job._host._secret.reveal()
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     logs = b"".join(path.read_bytes() for path in cluster.folder.rglob("*") if path.is_file())
     assert b"FIND ME" in logs
     assert secret not in logs

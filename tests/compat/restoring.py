@@ -37,7 +37,7 @@ def restore(kept: Path, folder: Path, backend: str, parallelism: int) -> None:
     program.build(env.set_parallelism(parallelism))
     job: Any = env.submit()
     outcome = job.wait(120.0)
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     _check_end()
     if kept.name.endswith("-unaligned"):
         passed = [entry[1] for entry in program.SEEN if entry[0] == "passed"]

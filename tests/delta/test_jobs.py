@@ -86,14 +86,14 @@ def savepoint_of(job: Any) -> str:
 
 def cancel(job: Any) -> None:
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
 
 
 def resume(folder: Path, location: str, table: Path) -> None:
     HURRY.set()
     env = environment(folder, **{"execution.state-recovery.path": location}).set_parallelism(2)
     outcome: Any = paced(env, table, COUNT).submit().wait(120.0)
-    assert (outcome.status.value, outcome.cause) == ("finished", None)
+    assert (outcome.status.word, outcome.cause) == ("finished", None)
 
 
 @pytest.mark.parametrize("goes_back", [False, True])
@@ -117,7 +117,7 @@ def test_a_table_that_no_longer_takes_the_output_ends_the_job_and_its_checkpoint
     wait_until(lambda: DeltaTable.is_deltatable(str(table)) and versions_of(table) > 1, job)
     DeltaTable(table).alter.add_constraint({"small": "number < 1000"})
     outcome = job.wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     assert "has changed, and does not fit what a complete checkpoint holds" in outcome.cause
     DeltaTable(table).alter.drop_constraint("small")
     latest = max((tmp_path / "checkpoints").glob("*/chk-*"), key=lambda path: int(path.name.removeprefix("chk-")))

@@ -126,7 +126,7 @@ def test_a_job_outlives_the_death_of_the_broker_and_finds_new_partitions(
     broker.write(source, [str(value).encode() for value in range(600, 700)], partition=3)
     wait_until(lambda: sum(seen(broker, target).values()) >= 700, job)
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     assert seen(broker, target) == expected(700)
 
 
@@ -146,5 +146,5 @@ def test_a_job_goes_on_at_another_parallelism(
     job: Any = env.submit()
     wait_until(lambda: sum(seen(broker, target).values()) >= 700, job)
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     assert seen(broker, target) == expected(700)

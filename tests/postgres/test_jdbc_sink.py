@@ -64,7 +64,7 @@ def test_rows_that_cannot_be_sent_at_the_end_are_sent_when_the_job_has_started_a
     job: Any = env.submit()
     wait_until(lambda: job.progress.restarts > 0, job)
     totals.execute("ALTER TABLE hidden RENAME TO totals")
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     assert seen(totals) == [("ann", 5)]
 
 

@@ -121,7 +121,7 @@ def test_a_job_outlives_the_death_of_the_server(
         postgres_server.restart()
     HURRY.set()
     outcome = job.wait(120.0)
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     assert job.progress.restarts
     check(tables)
 
@@ -155,7 +155,7 @@ def test_a_savepoint_keeps_the_rows_that_the_job_which_starts_from_it_commits(
         wait_until(lambda: sum(job.progress.records_in.values()) >= 50, job)
         location = str(job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(120.0))
         job.cancel()
-        assert job.wait(120.0).status.value == "cancelled"
+        assert job.wait(120.0).status.word == "cancelled"
     assert tables.execute("SELECT * FROM counted") == []
     assert tables.staged() != []
     env = runs.environment(3, **{"execution.state-recovery.path": location})

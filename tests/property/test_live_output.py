@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from headgate.job_status import JobStatus
 from headgate.operators.sampler import Sample
 from headgate.runtime.control.messages import Tap
-from headgate.runtime.monitoring.outcome import JobState
 from tests.property.program_functions import SEEN
 from tests.property.random_programs import Program, build, programs
 from tests.unit.datastream.environments import environment
@@ -29,7 +29,7 @@ def run(program: Program, *, tapped: bool) -> dict[str, list[Any]]:
     uids = {operator.uid for vertex in rig.plan.vertices for operator in vertex.operators} if tapped else set()
     for uid in uids:
         rig.master.tap(uid, seen.extend)
-    assert rig.run().status is JobState.FINISHED
+    assert rig.run().status is JobStatus.FINISHED
     assert {message.uid for message in rig.links[0].told if isinstance(message, Tap)} == uids
     return {name: list(SEEN[name]) for name in outputs}
 

@@ -114,7 +114,7 @@ class Rescaled:
             location = job.trigger_checkpoint().result(120.0)
         if way is not Way.STOPPED:
             job.cancel()
-        assert job.wait(120.0).status.value == ("finished" if way is Way.STOPPED else "cancelled")
+        assert job.wait(120.0).status.word == ("finished" if way is Way.STOPPED else "cancelled")
         return str(location)
 
     def _submit(self, parallelism: int, location: str | None = None) -> Any:
@@ -146,7 +146,7 @@ def rescale(job: Any, parallelism: int) -> None:
 def finished(job: Any) -> Any:
     """Wait until a job has come to its end."""
     outcome = job.wait(120.0)
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     assert job.progress.restarts == 0
     return job
 

@@ -84,14 +84,14 @@ class Runs:
         job: Any = env.submit()
         wait_until(lambda: len(job.progress.checkpoints) >= checkpoints, job)
         job.cancel()
-        assert job.wait(120.0).status.value == "cancelled"
+        assert job.wait(120.0).status.word == "cancelled"
         assert self.manifests() != []
 
     def finish(self, env: StreamExecutionEnvironment) -> JobOutcome:
         """Run to the end."""
         outcome = env.submit().wait(120.0)
         assert outcome is not None
-        assert outcome.status.value == "finished", outcome.cause
+        assert outcome.status.word == "finished", outcome.cause
         return outcome
 
     def manifests(self) -> list[Manifest]:

@@ -108,14 +108,14 @@ class Snapshots:
     ) -> None:
         """Assert that a job goes on exactly where the snapshot was taken."""
         outcome = self.resume(location, program, parallelism, settings)
-        assert outcome.status.value == "finished", outcome.cause
+        assert outcome.status.word == "finished", outcome.cause
         ledger.check_seen(parallelism, COUNT)
         assert TAKEN_AFTER <= COUNT - len(ledger.SEEN) < COUNT
 
     def is_refused(self, location: str, reason: str, program: Program = slow_ledger, settings: Settings = FULL) -> None:
         """Assert that a job does not start from the snapshot, and says why."""
         outcome = self.resume(location, program, 2, settings)
-        assert outcome.status.value == "failed"
+        assert outcome.status.word == "failed"
         assert reason in outcome.cause
         assert ledger.SEEN == []
 

@@ -189,9 +189,9 @@ def test_a_stop_waits_for_no_call_and_the_next_job_makes_them_again(method: str,
     while len(UNDER_WAY) < 5:
         assert job.wait(0.005) is None, job.wait()
     location = job.stop_with_savepoint(False, None, SavepointFormat.CANONICAL).result(120.0)
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     assert committed(tmp_path) == []
     GATE.set()
     resumed = gated(tmp_path, method, **{"execution.state-recovery.path": location}).wait(120.0)
-    assert (resumed.status.value, resumed.cause) == ("finished", None)
+    assert (resumed.status.word, resumed.cause) == ("finished", None)
     assert committed(tmp_path) == list(range(COUNT))

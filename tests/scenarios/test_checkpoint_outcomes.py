@@ -216,7 +216,7 @@ def test_without_restarts_the_same_ends_the_job(tmp_path: Path) -> None:
     FAULTY.add(2)
     job = start(environment(tmp_path))._job
     outcome = job.wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     assert "planned fault: not now" in outcome.cause
 
 
@@ -246,5 +246,5 @@ def test_a_late_checkpoint_fails_a_job_that_tolerates_none_and_names_who_was_lat
     SLOW.add(2)
     job = start(environment(tmp_path, **{"execution.checkpointing.timeout": "100 ms"}))._job
     outcome = job.wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     assert "checkpoint 2 failed (not complete after 100 ms" in outcome.cause

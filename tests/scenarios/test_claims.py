@@ -44,7 +44,7 @@ def retained_by(job: Any, jobs: Snapshots, checkpoints: int = 4) -> list[str]:
     """Let a job make some checkpoints, then cancel it; return which it has retained, oldest first."""
     wait_until(lambda: len(job.progress.checkpoints) >= checkpoints, job)
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     found = (jobs.folder / "checkpoints" / job.plan.job_id).glob("chk-*/_metadata")
     return sorted((str(path.parent) for path in found), key=lambda location: int(location.rpartition("-")[2]))
 
@@ -52,7 +52,7 @@ def retained_by(job: Any, jobs: Snapshots, checkpoints: int = 4) -> list[str]:
 def finished(job: Any, parallelism: int = 2) -> None:
     HURRY.set()
     outcome = job.wait(120.0)
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     ledger.check_seen(parallelism, COUNT)
 
 
@@ -118,7 +118,7 @@ def test_what_other_retained_checkpoints_need_of_a_claimed_one_stays(jobs: Snaps
 def test_a_snapshot_of_a_path_that_is_not_there_is_refused_before_anything_runs(jobs: Snapshots) -> None:
     job = submitted(jobs, from_snapshot(str(jobs.folder / "nowhere"), "NO_CLAIM"))
     outcome = job.wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     assert f"there is no snapshot at {jobs.folder}/nowhere" in outcome.cause
     assert ledger.SEEN == []
 
@@ -160,7 +160,7 @@ def test_a_job_that_repeats_no_output_goes_back_to_an_older_checkpoint_when_a_sl
     broken(newest)
     job = submitted(jobs, same, {"execution.checkpointing.interval": "1 h"})
     HURRY.set()
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     ledger.check_seen(2, COUNT)
     assert job.progress.restarts == 1
 
@@ -178,13 +178,13 @@ def test_a_program_with_a_job_id_that_is_started_twice_at_one_time_goes_on_in_th
     ledger.written(env, COUNT).add_sink(ledger.Seeing()).uid("seen")
     second = env.submit()
     outcome = first.wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     assert "the job was taken over by a later driver (epoch 2; this one has epoch 1)" in outcome.cause
     ledger.SEEN.clear()
     HURRY.set()
     ended = second.wait(120.0)
     assert ended is not None
-    assert ended.status.value == "finished", ended.cause
+    assert ended.status.word == "finished", ended.cause
     assert ledger.SEEN
     ledger.check_prefix(2)
 
@@ -204,7 +204,7 @@ def test_a_program_with_a_job_id_that_has_ended_is_not_run_again(jobs: Snapshots
     same = {"headgate.job.id": uuid.uuid4().hex}
     finished(submitted(jobs, same))
     again = submitted(jobs, same)
-    assert again.wait(120.0).status.value == "finished"
+    assert again.wait(120.0).status.word == "finished"
     assert ledger.SEEN == []
 
 
@@ -237,7 +237,7 @@ def test_state_keeps_its_number_of_key_groups_where_the_program_sets_none_and_re
     assert f"was written with max parallelism {key_groups}, which is fixed for the life of the state" in refused.cause
     assert ledger.SEEN == []
     outcome = run_from(location, tmp_path)
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     assert Counter(entry[0] for entry in ledger.SEEN if entry[2] == 1) == {}, "state went on, and did not begin again"
     assert {entry[0]: entry[2] for entry in ledger.SEEN} == Counter(ledger.key_of(value) for value in range(COUNT))
 

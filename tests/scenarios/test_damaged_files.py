@@ -46,12 +46,12 @@ def trouble_with(jobs: Jobs, path: Path, damage: Callable[[Path], None]) -> list
         damage(path)
     HURRY.set()
     outcome = jobs.start().wait(120.0)
-    if outcome.status.value != "finished":
+    if outcome.status.word != "finished":
         if path.name not in str(outcome.cause):
             return [f"the error does not name the file: {outcome.cause}"]
         path.write_bytes(whole)
         outcome = jobs.start().wait(120.0)
     HURRY.clear()
-    if outcome.status.value != "finished":
+    if outcome.status.word != "finished":
         return [f"not mended: {outcome.cause}"]
     return [] if jobs.committed() == EXPECTED else ["the output is wrong"]

@@ -99,5 +99,5 @@ def test_files_that_appear_are_read_once_through_stops_at_any_parallelism(
             put(inbox, names[-1])
             wait_until(lambda: len(written(out)) >= 20 * len(names), job)
         job.cancel()
-        assert job.wait(120.0).status.value == "cancelled"
+        assert job.wait(120.0).status.word == "cancelled"
         assert written(out) == lines_of(*names)

@@ -94,7 +94,7 @@ def test_a_job_that_goes_back_to_a_savepoint_under_its_id_loses_nothing(kind: st
     wait_until(lambda: len(seen(kind, tmp_path / "out")) > 20, job)
     savepoint = job.trigger_savepoint(str(tmp_path / "savepoints"), SavepointFormat.CANONICAL).result(120.0)
     HURRY.set()
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     assert seen(kind, tmp_path / "out") == list(range(COUNT))
     again = environment(tmp_path / "second", **{"execution.state-recovery.path": savepoint})
     program(again).execute()

@@ -173,11 +173,11 @@ def test_a_stop_waits_for_no_batch_and_the_next_job_calls_for_them_again(tmp_pat
     while len(UNDER_WAY) < 8:
         assert job.wait(0.005) is None, job.wait()
     location = job.stop_with_savepoint(False, None, SavepointFormat.CANONICAL).result(120.0)
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     assert committed(tmp_path) == []
     GATE.set()
     resumed = gated_job(tmp_path, **{"execution.state-recovery.path": location}).wait(120.0)
-    assert (resumed.status.value, resumed.cause) == ("finished", None)
+    assert (resumed.status.word, resumed.cause) == ("finished", None)
     assert committed(tmp_path) == list(range(COUNT))
 
 
@@ -194,7 +194,7 @@ def test_a_checkpoint_does_not_wait_for_a_function_that_blocks(tmp_path: Path) -
     GATE.set()
     outcome = job.wait(120.0)
     assert outcome is not None
-    assert outcome.status.value == "finished"
+    assert outcome.status.word == "finished"
 
 
 class Blocks:

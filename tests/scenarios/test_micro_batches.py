@@ -186,7 +186,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 def location_of(rig: Rig, job: Any) -> str:
     """Cancel the job; return where its newest checkpoint is."""
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     found = (rig.folder / "checkpoints" / job.job_id).glob("chk-*")
     return str(max(found, key=lambda path: int(path.name.partition("-")[2])))
 
@@ -198,13 +198,13 @@ def until_checkpoints(more: int, job: Any) -> None:
 
 def failed(job: Any) -> str:
     outcome = job.wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     return str(outcome.cause)
 
 
 def test_a_query_that_ends_is_read_to_its_end_without_any_interval_of_checkpoints(rig: Rig) -> None:
     outcome = rig.job(ends=True).wait(120.0)
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     assert rig.all_written()
     assert rig.numbers.record.acknowledged == 2
     assert rig.kept() == set()
@@ -230,7 +230,7 @@ def test_a_job_that_restarts_after_its_query_has_ended_reads_nothing_again_and_g
     wait_until(failed_once.exists, job)
     until_checkpoints(2, job)
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     assert (rig.all_written(), rig.numbers.starts) == (True, 1)
 
 
@@ -279,7 +279,7 @@ def test_a_job_is_stopped_with_a_savepoint_within_a_batch_and_another_goes_on(ri
     job = rig.job(rate=400.0)
     wait_until(lambda: rig.numbers.record.planned >= 3 and rig.kept() >= {"3"}, job)
     savepoint = job.stop_with_savepoint(drains, None, SavepointFormat.CANONICAL).result(120.0)
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     assert rig.numbers.record.acknowledged < 39
     before = rig.written()
     assert before

@@ -60,7 +60,7 @@ class Jobs:
     def resume(self, location: str) -> None:
         HURRY.set()
         outcome = self.start(COUNT, **{"execution.state-recovery.path": location}).wait(120.0)
-        assert (outcome.status.value, outcome.cause) == ("finished", None)
+        assert (outcome.status.word, outcome.cause) == ("finished", None)
 
     def committed(self) -> list[int]:
         files = (path for path in self.out.rglob("*") if path.is_file() and path.name[0] not in "._")
@@ -84,7 +84,7 @@ def test_a_job_that_is_cancelled_after_a_savepoint_leaves_the_output_that_the_sa
     job = jobs.start()
     location = savepoint_of(job)
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     assert jobs.committed() == []
     jobs.resume(location)
     assert jobs.committed() == list(range(COUNT))
@@ -99,6 +99,6 @@ def test_a_job_that_goes_back_behind_a_savepoint_leaves_the_output_that_the_save
     while not job.progress.restarts or sum(job.progress.records_in.values()) < BURST:
         assert job.wait(0.005) is None
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     jobs.resume(location)
     assert jobs.committed() == list(range(COUNT))

@@ -90,14 +90,14 @@ class Jobs:
         )
         wait_until(lambda: len(job.progress.checkpoints) >= 4 and len(self.committed()) >= BURST, job)
         job.cancel()
-        assert job.wait(120.0).status.value == "cancelled"
+        assert job.wait(120.0).status.word == "cancelled"
         (self.folder / paths.RESULT).unlink()
 
     def refused(self, **settings: str) -> str:
         """Start the job, which fails and leaves all that there was; return why."""
         before = self.files()
         outcome = self.start(**settings).wait(120.0)
-        assert outcome.status.value == "failed"
+        assert outcome.status.word == "failed"
         assert before.items() <= self.files().items()
         assert not (self.folder / paths.RESULT).exists()
         return str(outcome.cause)
@@ -116,7 +116,7 @@ class Jobs:
         """Run to the end; the output is exact."""
         HURRY.set()
         outcome = self.start().wait(120.0)
-        assert (outcome.status.value, outcome.cause) == ("finished", None)
+        assert (outcome.status.word, outcome.cause) == ("finished", None)
         assert self.committed() == EXPECTED
 
     def committed(self) -> list[str]:
@@ -186,7 +186,7 @@ def test_duplicates_that_are_allowed_are_written_where_the_newest_manifest_is_go
     (jobs.newest() / paths.METADATA).unlink()
     HURRY.set()
     outcome = jobs.start(**{"headgate.recovery.allow-duplicate-output": "true"}).wait(120.0)
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     assert set(jobs.committed()) == set(EXPECTED)
 
 
@@ -214,7 +214,7 @@ def test_a_job_that_has_failed_for_good_says_from_where_to_go_on_under_another_i
     assert Path(path).parent == jobs.folder
     HURRY.set()
     outcome = jobs.start(**{"headgate.job.id": "ab" * 16, "execution.state-recovery.path": path}).wait(120.0)
-    assert (outcome.status.value, outcome.cause) == ("finished", None)
+    assert (outcome.status.word, outcome.cause) == ("finished", None)
     assert jobs.committed() == EXPECTED
 
 

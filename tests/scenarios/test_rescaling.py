@@ -77,7 +77,7 @@ def test_state_refuses_another_number_of_key_groups_and_can_still_go_on_with_its
     env = runs.environment(2, **{"pipeline.max-parallelism": "32", "restart-strategy.type": "none"})
     ledger.seen_of(ledger.written(env, COUNT, burst=COUNT))
     outcome: Any = env.submit().wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     assert "max parallelism 24" in outcome.cause
     run_to_the_end(runs, 3)  # the refusal has done no harm
     ledger.check_seen(3, COUNT)

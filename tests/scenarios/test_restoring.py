@@ -64,12 +64,12 @@ def test_how_many_checkpoints_stay_of_a_job_that_was_cancelled_or_has_failed(
     cancelled = Runs(tmp_path / "cancelled", monkeypatch, **retained, **ONCE)
     env = cancelled.environment(1)
     ledger.seen_of(ledger.written(env, COUNT))
-    assert ended(env, cancel=True).status.value == "cancelled"
+    assert ended(env, cancel=True).status.word == "cancelled"
     assert len(cancelled.manifests()) == of_cancelled
     failed = Runs(tmp_path / "failed", monkeypatch, **retained, **ONCE)
     env = failed.environment(1)
     ledger.seen_of(ledger.written(env, COUNT).map(Failing()))
-    assert ended(env, cancel=False).status.value == "failed"
+    assert ended(env, cancel=False).status.word == "failed"
     assert len(failed.manifests()) == of_failed
 
 

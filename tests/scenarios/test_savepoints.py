@@ -58,7 +58,7 @@ def test_an_unaligned_job_goes_on_from_aligned_state_and_after_its_own_failure(k
     Striking.struck = False
     restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "0 ms"}
     outcome = jobs.resume(jobs.take(kind), striking, settings={**UNALIGNED, **restarts})
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     ledger.check_seen(2, COUNT)
     assert Striking.struck
 
@@ -80,7 +80,7 @@ def test_savepoints_of_an_unaligned_job_have_nothing_in_flight(jobs: Snapshots) 
 def test_a_job_that_prefers_no_checkpoint_restarts_from_a_newer_savepoint(backend: Settings, jobs: Snapshots) -> None:
     restored, outcome = restarted(jobs, {**backend, PREFER: "false"})
     assert restored == "a savepoint"
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     ledger.check_seen(2, COUNT)
 
 
@@ -88,7 +88,7 @@ def test_a_job_that_prefers_no_checkpoint_restarts_from_a_newer_savepoint(backen
 def test_it_restarts_from_the_checkpoint_when_the_savepoint_is_gone(backend: Settings, jobs: Snapshots) -> None:
     restored, outcome = restarted(jobs, {**backend, PREFER: "false"}, keeps_savepoint=False)
     assert restored == "a checkpoint"
-    assert outcome.status.value == "finished", outcome.cause
+    assert outcome.status.word == "finished", outcome.cause
     ledger.check_seen(2, COUNT)
 
 

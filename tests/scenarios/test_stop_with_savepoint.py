@@ -18,9 +18,9 @@ from headgate.datastream.functions import (
     FunctionInitializationContext,
     FunctionSnapshotContext,
 )
-from headgate.deploy.handles.handle import JobStatus
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
+from headgate.job_status import JobStatus
 from tests.scenarios import ledger
 from tests.scenarios.paced import HURRY
 from tests.scenarios.runs import FULL, MAX_PARALLELISM
@@ -100,7 +100,7 @@ class Jobs:
     def resume(self, location: str) -> None:
         """Run a job from a savepoint to its end."""
         outcome = self.start(COUNT, {"execution.state-recovery.path": location}).wait(120.0)
-        assert (outcome.status.value, outcome.cause) == ("finished", None)
+        assert (outcome.status.word, outcome.cause) == ("finished", None)
 
     def committed(self, kind: str) -> list[int]:
         """Return the numbers of a kind that have been committed, by whichever job."""
@@ -135,7 +135,7 @@ def stop(job: Any, drain: bool) -> str:
     """Stop a job with a savepoint; return where that is, when the job has ended."""
     location = job.stop_with_savepoint(drain, None, SavepointFormat.CANONICAL).result(120.0)
     outcome = job.wait(120.0)
-    assert (outcome.status.value, outcome.cause) == ("finished", None)
+    assert (outcome.status.word, outcome.cause) == ("finished", None)
     return str(location)
 
 
@@ -166,7 +166,7 @@ def test_a_failure_while_the_savepoint_is_taken_has_the_job_go_on(drain: bool, j
         stopping.result(120.0)
     assert job.wait(0) is None
     HURRY.set()
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     jobs.check_all()
     assert job.progress.restarts == 1
 
@@ -178,7 +178,7 @@ def test_a_failure_of_a_drained_timer_has_the_job_go_on(jobs: Jobs) -> None:
     with pytest.raises(CheckpointError, match=r"the job failed before it was complete: .*planned fault: timer"):
         job.stop_with_savepoint(True, None, SavepointFormat.CANONICAL).result(120.0)
     HURRY.set()
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     jobs.check_all()
 
 
@@ -189,7 +189,7 @@ def test_a_job_that_fails_for_good_says_why_it_is_not_stopped_with_a_savepoint_t
     while_it_runs = job.stop_with_savepoint(True, None, SavepointFormat.CANONICAL)
     with pytest.raises(CheckpointError, match=r"was not stopped with a savepoint: .*failed.*: .*planned fault: timer"):
         while_it_runs.result(120.0)
-    assert job.wait(120.0).status.value == "failed"
+    assert job.wait(120.0).status.word == "failed"
     later = job.stop_with_savepoint(True, None, SavepointFormat.CANONICAL)
     with pytest.raises(CheckpointError, match=r"was not stopped with a savepoint: it has failed: .*fault: timer"):
         later.result(120.0)
@@ -216,7 +216,7 @@ def test_input_that_ends_meanwhile_is_committed_whichever_way_the_job_ends(drain
     try:
         location = stop(job, drain)
     except CheckpointError:  # the input ended first
-        assert job.wait(120.0).status.value == "finished"
+        assert job.wait(120.0).status.word == "finished"
     else:
         jobs.resume(location)
     jobs.check_all()
@@ -227,7 +227,7 @@ def test_a_savepoint_in_the_midst_commits_nothing_and_disturbs_nothing(jobs: Job
     wait_for_checkpoints(job, 2)
     location = job.trigger_savepoint(None, SavepointFormat.NATIVE).result(120.0)
     HURRY.set()
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     jobs.check_all()
     other = Jobs(tmp_path / "other")
     other.resume(location)

@@ -24,6 +24,7 @@ from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import DamagedFileError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex
+from headgate.job_status import JobStatus
 from headgate.state.files import SHARED
 
 MASTER: Final = "master"
@@ -272,12 +273,12 @@ def _folder_of(path: str) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """How a job ended: `status` as a word, why if it failed, and when by the wall clock. `owner` wrote it.
+    """How a job ended: its status, why if it failed, and when by the wall clock. `owner` wrote it.
 
     `kept`: its checkpoints stay. Whoever finds the result deletes nothing then, whatever its own settings say.
     """
 
-    status: str
+    status: JobStatus
     cause: str | None
     ended_ms: int
     owner: str = ""
@@ -290,7 +291,7 @@ def write_result(store: CheckpointStore, result: JobResult) -> None:
     if existing is not None and not is_torn(existing) and result.owner in ("", _result_of(existing, store).owner):
         return
     store.delete([paths.RESULT])
-    store.write(paths.RESULT, [seal(asdict(result))])
+    store.write(paths.RESULT, [seal(asdict(result) | {"status": result.status.word})])
 
 
 def read_result(store: CheckpointStore) -> JobResult | None:
@@ -315,7 +316,7 @@ def read_result(store: CheckpointStore) -> JobResult | None:
 def _result_of(data: bytes, store: CheckpointStore) -> JobResult:
     document = unseal(data, store.locate(paths.RESULT))
     return JobResult(
-        status=document["status"],
+        status=JobStatus.of_word(document["status"]),
         cause=document["cause"],
         ended_ms=document["ended_ms"],
         owner=document.get("owner", ""),

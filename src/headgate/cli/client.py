@@ -14,7 +14,7 @@ import httpx
 
 from headgate.checkpoint.drivers.address import DriverAddress
 from headgate.cli.exits import CommandFailedError, ExitCode
-from headgate.cli.find import FoundJob, gone, state_of
+from headgate.cli.find import FoundJob, gone
 from headgate.runtime.monitoring.statistics_json import Json
 
 TIMEOUT_S: Final = 10.0
@@ -142,7 +142,7 @@ def ended(job: FoundJob) -> CommandFailedError:
     """Return the error for a job that is over."""
     assert job.result is not None
     cause = f": {job.result.cause}" if job.result.cause else ""
-    return CommandFailedError(ExitCode.NO_SUCH_JOB, f"job {job.job_id} has ended {state_of(job.result)}{cause}")
+    return CommandFailedError(ExitCode.NO_SUCH_JOB, f"job {job.job_id} has ended {job.result.status.name}{cause}")
 
 
 def _unreachable(job: FoundJob, address: DriverAddress, why: UnreachableError) -> CommandFailedError:

@@ -101,11 +101,6 @@ def _stored_job(job_id: JobId, folder: str) -> FoundJob:
     return FoundJob(job_id=job_id, address=read_address(store), folder=folder, result=read_result(store))
 
 
-def state_of(result: JobResult) -> str:
-    """Return Flink's word for how a job has ended."""
-    return "CANCELED" if result.status == "cancelled" else result.status.upper()
-
-
 def open_folder(location: str) -> CheckpointStore:
     """Return the folder of a job. Raises StorageError."""
     from headgate.checkpoint.file_store import FileSystemStore  # noqa: PLC0415

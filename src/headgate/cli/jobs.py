@@ -9,7 +9,7 @@ import click
 
 from headgate.cli.client import DriverClient, UnreachableError, ask, await_outcome
 from headgate.cli.exits import CommandFailedError, ExitCode
-from headgate.cli.find import FoundJob, find_job, find_jobs, state_of
+from headgate.cli.find import FoundJob, find_job, find_jobs
 from headgate.cli.options import absolute, format_option, json_option, storage_option
 from headgate.cli.output import moment, print_json, print_table
 from headgate.runtime.monitoring.statistics_json import Json
@@ -64,7 +64,7 @@ def _kind(state: str) -> str:
 def _row(job: FoundJob) -> list[Json]:
     row: Json = {"jid": job.job_id, "name": job.name, "storage": job.folder, "driver": None}
     if job.result is not None:
-        return [row | {"state": state_of(job.result), "start-time": None, "end-time": job.result.ended_ms}]
+        return [row | {"state": job.result.status.name, "start-time": None, "end-time": job.result.ended_ms}]
     if job.address is None:
         return []  # a folder without driver and result: nothing is known of it but that it is there
     driver = f"{job.address.host} (pid {job.address.pid})"

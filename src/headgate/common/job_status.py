@@ -1,7 +1,7 @@
 """Where a job is in its life, under PyFlink's name."""
 
 from headgate import unsupported
-from headgate.deploy.handles.handle import JobStatus
+from headgate.job_status import JobStatus
 
 __all__ = ["JobStatus"]
 

@@ -7,7 +7,8 @@ from typing import TextIO
 from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.handles.live_line import wait_with_line
 from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError, JobSuspendedError
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.job_status import JobStatus
+from headgate.runtime.monitoring.outcome import JobOutcome
 
 
 def wait_for(job: JobHandle, terminal: TextIO | None = None) -> JobOutcome:
@@ -20,10 +21,10 @@ def wait_for(job: JobHandle, terminal: TextIO | None = None) -> JobOutcome:
 
 def failure_of(outcome: JobOutcome) -> HeadgateError | None:
     """Return the error to raise for how a job ended: None if it finished."""
-    if outcome.status is JobState.FINISHED:
+    if outcome.status is JobStatus.FINISHED:
         return None
-    if outcome.status is JobState.CANCELLED:
+    if outcome.status is JobStatus.CANCELED:
         return JobCancelledError(f"job {outcome.job_id} was cancelled")
-    if outcome.status is JobState.SUSPENDED:
+    if outcome.status is JobStatus.SUSPENDED:
         return JobSuspendedError(f"job {outcome.job_id} is suspended: {outcome.cause}")
     return JobFailedError(f"job {outcome.job_id} failed: {outcome.cause}")

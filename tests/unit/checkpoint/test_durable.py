@@ -18,6 +18,7 @@ from headgate.checkpoint.store import MemoryStore
 from headgate.checkpoint.workflow import JobResult, write_result
 from headgate.errors import StorageError
 from headgate.ids import JobId
+from headgate.job_status import JobStatus
 from tests.power import NoPowerError, disk
 from tests.unit.checkpoint.manifests import manifest
 
@@ -216,7 +217,7 @@ def test_a_record_of_the_stop_is_made_durable_before_it_is_acted_upon(tmp_path: 
 
 
 def test_a_result_that_is_found_is_made_durable_before_it_is_acted_upon(tmp_path: Path) -> None:
-    result = JobResult(status="finished", cause=None, ended_ms=7)
+    result = JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=7)
     written = MemoryStore()
     write_result(written, result)
     with disk(tmp_path) as power:

@@ -18,6 +18,7 @@ from headgate.checkpoint.manifest import Manifest, OperatorShape, encode
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore, chunks_of
 from headgate.errors import DamagedFileError, RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex, SubtaskId
+from headgate.job_status import JobStatus
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.checkpoint.manifests import JOB, file, keyed, manifest, operator
@@ -316,7 +317,7 @@ def test_a_checkpoint_with_a_whole_manifest_is_not_discarded_even_by_mistake() -
 def test_the_result_stays_when_all_checkpoints_go(tmp_path: Path) -> None:
     store = FileSystemStore.open(str(tmp_path), JOB)
     written(store, manifest(1))
-    workflow.write_result(store, workflow.JobResult(status="finished", cause=None, ended_ms=5))
+    workflow.write_result(store, workflow.JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=5))
     workflow.delete_checkpoints(store)
     assert store.list_files("") == ["_result"]
     assert not (tmp_path / JOB / paths.checkpoint_folder(ONE)).exists()
@@ -328,9 +329,9 @@ def test_the_result_stays_when_all_checkpoints_go(tmp_path: Path) -> None:
 def test_a_result_is_read_as_written_and_the_first_one_stands() -> None:
     store = MemoryStore()
     assert workflow.read_result(store) is None
-    result = workflow.JobResult(status="failed", cause="boom", ended_ms=5)
+    result = workflow.JobResult(status=JobStatus.FAILED, cause="boom", ended_ms=5)
     workflow.write_result(store, result)
-    workflow.write_result(store, workflow.JobResult(status="finished", cause=None, ended_ms=6))
+    workflow.write_result(store, workflow.JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=6))
     assert workflow.read_result(store) == result
 
 
@@ -339,7 +340,7 @@ def test_a_torn_result_is_none_while_its_driver_has_its_epoch_and_can_be_written
     store.write(paths.epoch("1-aa"), [b""])
     store.write(paths.RESULT, [b'{"status"'])
     assert workflow.read_result(store) is None
-    workflow.write_result(store, workflow.JobResult(status="finished", cause=None, ended_ms=6))
+    workflow.write_result(store, workflow.JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=6))
     assert workflow.read_result(store) is not None
 
 

@@ -97,7 +97,7 @@ def test_a_job_is_stopped_with_a_savepoint(tmp_path: Path, drain: tuple[str, ...
         assert Path(done.json()["location"]).parent == tmp_path / "here"
         outcome = job.job.wait(120)
         assert outcome is not None
-        assert outcome.status.value == "finished"
+        assert outcome.status.word == "finished"
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 from headgate.cli.exits import ExitCode
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
-from headgate.deploy.handles.handle import JobStatus
 from headgate.functions.api import MapFunction
 from headgate.functions.context import RuntimeContext
+from headgate.job_status import JobStatus
 from tests.unit.cli.commands import headgate
 from tests.unit.datastream.environments import environment
 from tests.unit.web.served import Served, served, until

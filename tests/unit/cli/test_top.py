@@ -169,5 +169,5 @@ def test_the_end_of_the_job_ends_it_and_is_told() -> None:
     with served() as job, terminal("top", job.job.job_id) as shown:
         shown.await_text(b"q quit | by ")
         job.job.cancel()
-        shown.await_text(f"Job {job.job.job_id} has ended CANCELLED".encode())
+        shown.await_text(f"Job {job.job.job_id} has ended CANCELED".encode())
         assert shown.process.wait(30) == 0

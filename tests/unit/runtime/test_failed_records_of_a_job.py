@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from headgate.functions.record_errors import RecordErrors
 from headgate.ids import SubtaskId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import OPERATOR_METRICS, JobMetrics
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
 
@@ -24,7 +24,7 @@ def test_failed_records_are_counted_for_each_operator() -> None:
     settings = {"python.metric.enabled": "false"}  # those of functions: this one is the operator's
     rig = MasterRig(line_plan(range(100), guarded, MapFactory(str), CollectFactory(), settings=settings))
     outcome = rig.run()
-    assert outcome.status is JobState.FINISHED
+    assert outcome.status is JobStatus.FINISHED
     metrics = JobMetrics(rig.plan, rig.master.progress)
     (vertex,) = rig.plan.vertices
     counted = [operator.name for operator, _ in metrics.of_functions(SubtaskId(0, 0))]

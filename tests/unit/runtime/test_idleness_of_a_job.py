@@ -11,8 +11,8 @@ from headgate.common import Duration, WatermarkStrategy
 from headgate.datastream import MapFunction, ProcessFunction
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.functions.watermarks import WatermarkGenerator, WatermarkOutput
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.datastream.environments import environment
 from tests.unit.runtime.masters import MasterRig
 
@@ -99,7 +99,7 @@ def run(early: Source[Any], behind_early_ms: float, behind_late_ms: float) -> No
     first.union(second).rebalance().process(Note())._end("collect", CollectFactory())
     rig = MasterRig(env.job_graph())
     CLOCK[:] = [rig.clock]
-    assert rig.run().status is JobState.FINISHED
+    assert rig.run().status is JobStatus.FINISHED
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from headgate.functions.context import RuntimeContext
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.graph.logical import Partitioning
 from headgate.ids import SubtaskId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import JobMetrics
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan
 
@@ -218,5 +218,5 @@ def test_metrics_of_functions_arrive_under_their_operator() -> None:
 def test_metrics_that_are_switched_off_are_refused_by_their_key() -> None:
     rig = MasterRig(line_plan([1], MapFactory(Slow(0.0)), settings={"python.metric.enabled": "false"}))
     outcome = rig.run()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "python.metric.enabled is false" in (outcome.cause or "")

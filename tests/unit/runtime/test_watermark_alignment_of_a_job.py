@@ -17,12 +17,12 @@ from headgate.functions.watermarks import WatermarkGenerator, WatermarkOutput
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, PlacementPolicy, as_programmed
 from headgate.ids import Attempt, Launch, SubtaskId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import AllowWatermarks, Start, TearDown, WatermarkReported
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.monitoring.metrics import JobMetrics
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.datastream.environments import environment
 from tests.unit.runtime.masters import MasterRig
 
@@ -182,7 +182,7 @@ FAST, SLOW = Counted("fast", 2_000, 0.1), Counted("slow", 400, 5.0)
 def test_a_fast_source_stays_within_the_drift_of_a_slow_one_and_all_is_read() -> None:
     rig = rig_of((FAST, aligned()), (SLOW, aligned()))
     start(rig, "fast")
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert DRIFT - 5 <= AHEAD["fast"] <= DRIFT + 1
     assert sorted(rig.collected()) == all_of(fast=2_000, slow=400)
 
@@ -231,7 +231,7 @@ def _operators(slot: Any) -> list[Any]:
 def test_each_subtask_of_a_source_is_aligned_with_all_others() -> None:
     rig = rig_of((FAST, aligned()), (SLOW, aligned()), parallelism=3)
     start(rig, "fast")
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert AHEAD["fast"] <= DRIFT + 3  # a subtask has every third number
     assert sorted(rig.collected()) == all_of(fast=2_000, slow=400)
 
@@ -243,7 +243,7 @@ def test_a_source_that_is_idle_is_not_waited_for() -> None:
     start(rig, "fast")
     rig.run_until(lambda: READ["fast"] >= 1_000, step_ms=1.0)
     del GATES["silent"]
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == all_of(fast=2_000, slow=400, silent=10)
 
 
@@ -254,14 +254,14 @@ def test_a_source_without_a_watermark_is_waited_for_once_it_has_reported() -> No
     settle(rig)
     assert READ["fast"] == 2
     del GATES["late"]
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == all_of(fast=2_000, late=100)
 
 
 def test_when_the_slow_source_has_ended_the_fast_one_reads_on() -> None:
     rig = rig_of((FAST, aligned()), (Counted("short", 10), aligned()))
     start(rig, "fast")
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == all_of(fast=2_000, short=10)
 
 
@@ -294,7 +294,7 @@ def test_a_checkpoint_completes_while_a_source_waits_and_the_source_still_does()
     settle(rig)
     assert READ["fast"] == 19 + DRIFT + 1
     GATES.clear()
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == all_of(fast=2_000, slow=400)
 
 
@@ -310,7 +310,7 @@ def test_after_a_restart_a_source_that_waited_waits_again_and_nothing_is_lost_or
     assert READ["slow"] == 20
     assert READ["fast"] <= 60
     GATES.clear()
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == all_of(fast=2_000, slow=400)
 
 
@@ -361,7 +361,7 @@ def test_at_another_parallelism_those_subtasks_count_that_there_are() -> None:
     rig.run_until(lambda: READ["slow"] >= 50, step_ms=1.0)
     checkpoint(rig)
     FAILS.append("on purpose")
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.master.progress.placement.slots == 1
     assert sorted(rig.collected()) == all_of(fast=2_000, slow=400)
 
@@ -370,7 +370,7 @@ def test_a_source_that_waits_can_be_drained() -> None:
     rig = paused_rig(settings=CHECKPOINTING)
     answer = Future[str]()
     rig.master.take_savepoint(SavepointRequest(target="/savepoints", stops=True, drains=True), answer)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert answer.result().startswith("/savepoints")
     assert sorted(rig.collected()) == all_of(fast=19 + DRIFT + 2, slow=20)
 

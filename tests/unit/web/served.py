@@ -15,9 +15,10 @@ from headgate.cli.client import _trusting as trusting
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream import StreamExecutionEnvironment
-from headgate.deploy.handles.handle import JobHandle, JobStatus
+from headgate.deploy.handles.handle import JobHandle
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
+from headgate.job_status import JobStatus
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.datastream.environments import environment

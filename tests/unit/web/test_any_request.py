@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.routing import Route
 
-from headgate.deploy.handles.handle import JobStatus
+from headgate.job_status import JobStatus
 from headgate.web.access import RestConfig
 from headgate.web.app import application
 from headgate.web.entrance import Entrance

@@ -145,7 +145,7 @@ def test_a_job_is_cancelled(tmp_path: Path) -> None:
         assert job.http.patch(f"/jobs/{job.job.job_id}?mode=cancel").status_code == 202
         outcome = job.job.wait(120)
         assert outcome is not None
-        assert outcome.status.value == "cancelled"
+        assert outcome.status.word == "cancelled"
 
 
 def test_a_checkpoint_is_ordered_and_asked_about(job: Served) -> None:
@@ -206,7 +206,7 @@ def test_a_job_that_is_stopped_tells_its_savepoint_before_it_is_gone(tmp_path: P
         assert location.parent == tmp_path / "savepoints"
         outcome = job.job.wait(120)
         assert outcome is not None
-        assert outcome.status.value == "finished"
+        assert outcome.status.word == "finished"
 
 
 def test_a_job_is_cancelled_once_its_savepoint_is_there(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_job_is_cancelled_once_its_savepoint_is_there(tmp_path: Path) -> None:
         assert (location / "_metadata").exists()
         outcome = job.job.wait(120)
         assert outcome is not None
-        assert outcome.status.value == "cancelled"
+        assert outcome.status.word == "cancelled"
 
 
 @pytest.mark.slow

@@ -7,11 +7,11 @@ from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from headgate.deploy.handles.handle import JobStatus
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.failure import UserFailure
 from headgate.runtime.master.rescales import Bounds

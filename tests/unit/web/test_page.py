@@ -183,7 +183,7 @@ def test_the_events_of_a_job_end_with_the_job() -> None:
                 data = json.loads(line.removeprefix("data: "))
     assert set(names[:-1]) == {"overview"}
     assert names[-1] == "ended"
-    assert data["state"] == "CANCELLED"
+    assert data["state"] == "CANCELED"
 
 
 def test_vendored_files_have_their_licences() -> None:

@@ -13,14 +13,14 @@ from typing import Any, Final, Protocol, final
 
 from headgate.batch.commit import BatchSinks
 from headgate.batch.task import TaskFailedError
-from headgate.deploy.handles.handle import JobStatus
 from headgate.deploy.handles.running_job import Results
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError, HeadgateError
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.runtime.monitoring.outcome import JobOutcome
 
 _log = logging.getLogger(__name__)
 
@@ -155,28 +155,21 @@ class BatchJob:
             self._sinks.commit()
 
     def _end(self, cause: str | None) -> None:
-        ended = JobState.FINISHED if cause is None else JobState.FAILED
+        ended = JobStatus.FINISHED if cause is None else JobStatus.FAILED
         if self._cancelled and not self._sinks.committed:
-            ended = JobState.CANCELLED
+            ended = JobStatus.CANCELED
         if cause is not None and self._sinks.committed:
             cause += _HALF_COMMITTED
         with contextlib.suppress(Exception):
             self._engine.close()
-        self._sinks.release(discards=ended is not JobState.FINISHED)
+        self._sinks.release(discards=ended is not JobStatus.FINISHED)
         self._outcome = JobOutcome(
             job_id=self.job_id,
             status=ended,
-            cause=None if ended is JobState.CANCELLED else cause,
+            cause=None if ended is JobStatus.CANCELED else cause,
             runtime_ms=(time.monotonic() - self._began_s) * 1000.0,
-            way_on=_BEGINS_ANEW if ended is JobState.CANCELLED else "",
+            way_on=_BEGINS_ANEW if ended is JobStatus.CANCELED else "",
         )
-        self._status = _ENDS[ended]
+        self._status = ended
         self._results.end()
         self._over.set()
-
-
-_ENDS: Final = {
-    JobState.FINISHED: JobStatus.FINISHED,
-    JobState.FAILED: JobStatus.FAILED,
-    JobState.CANCELLED: JobStatus.CANCELED,
-}

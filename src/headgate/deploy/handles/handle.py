@@ -4,37 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future
-from enum import Enum
-from typing import Any, Protocol, final
+from typing import Any, Protocol
 
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
+from headgate.job_status import JobStatus
 from headgate.runtime.monitoring.outcome import JobOutcome
-
-
-@final
-class JobStatus(Enum):
-    """Where a job is in its life, with Flink's names."""
-
-    CREATED = 0
-    RUNNING = 1
-    FAILING = 2
-    FAILED = 3
-    CANCELLING = 4
-    CANCELED = 5
-    FINISHED = 6
-    RESTARTING = 7
-    SUSPENDED = 8
-    RECONCILING = 9
-
-    def is_globally_terminal_state(self) -> bool:
-        """Return whether the job has ended for good: as failed, cancelled or finished."""
-        return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)
-
-    def is_terminal_state(self) -> bool:
-        """Return whether this driver does nothing more for the job: it has ended for good, or is suspended."""
-        return self is JobStatus.SUSPENDED or self.is_globally_terminal_state()
 
 
 class JobHandle(Protocol):

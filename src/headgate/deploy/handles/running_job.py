@@ -12,7 +12,6 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any, Final, Protocol, final
 
 from headgate import options
-from headgate.deploy.handles.handle import JobStatus
 from headgate.deploy.handles.job_endpoint import JobEndpoint, JobFolder
 from headgate.deploy.handles.termination import TERMINATION
 from headgate.elements import SavepointFormat
@@ -20,6 +19,7 @@ from headgate.errors import CheckpointError, HeadgateError, RescaleError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, JobId, SubtaskId
+from headgate.job_status import JobStatus
 from headgate.operators.print import PrintFactory
 from headgate.runtime.control.messages import Collected
 from headgate.runtime.job_storage.sources import sources_of
@@ -27,7 +27,7 @@ from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.master.taps import See
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress
 
 FIRST: Final = Attempt(1)
@@ -77,25 +77,11 @@ def _share(plan: JobGraph, progress: JobProgress) -> str:
     return f"[{'#' * int(share * _BAR):{_BAR}}] {share:.0%}"
 
 
-_STATES: Final = {
-    "created": JobStatus.CREATED,
-    "running": JobStatus.RUNNING,
-    "rescaling": JobStatus.RUNNING,
-    "suspending": JobStatus.RUNNING,
-    "closing": JobStatus.RUNNING,
-    "finishing": JobStatus.RUNNING,
-}
-_ENDS: Final = {
-    JobState.FINISHED: JobStatus.FINISHED,
-    JobState.FAILED: JobStatus.FAILED,
-    JobState.CANCELLED: JobStatus.CANCELED,
-    JobState.SUSPENDED: JobStatus.SUSPENDED,
-}
 _ENDED: Final = {
-    JobState.FINISHED: "has finished",
-    JobState.FAILED: "has failed",
-    JobState.CANCELLED: "was cancelled",
-    JobState.SUSPENDED: "was suspended",
+    JobStatus.FINISHED: "has finished",
+    JobStatus.FAILED: "has failed",
+    JobStatus.CANCELED: "was cancelled",
+    JobStatus.SUSPENDED: "was suspended",
 }
 _END: Final = object()
 
@@ -212,18 +198,12 @@ class RunningJob:
 
     def status(self) -> JobStatus:
         if self._outcome is not None:
-            return _ENDS[self._outcome.status]
+            return self._outcome.status
         if self._over.is_set():
             return JobStatus.FAILED  # what the job runs on has failed, and `wait` raises how
         if self._cancelled:
             return JobStatus.CANCELLING
-        if self._master is None:
-            return JobStatus.CREATED
-        known = _STATES.get(self._master.status)
-        if known is None:
-            progress = self._master.progress
-            known = JobStatus.RESTARTING if progress.restarts or progress.attempt else JobStatus.CREATED
-        return known
+        return JobStatus.CREATED if self._master is None else self._master.status
 
     def ending(self) -> JobOutcome | None:
         """Return how the job ended, also while what it held is given back; None while it goes on."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate.checkpoint.workflow import JobResult
-from headgate.runtime.monitoring.outcome import JobState
+from headgate.job_status import JobStatus
 
 
 @final
@@ -26,7 +26,7 @@ class EndFacts:
     that earlier drivers have left waits to be restored. `recorded` is the result in storage, if there is one.
     """
 
-    status: JobState
+    status: JobStatus
     keeps: bool
     owns: bool
     has_restored: bool
@@ -66,9 +66,9 @@ class Ending:
 
 def ending_of(facts: EndFacts) -> Ending:
     """Return what is done at the end of a job."""
-    if facts.status is JobState.SUSPENDED:
+    if facts.status is JobStatus.SUSPENDED:
         return Ending()
-    is_early = facts.status is JobState.FAILED and not facts.has_completed
+    is_early = facts.status is JobStatus.FAILED and not facts.has_completed
     if facts.recorded is None and (is_early or not facts.owns):
         return Ending(inputs=InputsThatGo.NEW)
     kept = facts.keeps or not facts.has_restored if facts.recorded is None else facts.recorded.kept
@@ -78,6 +78,6 @@ def ending_of(facts: EndFacts) -> Ending:
         kept=kept,
         output_goes=not kept,
         inputs=InputsThatGo.UNREAD if kept else InputsThatGo.ALL,
-        claimed_goes=facts.owns and facts.status is JobState.FINISHED,
+        claimed_goes=facts.owns and facts.status is JobStatus.FINISHED,
         checkpoints=beyond if kept else CheckpointsThatGo.ALL,
     )

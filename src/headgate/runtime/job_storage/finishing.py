@@ -11,6 +11,7 @@ from headgate.checkpoint import workflow
 from headgate.checkpoint.drivers.begun_savepoints import given_up
 from headgate.checkpoint.workflow import JobResult
 from headgate.graph.job_graph import JobGraph
+from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.ending import CheckpointsThatGo, EndFacts, Ending, InputsThatGo, ending_of
 from headgate.runtime.job_storage.lease import LeaseLost
 from headgate.runtime.job_storage.owners import Steps, step
@@ -18,7 +19,7 @@ from headgate.runtime.job_storage.parts import Parts
 from headgate.runtime.job_storage.place import keeps_checkpoints
 from headgate.runtime.job_storage.restoring import Known
 from headgate.runtime.job_storage.snapshots import recorded_result
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.runtime.monitoring.outcome import JobOutcome
 
 
 @final
@@ -40,7 +41,7 @@ class Finishing:
         A driver that is taken over meanwhile leaves all the rest as it is.
         """
         parts = self.parts
-        if self.outcome.status is JobState.SUSPENDED:
+        if self.outcome.status is JobStatus.SUSPENDED:
             yield from releasing(parts)
             return
         yield from _closing(parts)
@@ -72,7 +73,7 @@ class Finishing:
         """Write the result, then have sinks remove what they have prepared, if nothing can commit it any more."""
         parts, sinks = self.parts, self.parts.sinks
         result = JobResult(
-            status=self.outcome.status.value,
+            status=self.outcome.status,
             cause=self.outcome.cause,
             ended_ms=self.ended_ms,
             owner="" if parts.lease is None else str(parts.lease.driver),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headgate import options
 from headgate.graph.job_graph import JobGraph
-from headgate.runtime.monitoring.outcome import JobState
+from headgate.job_status import JobStatus
 
 
 def storage_location(plan: JobGraph) -> str | None:
@@ -48,7 +48,7 @@ def after_cancellation(plan: JobGraph, newest: str | None) -> str:
         return f"it had completed no checkpoint; start the program again{other}, and it begins where this run began"
     if storage_location(plan) is None:
         return _gone(plan)
-    if keeps_checkpoints(plan, JobState.CANCELLED):
+    if keeps_checkpoints(plan, JobStatus.CANCELED):
         return f"its newest checkpoint stays: {_from_it(newest)}"
     return (
         f"its checkpoints are deleted; with {options.CHECKPOINT_RETENTION.key}=RETAIN_ON_CANCELLATION the newest one "
@@ -67,8 +67,8 @@ def _gone(plan: JobGraph) -> str:
     return f"its checkpoints were in {kept} and are gone with it: set {key}, so that a later run can go on"
 
 
-def keeps_checkpoints(plan: JobGraph, status: JobState) -> bool:
+def keeps_checkpoints(plan: JobGraph, status: JobStatus) -> bool:
     """Return whether checkpoints stay after a job that ended so: if it failed they do, whatever the settings say."""
-    if status is JobState.CANCELLED:
+    if status is JobStatus.CANCELED:
         return plan.settings.get(options.CHECKPOINT_RETENTION) == "RETAIN_ON_CANCELLATION"
-    return status is JobState.FAILED
+    return status is JobStatus.FAILED

@@ -6,11 +6,12 @@ import logging
 from typing import final
 
 from headgate.graph.job_graph import JobGraph
+from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.place import after_cancellation, going_on, way_on
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervision import EndJob
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress
 
 _log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class JobEnd:
     def refuse(self, cause: str) -> None:
         """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
         self.is_under_way = True
-        outcome = self._outcome_of(JobState.FAILED, cause)
+        outcome = self._outcome_of(JobStatus.FAILED, cause)
 
         def done(result: object) -> None:
             self.outcome = outcome
@@ -52,13 +53,13 @@ class JobEnd:
         assert self.order is not None
         self.begin(self.order.status, self.order.cause)
 
-    def begin(self, status: JobState, cause: str | None) -> None:
+    def begin(self, status: JobStatus, cause: str | None) -> None:
         """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""
         self.is_under_way = True
         if self.fatal is not None:
-            status, cause = JobState.FAILED, self.fatal
+            status, cause = JobStatus.FAILED, self.fatal
         way_on = self._way_on(status, cause)
-        if status is JobState.SUSPENDED:
+        if status is JobStatus.SUSPENDED:
             cause = way_on if cause is None else f"{cause}; {way_on}"
         elif cause is not None and way_on:
             cause = f"{cause}\n{way_on}"
@@ -68,25 +69,25 @@ class JobEnd:
             if isinstance(result, BaseException):
                 _log.warning("job %s ended, but its clean-up failed: %s", self._plan.job_id, result)
             self.outcome = outcome
-            self._checkpoints.job_ended(finished=status is JobState.FINISHED, cause=cause)
+            self._checkpoints.job_ended(finished=status is JobStatus.FINISHED, cause=cause)
 
         self._storage.finish(self._plan, outcome, done)
 
-    def _way_on(self, status: JobState, cause: str | None) -> str:
+    def _way_on(self, status: JobStatus, cause: str | None) -> str:
         """Return where the job can go on, or why it cannot; empty where there is nothing to say."""
         known = self._checkpoints.latest
         newest = None if known is None else self._storage.locate(known)
         match status:
-            case JobState.SUSPENDED:
+            case JobStatus.SUSPENDED:
                 return going_on(self._plan, newest)
-            case JobState.FAILED if cause is not None:
+            case JobStatus.FAILED if cause is not None:
                 return way_on(self._plan, newest, is_over=self._storage.has_completed)
-            case JobState.CANCELLED:
+            case JobStatus.CANCELED:
                 return after_cancellation(self._plan, newest)
             case _:
                 return ""
 
-    def _outcome_of(self, status: JobState, cause: str | None, way_on: str = "") -> JobOutcome:
+    def _outcome_of(self, status: JobStatus, cause: str | None, way_on: str = "") -> JobOutcome:
         return JobOutcome(
             job_id=self._plan.job_id,
             status=status,

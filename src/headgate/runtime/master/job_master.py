@@ -20,6 +20,7 @@ from headgate.clock import Clock
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, as_programmed
 from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
+from headgate.job_status import JobStatus
 from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot
@@ -39,7 +40,7 @@ from headgate.runtime.master.services import MasterServices, SlotCount, SlotLink
 from headgate.runtime.master.supervision import SupervisorState, origin_of_event
 from headgate.runtime.master.taps import See, Taps
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
 
 _log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class JobMaster:
         self._ended: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
         self._preparing = False
-        self._left: JobState | None = None
+        self._left: JobStatus | None = None
         self._is_taken_over = False
 
     @property
@@ -85,9 +86,9 @@ class JobMaster:
         return self._job_end.outcome
 
     @property
-    def status(self) -> str:
-        """Return what the job is doing, as a word: the supervisor's state."""
-        return self._supervisor.state.value
+    def status(self) -> JobStatus:
+        """The job's status. A job that is being cancelled has the status that it had before, until it has ended."""
+        return self._supervisor.status if self.outcome is None else self.outcome.status
 
     # --- what the host calls
 
@@ -103,7 +104,7 @@ class JobMaster:
             elif isinstance(result, BaseException):
                 self._refuse(_describe(result))
             elif result.ended is not None:
-                self._job_end.begin(JobState(result.ended.status), result.ended.cause)
+                self._job_end.begin(result.ended.status, result.ended.cause)
             else:
                 self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
 
@@ -111,14 +112,14 @@ class JobMaster:
 
     def cancel(self) -> None:
         """End the job without its result. Does nothing when it has ended."""
-        self._leave(JobState.CANCELLED, supervision.CancelRequested(now_ms=self._now()))
+        self._leave(JobStatus.CANCELED, supervision.CancelRequested(now_ms=self._now()))
 
     def suspend(self) -> None:
         """Leave the job to a later driver, after a last checkpoint if one can be had in time. Otherwise as `cancel`."""
         grace_ms = self._plan.settings.get(options.SUSPEND_GRACE)
-        self._leave(JobState.SUSPENDED, supervision.SuspendRequested(grace_ms=grace_ms, now_ms=self._now()))
+        self._leave(JobStatus.SUSPENDED, supervision.SuspendRequested(grace_ms=grace_ms, now_ms=self._now()))
 
-    def _leave(self, status: JobState, request: supervision.SupervisorEvent) -> None:
+    def _leave(self, status: JobStatus, request: supervision.SupervisorEvent) -> None:
         if self._preparing:
             self._left = self._left or status
             self._storage.interrupt()

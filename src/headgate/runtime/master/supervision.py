@@ -11,15 +11,15 @@ from typing import Final, final
 
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
+from headgate.job_status import JobStatus
 from headgate.runtime.monitoring.failures import FailureOrigin
-from headgate.runtime.monitoring.outcome import JobState
 
 _NO_ATTEMPT: Final = Attempt(0)
 
 
 @final
 class SupervisorState(Enum):
-    """What the supervisor waits for; see its theory of operation. The ends have the names of `JobState`."""
+    """What the supervisor waits for; see its theory of operation."""
 
     CREATED = "created"
     LAUNCHING = "launching"
@@ -33,15 +33,7 @@ class SupervisorState(Enum):
     WAITING = "waiting"
     RELAUNCHING = "relaunching"
     FINISHING = "finishing"
-    FINISHED = "finished"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    SUSPENDED = "suspended"
-
-    @property
-    def is_over(self) -> bool:
-        """True when nothing will happen any more."""
-        return self.value in {end.value for end in JobState}
+    ENDED = "ended"
 
 
 @final
@@ -368,7 +360,7 @@ class EndJob:
     SUSPENDED write no result, and delete nothing.
     """
 
-    status: JobState
+    status: JobStatus
     cause: str | None
 
 

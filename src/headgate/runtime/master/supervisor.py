@@ -40,8 +40,8 @@ job goes back to the placement that it had, which the restart strategy is not as
     TEARING_DOWN  all slots to confirm the attempt is over      the last SlotIsTornDown -> WAITING; late -> RELAUNCHING
     WAITING       the restart delay to pass                     restart time -> RESOLVING; other slots -> RELAUNCHING
     RELAUNCHING   the old launch to end, and the restart delay  both -> LAUNCHING
-    FINISHING     the launch to end                             LaunchEnded -> FINISHED, FAILED, CANCELLED, SUSPENDED
-    FINISHED, FAILED, CANCELLED, SUSPENDED                      nothing: the job, or this driver, is over
+    FINISHING     the launch to end                             LaunchEnded -> ENDED
+    ENDED         nothing: the job, or this driver, is over     (none)
 
     AttemptFailed in DEPLOYING, RUNNING, RESCALING    -> TEARING_DOWN, or FINISHING when it may not restart
     SlotLost, LaunchEnded in LAUNCHING ... RESCALING  -> RELAUNCHING, or FINISHING when it may not restart; in CLOSING,
@@ -67,12 +67,12 @@ from typing import assert_never, final
 
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, Launch, SlotIndex
+from headgate.job_status import JobStatus
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.launched import LaunchedSlots
 from headgate.runtime.master.rescaling import Rescaling
 from headgate.runtime.master.restart import RestartStrategy
 from headgate.runtime.master.supervision import SupervisorState
-from headgate.runtime.monitoring.outcome import JobState
 from headgate.story import Story
 
 _S = SupervisorState
@@ -80,6 +80,7 @@ _RUNS = frozenset({_S.RUNNING, _S.RESCALING})
 _HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.SUSPENDING}) | _RUNS
 _LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING, _S.CLOSING}) | _HAS_ATTEMPT
 _BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
+_COUNTS_AS_RUNNING = frozenset({_S.SUSPENDING, _S.CLOSING, _S.FINISHING, _S.ENDED}) | _RUNS
 _AttemptEvent = (
     s.RestoreResolved
     | s.RestoreFailed
@@ -128,12 +129,19 @@ class Supervisor:
         self._is_unclosed = False
         """Whether user code could not be closed when the job was done."""
         self._newest_verdict: s.Verdict | None = None
-        self._outcome: tuple[JobState, str | None] | None = None
+        self._outcome: tuple[JobStatus, str | None] | None = None
 
     @property
     def state(self) -> SupervisorState:
         """What the supervisor waits for."""
         return self._state
+
+    @property
+    def status(self) -> JobStatus:
+        """The job's status. A job that is ending counts as running: the outcome is known when its result is stored."""
+        if self._state in _COUNTS_AS_RUNNING:
+            return JobStatus.RUNNING
+        return JobStatus.RESTARTING if self._restarts or self._rescaling.ran is not None else JobStatus.CREATED
 
     @property
     def launch(self) -> Launch:
@@ -182,7 +190,7 @@ class Supervisor:
             case s.SlotRegistered() | s.SlotLost() | s.LaunchEnded() | s.LaunchSized() | s.LaunchUnfit():
                 return self._on_launch_event(event)
             case s.CancelRequested():
-                return self._leave(JobState.CANCELLED, event.now_ms)
+                return self._leave(JobStatus.CANCELED, event.now_ms)
             case s.SuspendRequested():
                 return self._on_suspend(event)
             case s.RescaleRequested():
@@ -270,7 +278,7 @@ class Supervisor:
 
     def _may_be_suspended(self) -> bool:
         """Return whether what the job comes to is open, or a later driver may mend the failure that it ends with."""
-        return self._outcome is None or (self._outcome[0] is JobState.FAILED and not self._is_unclosed)
+        return self._outcome is None or (self._outcome[0] is JobStatus.FAILED and not self._is_unclosed)
 
     def _is_first_launch(self) -> bool:
         """Return whether no launch of the job, by whichever driver, can have run it: there is nothing to lose yet."""
@@ -282,7 +290,7 @@ class Supervisor:
         effects = [*self._end_attempt(), *self._relaunch()]
         if self._grant_restart(cause, retriable, now_ms):
             return effects
-        return [*effects, *self._finish(JobState.FAILED, self._explain(cause, retriable), now_ms)]
+        return [*effects, *self._finish(JobStatus.FAILED, self._explain(cause, retriable), now_ms)]
 
     def _relaunch(self) -> list[s.SupervisorEffect]:
         self._enter(_S.RELAUNCHING)
@@ -313,7 +321,7 @@ class Supervisor:
                 if self._grant_restart(reason, retriable, event.now_ms):
                     self._enter(_S.WAITING)
                     return []
-                return self._finish(JobState.FAILED, self._explain(reason, retriable), event.now_ms)
+                return self._finish(JobStatus.FAILED, self._explain(reason, retriable), event.now_ms)
             case s.SlotIsReady(slot=slot), _S.DEPLOYING:
                 if not self._all_answered(slot, self._needed):
                     return []
@@ -338,11 +346,11 @@ class Supervisor:
                 return self._close()
             case s.SlotIsTornDown(slot=slot, unclosed=None), _S.CLOSING:
                 is_closed = self._all_answered(slot, self._slots.held)
-                return self._finish(JobState.FINISHED, None, event.now_ms) if is_closed else []
+                return self._finish(JobStatus.FINISHED, None, event.now_ms) if is_closed else []
             case s.SlotIsTornDown(unclosed=str(cause)), _S.CLOSING:
                 self._is_unclosed = True
                 self._newest_verdict = s.Verdict(cause=cause, restart_delay_ms=None)
-                return self._finish(JobState.FAILED, cause, event.now_ms)
+                return self._finish(JobStatus.FAILED, cause, event.now_ms)
             case _:
                 return []  # true of the attempt, but overtaken by what has happened to it since
 
@@ -360,7 +368,7 @@ class Supervisor:
         ended = self._end_attempt()
         if not self._grant_restart(event.cause, event.retriable, event.now_ms):
             cause = self._explain(event.cause, event.retriable)
-            return [*ended, *self._finish(JobState.FAILED, cause, event.now_ms)]
+            return [*ended, *self._finish(JobStatus.FAILED, cause, event.now_ms)]
         return [*ended, *self._tear_down(event.now_ms)]
 
     def _tear_down(self, now_ms: float) -> list[s.SupervisorEffect]:
@@ -406,7 +414,7 @@ class Supervisor:
         return []
 
     def _why_not(self) -> str:
-        if self._state in (_S.CLOSING, _S.FINISHING) or self._state.is_over:
+        if self._state in (_S.CLOSING, _S.FINISHING, _S.ENDED):
             return "it has ended"
         if self._state is _S.SUSPENDING:
             return (
@@ -444,9 +452,9 @@ class Supervisor:
         """Whether the job is to be suspended if it does not end before."""
         return self._state is _S.SUSPENDING or (self._state is _S.CLOSING and self._deadline_ms is not None)
 
-    def _leave(self, status: JobState, now_ms: float) -> list[s.SupervisorEffect]:
+    def _leave(self, status: JobStatus, now_ms: float) -> list[s.SupervisorEffect]:
         """Give up whatever is under way."""
-        if self._state is _S.FINISHING or self._state.is_over:
+        if self._state in (_S.FINISHING, _S.ENDED):
             return []
         effects = self._end_attempt()
         if self._state is _S.LAUNCHING:
@@ -460,15 +468,15 @@ class Supervisor:
             self._deadline_ms = event.now_ms + event.grace_ms
             return []
         if self._state not in _RUNS:
-            return self._leave(JobState.SUSPENDED, event.now_ms)
+            return self._leave(JobStatus.SUSPENDED, event.now_ms)
         self._rescaling.give_up("the job is suspended")
         self._enter(_S.SUSPENDING, event.now_ms + event.grace_ms)
         return self._order_checkpoint()
 
     def _suspend(self, cause: str | None, now_ms: float) -> list[s.SupervisorEffect]:
-        return [*self._end_attempt(), *self._finish(JobState.SUSPENDED, cause, now_ms)]
+        return [*self._end_attempt(), *self._finish(JobStatus.SUSPENDED, cause, now_ms)]
 
-    def _finish(self, status: JobState, cause: str | None, now_ms: float) -> list[s.SupervisorEffect]:
+    def _finish(self, status: JobStatus, cause: str | None, now_ms: float) -> list[s.SupervisorEffect]:
         self._outcome = (status, cause)
         self._rescaling.give_up("the job has ended")
         if self._slots.is_over:
@@ -480,7 +488,7 @@ class Supervisor:
     def _end_job(self) -> list[s.SupervisorEffect]:
         assert self._outcome is not None
         status, cause = self._outcome
-        self._enter(_S(status.value))
+        self._enter(_S.ENDED)
         return [s.EndJob(status=status, cause=cause)]
 
     # --- time -------------------------------------------------------------------------------------------------------
@@ -528,12 +536,12 @@ class Supervisor:
             raise broken(f"no launch in state {self._state}")
         if self._state in (_LIVE | _BETWEEN) - {_S.LAUNCHING} and not self._slots.are_registered:
             raise broken(f"not all slots are registered in state {self._state}")
-        if (self._outcome is not None) != (self._state is _S.FINISHING or self._state.is_over):
+        if (self._outcome is not None) != (self._state in (_S.FINISHING, _S.ENDED)):
             raise broken(f"outcome {self._outcome} in state {self._state}")
         is_wanted = self._rescaling.is_under_way and not self._rescaling.is_tried
         if is_wanted != (self._state is _S.RESCALING):
             raise broken(f"a rescale is {'' if is_wanted else 'not '}wanted in state {self._state}")
         if self._state in _RUNS and (self._rescaling.is_tried or self._needed != self._slots.held):
             raise broken(f"a rescale is not settled in state {self._state}")
-        if self._state.is_over and not self._slots.is_over:
+        if self._state is _S.ENDED and not self._slots.is_over:
             raise broken("the job is over, but not its launch")

@@ -14,7 +14,7 @@ from headgate.checkpoint.workflow import JobResult, read_result
 from headgate.elements import savepoint_key
 from headgate.graph.placement import as_programmed
 from headgate.ids import JobId, SlotIndex
-from headgate.runtime.monitoring.outcome import JobState
+from headgate.job_status import JobStatus
 from headgate.testing.sim.cluster import ELSEWHERE, SimCluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
@@ -109,9 +109,9 @@ class Journey(Generic[J]):
     def _has_finished(self, cluster: SimCluster) -> bool:
         """Return whether the job ran to its end before it was ended, or ended as it must not."""
         result = _result_of(cluster)
-        if result is None or result.status == JobState.CANCELLED.value:
+        if result is None or result.status is JobStatus.CANCELED:
             return False
-        return result.status != JobState.FINISHED.value or cluster.store.ledger.stopped is None
+        return result.status is not JobStatus.FINISHED or cluster.store.ledger.stopped is None
 
     def _pass_on(self, cluster: SimCluster) -> None:
         """Have the next leg start from the savepoint that ended this one, from its newest checkpoint, or as it did."""
@@ -191,7 +191,7 @@ class Journey(Generic[J]):
         self._world.run(cluster.is_over, self._world.now_ms + END_MS_MAX, self._world.actions + ACTIONS_MAX)
         if not self._world.violations:
             result = _result_of(cluster)
-            if result is None or result.status != JobState.FINISHED.value:
+            if result is None or result.status is not JobStatus.FINISHED:
                 self._world.violated(f"the job that went on from a savepoint, or began again, ended as {result}")
             # Nothing goes wrong there: a job that counts at least once counts twice only when it begins again.
             is_exact = leg.job.is_exact or not cluster.has_begun_again
@@ -219,9 +219,9 @@ class Journey(Generic[J]):
     def _judge(self, cluster: SimCluster) -> None:
         result = _result_of(cluster)
         assert result is not None
-        was_cancelled = result.status == JobState.CANCELLED.value and cluster.was_cancelled
-        if result.status != JobState.FINISHED.value and not was_cancelled:
-            self._world.violated(f"the job ended as {result.status}: {result.cause}")
+        was_cancelled = result.status is JobStatus.CANCELED and cluster.was_cancelled
+        if result.status is not JobStatus.FINISHED and not was_cancelled:
+            self._world.violated(f"the job ended as {result.status.word}: {result.cause}")
         ending = SimEnding(
             jobs=tuple(leg.job for leg in self.legs),
             legs=len(self.clusters),
@@ -278,7 +278,7 @@ def _result_of(cluster: SimCluster) -> JobResult | None:
     if cluster.is_lost:
         return read_result(cluster.store.memory)
     outcome = cluster.master.master.outcome
-    return None if outcome is None else JobResult(status=outcome.status.value, cause=outcome.cause, ended_ms=0)
+    return None if outcome is None else JobResult(status=outcome.status, cause=outcome.cause, ended_ms=0)
 
 
 def _from(start: tuple[SimStore, str] | None) -> dict[str, object]:

@@ -17,6 +17,7 @@ from headgate.checkpoint.workflow import InDoubt, JobResult, Refused, Stored, wr
 from headgate.elements import SavepointFormat
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
+from headgate.job_status import JobStatus
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.manifests import manifest
 from tests.unit.checkpoint.stores import OverMemory
@@ -182,9 +183,9 @@ def test_the_result_of_a_driver_that_was_taken_over_does_not_count_and_is_replac
     store = MemoryStore()
     first = begun(store, "aa", 0)
     second = begun(store, "bb", 5)
-    write_result(store, JobResult(status="failed", cause="it was cut off", ended_ms=1, owner=str(first)))
+    write_result(store, JobResult(status=JobStatus.FAILED, cause="it was cut off", ended_ms=1, owner=str(first)))
     assert ownership.valid_result(store, ownership.read_chain(store)) is None
-    write_result(store, JobResult(status="finished", cause=None, ended_ms=2, owner=str(second)))
+    write_result(store, JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=2, owner=str(second)))
     found = ownership.valid_result(store, ownership.read_chain(store))
     assert found is not None
-    assert found.status == "finished"
+    assert found.status is JobStatus.FINISHED

@@ -345,7 +345,7 @@ def test_files_that_appear_while_the_job_runs_and_fails_are_read_once(tmp_path: 
         expected += text.split()
     wait_until(all_is_written, job)
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     assert all_is_written()
     assert job.progress.restarts == 1
 
@@ -372,5 +372,5 @@ def test_a_job_that_is_started_again_reads_what_is_new_only(tmp_path: Path, monk
     seen = len(job.progress.checkpoints)
     wait_until(lambda: len(job.progress.checkpoints) > seen + 1, job)
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     assert written() == ["1-a", "1-b", "2-a"]

@@ -13,10 +13,11 @@ import pytest
 
 from headgate.deploy.handles.live_line import wait_with_line
 from headgate.ids import JobId
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.job_status import JobStatus
+from headgate.runtime.monitoring.outcome import JobOutcome
 
 ERASE = "\r\x1b[2K"
-ENDED = JobOutcome(job_id=JobId("ab"), status=JobState.FINISHED, cause=None, runtime_ms=1.0)
+ENDED = JobOutcome(job_id=JobId("ab"), status=JobStatus.FINISHED, cause=None, runtime_ms=1.0)
 
 
 class Scripted:

@@ -7,17 +7,16 @@ import pickle
 import pytest
 
 from headgate.clock import SystemClock
-from headgate.deploy.handles.handle import JobStatus
 from headgate.deploy.handles.job_endpoint import JobFolder
 from headgate.deploy.handles.running_job import Results, RunningJob
 from headgate.deploy.local.mini_cluster import LocalHost
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError, RescaleError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.messages import Collected
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.plans import line_plan
 
 
@@ -75,7 +74,7 @@ def test_a_job_is_followed_by_its_handle() -> None:
     assert running.status() is JobStatus.CREATED
     outcome = running.start().wait(timeout_s=10)
     assert outcome is not None
-    assert outcome.status is JobState.FINISHED
+    assert outcome.status is JobStatus.FINISHED
     assert running.status() is JobStatus.FINISHED
     assert list(running.results()) == [1, 2]
     running.cancel()

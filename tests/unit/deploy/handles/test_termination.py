@@ -16,10 +16,10 @@ import pytest
 from headgate.clock import SystemClock
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
-from headgate.deploy.handles.handle import JobStatus
 from headgate.deploy.handles.running_job import RunningJob
 from headgate.deploy.handles.termination import EXIT_CODE
 from headgate.deploy.local.mini_cluster import LocalHost
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from tests.unit.runtime.plans import line_plan
 from tests.unit.web.served import until

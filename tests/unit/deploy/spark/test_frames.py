@@ -409,7 +409,7 @@ def test_a_cancelled_job_cancels_what_spark_writes(spark: SparkSession, tmp_path
     job.cancel()
     outcome = job.wait(120.0)
     assert outcome is not None
-    assert (outcome.status.value, outcome.cause) == ("cancelled", None)
+    assert (outcome.status.word, outcome.cause) == ("cancelled", None)
     wait_until(lambda: not tracker.getActiveJobsIds())
     assert stored(tmp_path) == []
 
@@ -426,7 +426,7 @@ def test_a_stream_of_a_job_that_was_cancelled_is_read_by_the_next_one(spark: Spa
         job.cancel()
         outcome = job.wait(120.0)
         assert outcome is not None
-        assert outcome.status.value == "cancelled"
+        assert outcome.status.word == "cancelled"
     (tmp_path / "slow").unlink()
     assert stream.to_spark().count() == 2
 
@@ -480,9 +480,9 @@ def test_a_savepoint_keeps_the_rows_that_it_has_still_to_read(spark: SparkSessio
     job = slow_job(spark, tmp_path)
     wait_until(lambda: sum(job.progress.records_in.values()) > 100)
     savepoint = job.stop_with_savepoint(False, str(tmp_path / "savepoints"), SavepointFormat.CANONICAL).result(120.0)
-    assert job.wait(120.0).status.value == "finished"
+    assert job.wait(120.0).status.word == "finished"
     assert stored(tmp_path) != []
-    assert slow_job(spark, tmp_path, savepoint).wait(120.0).status.value == "finished"
+    assert slow_job(spark, tmp_path, savepoint).wait(120.0).status.word == "finished"
     assert ids_in(tmp_path) == list(range(10_000))
 
 
@@ -494,7 +494,7 @@ def test_rows_that_are_gone_are_a_clear_error(spark: SparkSession, tmp_path: Pat
     for folder in tmp_path.rglob("frames"):
         shutil.rmtree(folder)
     outcome = slow_job(spark, tmp_path, savepoint, **{"execution.checkpointing.interval": "1 s"}).wait(120.0)
-    assert outcome.status.value == "failed"
+    assert outcome.status.word == "failed"
     assert "are gone: bring the folder back, or start without the snapshot" in outcome.cause
 
 
@@ -510,10 +510,10 @@ def test_a_retained_checkpoint_keeps_rows_and_no_other_does(
     wait_until(lambda: sum(job.progress.records_in.values()) > 100)
     location = job.trigger_checkpoint().result(120.0)
     job.cancel()
-    assert job.wait(120.0).status.value == "cancelled"
+    assert job.wait(120.0).status.word == "cancelled"
     assert bool(stored(tmp_path)) == (retention == "RETAIN_ON_CANCELLATION")
     if stored(tmp_path):
-        assert slow_job(spark, tmp_path, location).wait(120.0).status.value == "finished"
+        assert slow_job(spark, tmp_path, location).wait(120.0).status.word == "finished"
         assert set(ids_in(tmp_path)) == set(range(10_000))
 
 

@@ -10,6 +10,7 @@ import pytest
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import VirtualClock
 from headgate.ids import Launch, SlotIndex
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.client import ControlClient, Hello
 from headgate.runtime.control.messages import Deploy, RegisterSlot, ToSlot
@@ -17,7 +18,6 @@ from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices
-from headgate.runtime.monitoring.outcome import JobState
 from headgate.runtime.wire import Connection, Handlers, NetworkConfig, Poller, Wire
 from tests.unit.runtime.plans import HeldIo, line_plan
 from tests.unit.runtime.wire.loopback import SECRET, drive
@@ -141,7 +141,7 @@ def test_an_unfit_slot_fails_the_job_with_the_reason(desk: Desk) -> None:
     desk.master.launch_ended(Launch(1), None)
     desk.drive(lambda: desk.master.outcome is not None)
     assert desk.master.outcome is not None
-    assert desk.master.outcome.status is JobState.FAILED
+    assert desk.master.outcome.status is JobStatus.FAILED
     assert desk.master.outcome.cause == desk.unfit
 
 

@@ -20,13 +20,14 @@ from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.job_status import JobStatus
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.job_storage.snapshots import PriorRuns
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.state.files import FileHandle, InlineHandle, KeyedKind, KeyedState, StateFile
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.plans import JOB_ID, Step, line_plan
@@ -184,5 +185,5 @@ def elsewhere(folder: Path, of: Manifest, *files: str) -> str:
     return str(own)
 
 
-def outcome(status: JobState) -> JobOutcome:
+def outcome(status: JobStatus) -> JobOutcome:
     return JobOutcome(job_id=JOB_ID, status=status, cause=None, runtime_ms=1.0, counters={})

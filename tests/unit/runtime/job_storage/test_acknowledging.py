@@ -10,7 +10,7 @@ import pytest
 from headgate.errors import RestoreError, SuppressRestartsException
 from headgate.functions.acknowledging import Acknowledger, SourceProgress
 from headgate.functions.source import NO_MORE_SPLITS, NoMoreSplits
-from headgate.runtime.monitoring.outcome import JobState
+from headgate.job_status import JobStatus
 from tests.unit.runtime.job_storage.test_discovery import (
     TOPICS,
     Place,
@@ -48,7 +48,7 @@ def test_a_job_ends_when_there_will_be_no_more_splits_and_those_there_were_are_r
     rig = rig_of(Three(fetches=fetches))
     rig.run_until(lambda: CALLS[0] >= 2)
     appear(2)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(COMMITTED) == everything()
 
 
@@ -61,7 +61,7 @@ def test_a_source_can_say_that_it_will_never_find_anything_again() -> None:
 
     Topics.look = look
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "Source: op0: gone" in str(outcome.cause)
     assert rig.master.progress.restarts == 0
 
@@ -134,5 +134,5 @@ def test_a_source_may_refuse_what_an_attempt_starts_from() -> None:
     notes.refuses = True
     FAIL_AT.add(CALLS[0] + 1)
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "the topics have gone on without you" in str(outcome.cause)

@@ -24,11 +24,11 @@ from headgate.functions.source import (
     SourceContext,
     SourceReader,
 )
+from headgate.job_status import JobStatus
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import AddSplits
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing
 from tests.unit.runtime.master.test_savepoints import COMMITTED, FAULTY_COMMITS, Committing
 from tests.unit.runtime.masters import MasterRig
@@ -169,7 +169,7 @@ def rig_of(
 def stop(rig: MasterRig, wish: SavepointRequest) -> str:
     answer = Future[str]()
     rig.master.take_savepoint(wish, answer)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     return answer.result()
 
 
@@ -303,7 +303,7 @@ class Nameless(Topics):
 def test_splits_without_names_fail_the_job_by_the_name_of_the_source() -> None:
     rig = rig_of(Nameless(), restart_strategy__type="none")
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "no names" in str(outcome.cause)
 
 
@@ -375,7 +375,7 @@ class Restless(Topics):
 def test_looking_that_makes_no_sense_is_refused_before_anything_runs(source: Topics, told: str) -> None:
     rig = rig_of(source)
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "source 'Source: op0'" in str(outcome.cause)
     assert told in str(outcome.cause)
     assert rig.launches == []

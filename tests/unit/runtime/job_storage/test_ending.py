@@ -8,12 +8,14 @@ from itertools import product
 import pytest
 
 from headgate.checkpoint.workflow import JobResult
+from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.ending import CheckpointsThatGo, EndFacts, Ending, InputsThatGo, ending_of
-from headgate.runtime.monitoring.outcome import JobState
 
-FACTS = EndFacts(status=JobState.FINISHED, keeps=False, owns=True, has_restored=True, has_completed=True, recorded=None)
-KEPT, NOT_KEPT = (JobResult(status="finished", cause=None, ended_ms=5, kept=kept) for kept in (True, False))
-STATUSES = [JobState.FINISHED, JobState.FAILED, JobState.CANCELLED, JobState.SUSPENDED]
+FACTS = EndFacts(
+    status=JobStatus.FINISHED, keeps=False, owns=True, has_restored=True, has_completed=True, recorded=None
+)
+KEPT, NOT_KEPT = (JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=5, kept=kept) for kept in (True, False))
+STATUSES = [JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED, JobStatus.SUSPENDED]
 ENDS = [
     EndFacts(status=status, keeps=keeps, owns=owns, has_restored=restored, has_completed=completed, recorded=recorded)
     for status, recorded in product(STATUSES, [None, KEPT, NOT_KEPT])
@@ -37,12 +39,12 @@ def test_of_a_finished_job_only_the_result_stays() -> None:
 
 
 def test_a_job_that_keeps_its_checkpoints_keeps_what_they_commit_and_read() -> None:
-    ending = ending_of(replace(FACTS, status=JobState.CANCELLED, keeps=True))
+    ending = ending_of(replace(FACTS, status=JobStatus.CANCELED, keeps=True))
     assert (ending.kept, ending.output_goes, ending.claimed_goes) == (True, False, False)
     assert (ending.inputs, ending.checkpoints) == (InputsThatGo.UNREAD, CheckpointsThatGo.BEYOND)
 
 
-@pytest.mark.parametrize("facts", [each for each in ENDS if each.status is JobState.SUSPENDED])
+@pytest.mark.parametrize("facts", [each for each in ENDS if each.status is JobStatus.SUSPENDED])
 def test_everything_stays_of_a_job_that_is_suspended(facts: EndFacts) -> None:
     assert ending_of(facts) == Ending()
 

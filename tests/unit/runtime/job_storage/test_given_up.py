@@ -15,8 +15,8 @@ from headgate.elements import SavepointFormat, savepoint_key
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkIdentity
 from headgate.ids import Attempt
+from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.lease import LeaseLost
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.job_storage.drivers import FIRST, Committing, Rig, complete, outcome, plan_with, snapshot
 
 HEARD: list[Any] = []
@@ -116,7 +116,7 @@ def test_output_is_discarded_after_savepoints_were_given_up(rig: Rig, location: 
     driver.resolve(PLAN, FIRST, None)
     complete(driver, 1)
     driver.prepare_savepoint(location)
-    driver.finish(PLAN, outcome(JobState.FINISHED))
+    driver.finish(PLAN, outcome(JobStatus.FINISHED))
     assert [{savepoint_key(location)}, "discard"] == HEARD
     assert rig.store.list_files("") == [paths.RESULT]
 
@@ -126,8 +126,10 @@ def test_so_it_is_by_a_driver_that_finds_that_the_job_had_ended(rig: Rig, locati
     first.resolve(PLAN, FIRST, None)
     complete(first, 1)
     first.prepare_savepoint(location)
-    write_result(rig.store, JobResult(status="finished", cause=None, ended_ms=0, owner=first.storage.owner, kept=False))
-    rig.driver(PLAN).finish(PLAN, outcome(JobState.FINISHED))
+    write_result(
+        rig.store, JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=0, owner=first.storage.owner, kept=False)
+    )
+    rig.driver(PLAN).finish(PLAN, outcome(JobStatus.FINISHED))
     assert [{savepoint_key(location)}, "discard"] == HEARD
 
 

@@ -10,10 +10,10 @@ import pytest
 from headgate.checkpoint.handles import ListStateHandle, OperatorState, SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.job_status import JobStatus
 from headgate.operators.sink import COMMITTABLES_STATE
 from headgate.runtime.job_storage.prepared import PreparedOutput
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import InlineHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.job_storage.test_global_commits import COUNT, Appending, Table, rig_of
@@ -40,7 +40,7 @@ def _clear(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_aborted_is_never_committed_whenever_an_attempt_ends(fail_at: int) -> None:
     rig = rig_of(execution__checkpointing__interval="10 ms")
     FAIL_AT.add(fail_at)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.master.progress.restarts == 1
     assert sorted(Table.rows) == list(range(COUNT))
     assert not {checkpoint_id for checkpoint_id, _ in ABORTED} & {checkpoint_id for checkpoint_id, _ in Table.calls}
@@ -56,7 +56,7 @@ def test_what_a_subtask_has_prepared_when_another_fails_is_aborted() -> None:
     rig.deaf.clear()
     rig.run_until(lambda: rig.master.progress.attempt == 2)
     assert [checkpoint_id for checkpoint_id, _ in ABORTED] == [1]
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(Table.rows) == list(range(COUNT))
 
 

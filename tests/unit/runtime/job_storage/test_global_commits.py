@@ -23,11 +23,11 @@ from headgate.functions.sink import (
     SinkWriter,
 )
 from headgate.ids import CheckpointId, JobId
+from headgate.job_status import JobStatus
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import CheckpointCompleted, InjectBarrier
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan
@@ -128,7 +128,7 @@ def stop(rig: MasterRig, wish: SavepointRequest) -> Future[str]:
 
 def test_all_is_committed_once_for_each_checkpoint_of_all_subtasks_and_in_order() -> None:
     outcome = rig_of().end()
-    assert outcome.status is JobState.FINISHED
+    assert outcome.status is JobStatus.FINISHED
     assert sorted(Table.rows) == list(range(COUNT))
     ids = [checkpoint_id for checkpoint_id, _ in Table.calls]
     assert ids == sorted(set(ids))
@@ -148,7 +148,7 @@ def test_nobody_hears_of_a_checkpoint_before_its_commit_and_nothing_is_committed
         seen.append(checkpoint_id)
 
     Table.look = look
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert len(seen) > 2
     assert sorted(row for rows in Table.told for row in rows) == list(range(COUNT))
 
@@ -163,7 +163,7 @@ def test_what_a_restored_checkpoint_holds_is_committed_again_before_the_attempt_
     rig.run_until(lambda: rig.master.progress.attempt == 2)
     again = Table.calls[calls:]
     assert again[0] == newest or again[1] == again[0]
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(Table.rows) == list(range(COUNT))
 
 
@@ -188,7 +188,7 @@ def test_a_driver_that_dies_between_manifest_and_commit_leaves_the_commit_to_the
     rig = rig_of(store=store)
     rig.run_until(lambda: rig.master.progress.attempt > 0)
     assert len(Table.rows) > len(committed)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(Table.rows) == list(range(COUNT))
 
 
@@ -197,7 +197,7 @@ def test_a_commit_that_cannot_be_made_now_is_made_later_and_the_job_goes_on() ->
     times: list[float] = []
     Table.answers.extend([RetriableCommitError("locked"), RetriableCommitError("locked")])
     Table.look = lambda _: times.append(rig.clock.monotonic_ms())
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.master.progress.restarts == 0
     assert sorted(Table.rows) == list(range(COUNT))
     assert times[1] - times[0] >= 100
@@ -210,7 +210,7 @@ def test_a_commit_that_is_put_off_too_often_restarts_the_job_and_no_subtask_hear
     rig.run_until(lambda: rig.master.progress.restarts == 1)
     assert Table.told == []
     assert "commit of checkpoint 1 failed: it cannot be made now: locked" in rig.master.progress.failures[0].cause
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(Table.rows) == list(range(COUNT))
 
 
@@ -218,7 +218,7 @@ def test_a_commit_that_is_put_off_too_often_restarts_the_job_and_no_subtask_hear
 def test_any_other_error_restarts_the_job_also_when_it_comes_during_a_restore(error: Exception) -> None:
     rig = rig_of()
     Table.answers.extend([error, error])
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.master.progress.restarts == 2
     causes = [failure.cause for failure in rig.master.progress.failures]
     assert f"commit of checkpoint 1 failed: Appending: {type(error).__name__}: {error}" in causes[0]
@@ -230,7 +230,7 @@ def test_lost_output_ends_the_job_at_once_and_keeps_its_checkpoints_and_what_is_
     rig = rig_of()
     Table.answers.append(CommitLostError("version 7 of the table is gone; its files are in /table/staged"))
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert outcome.cause is not None
     assert "commit of checkpoint 1 failed: version 7 of the table is gone" in outcome.cause
     assert rig.master.progress.restarts == 0
@@ -242,7 +242,7 @@ def test_output_that_turns_out_to_be_lost_at_a_restore_ends_the_job_as_well() ->
     rig = rig_of()
     Table.answers.extend([OSError("no route"), CommitLostError("the table is gone")])
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert str(outcome.cause).splitlines()[0] == "attempt 2 cannot start: the table is gone"
     assert paths.metadata(CheckpointId(1)) in rig.store.files
     assert Table.discarded == []
@@ -254,7 +254,7 @@ def test_a_savepoint_on_the_way_commits_nothing_and_the_next_checkpoint_all_that
     answer = stop(rig, SavepointRequest())
     rig.run_until(answer.done)
     assert (Table.calls, Table.told) == ([], [])
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert [checkpoint_id for checkpoint_id, _ in Table.calls] == [1, 2]
     assert sorted(Table.rows) == list(range(COUNT))
 
@@ -267,7 +267,7 @@ def test_a_savepoint_that_ends_the_job_is_committed_and_another_job_goes_on(
     rig = rig_of()
     checkpoints(rig, 1)
     answer = stop(rig, SavepointRequest(stops=True, drains=drain, format=snapshot_format))
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     rows = sorted(Table.rows)
     assert rows == list(range(len(rows)))
     assert len(rows) < COUNT
@@ -276,7 +276,7 @@ def test_a_savepoint_that_ends_the_job_is_committed_and_another_job_goes_on(
     calls = len(Table.calls)
     other.run_until(lambda: other.master.progress.attempt == 1)
     assert Table.calls[calls:] == Table.calls[calls - 1 : calls], "the savepoint's commits, again"
-    assert other.end().status is JobState.FINISHED
+    assert other.end().status is JobStatus.FINISHED
     assert sorted(Table.rows) == list(range(COUNT))
 
 
@@ -285,7 +285,7 @@ def test_a_stop_whose_commit_fails_is_finished_by_the_next_attempt() -> None:
     rig.run_until(lambda: CALLS[0] >= 5)
     Table.answers.append(OSError("no route"))
     answer = stop(rig, SavepointRequest(stops=True))
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert answer.result().startswith("/savepoints")
     assert rig.master.progress.restarts == 1
     assert 5 <= len(Table.rows) < COUNT

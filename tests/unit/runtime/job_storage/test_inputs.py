@@ -130,7 +130,7 @@ def test_a_cancelled_job_interrupts_what_it_waits_for(tmp_path: Path) -> None:
     assert source.blocking.wait(120.0)
     job.cancel()
     outcome = job.wait(120.0)
-    assert (outcome.status.value, outcome.cause) == ("cancelled", None)
+    assert (outcome.status.word, outcome.cause) == ("cancelled", None)
     assert source.calls == ["prepare", "splits", "discard", "discard", "release"]
 
 
@@ -154,7 +154,7 @@ def test_a_checkpoint_that_stays_keeps_what_it_has_still_to_read(tmp_path: Path,
         return
     assert source.calls == ["prepare", "splits", "release"]
     again = Copying()
-    assert start(tmp_path, again, location).wait(120.0).status.value == "finished"
+    assert start(tmp_path, again, location).wait(120.0).status.word == "finished"
     assert again.calls == ["prepare", "discard", "release"]
 
 
@@ -169,7 +169,7 @@ def test_a_savepoint_keeps_what_it_has_still_to_read(tmp_path: Path) -> None:
 
 def test_a_snapshot_that_cannot_be_read_makes_nothing(tmp_path: Path) -> None:
     source = Copying()
-    assert start(tmp_path, source, str(tmp_path / "none")).wait(120.0).status.value == "failed"
+    assert start(tmp_path, source, str(tmp_path / "none")).wait(120.0).status.word == "failed"
     assert "splits" not in source.calls
 
 
@@ -179,5 +179,5 @@ def test_a_source_that_the_snapshot_does_not_know_starts_fresh(tmp_path: Path) -
     savepoint = job.stop_with_savepoint(False, str(tmp_path / "saved"), SavepointFormat.CANONICAL).result(120.0)
     source = Copying()
     settings = {"execution.state-recovery.ignore-unclaimed-state": "true"}
-    assert start(tmp_path, source, savepoint, "others", **settings).wait(120.0).status.value == "finished"
+    assert start(tmp_path, source, savepoint, "others", **settings).wait(120.0).status.word == "finished"
     assert source.calls == ["prepare", "splits", "discard", "release"]

@@ -11,9 +11,9 @@ from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.errors import StorageError
 from headgate.functions.acknowledging import SourceProgress
 from headgate.ids import CheckpointId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.job_storage.test_acknowledging import Acknowledged, Notes
 from tests.unit.runtime.job_storage.test_discovery import Place, appear
 from tests.unit.runtime.job_storage.test_discovery import clear as clear_topics
@@ -70,7 +70,7 @@ def test_sources_get_their_splits_whenever_a_slot_is_lost_while_the_start_is_pre
     rig.turn(with_io=False)
     for hear in late:
         hear()
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.collected() == list(range(COUNT))
 
 
@@ -114,7 +114,7 @@ def test_one_commit_is_made_at_a_time_also_when_the_next_attempt_begins_during_i
     FAIL_AT.add(CALLS[0] + 1)
     rig.run_until(lambda: rig.master.progress.restarts == 1)
     Table.look = lambda checkpoint_id: busy.called(f"commit {checkpoint_id}", met=True)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert busy.overlaps == []
     assert rig.master.progress.restarts == 2
     assert sorted(Table.rows) == list(range(COUNT))
@@ -135,7 +135,7 @@ def test_nothing_is_committed_while_output_of_an_earlier_attempt_is_aborted(monk
     rig.run_until(lambda: _prepared(rig) > 0)
     rig.end_launch(1, "a worker was lost")
     rig.deaf.clear()
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert [name for name in busy.calls if name.startswith("abort")]
     assert busy.overlaps == []
     assert sorted(Table.rows) == list(range(COUNT))
@@ -190,7 +190,7 @@ def test_a_source_is_told_of_no_start_after_the_end_of_a_job_that_is_cancelled_d
     rig.master.cancel()
     go_on(rig, turns=20)
     done(work())
-    assert rig.end().status is JobState.CANCELLED
+    assert rig.end().status is JobStatus.CANCELED
     go_on(rig, turns=20)
     assert [what for what, *_ in notes.heard].count("restored") == 0
     assert notes.heard[-1][0] == "closed"

@@ -7,6 +7,7 @@ from headgate.checkpoint.store import MemoryStore
 from headgate.checkpoint.workflow import JobResult
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.ids import Attempt
+from headgate.job_status import JobStatus
 from headgate.operators.plain_functions import MapFactory
 from tests.unit.runtime.job_storage.drivers import Driver
 from tests.unit.runtime.plans import line_plan
@@ -35,7 +36,7 @@ def test_attempts_of_earlier_drivers_are_found() -> None:
 
 def test_a_job_that_has_ended_is_known_to_have() -> None:
     store = MemoryStore()
-    workflow.write_result(store, JobResult(status="finished", cause=None, ended_ms=5))
+    workflow.write_result(store, JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=5))
     ended = Driver(store).prepare(PLAN).ended
     assert ended is not None
-    assert ended.status == "finished"
+    assert ended.status is JobStatus.FINISHED

@@ -14,8 +14,8 @@ from headgate.checkpoint.workflow import last_attempt
 from headgate.functions.sink import SinkIdentity
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, Lineage
+from headgate.job_status import JobStatus
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.job_storage.drivers import (
     PLAN,
     Committing,
@@ -140,7 +140,7 @@ def test_what_a_job_that_has_ended_left_is_discarded_under_its_lineage(rig: Rig)
     complete(driver, 1)
     driver.storage.tidy()
     with pytest.raises(RuntimeError):
-        driver.finish(under(ONE, plan), outcome(JobState.FINISHED))
+        driver.finish(under(ONE, plan), outcome(JobStatus.FINISHED))
     later = rig.driver(under(TWO, plan))
-    later.finish(under(TWO, plan), outcome(JobState.FINISHED))
+    later.finish(under(TWO, plan), outcome(JobStatus.FINISHED))
     assert [str(each.lineage)[0] for each in discarded] == ["1", "1"]

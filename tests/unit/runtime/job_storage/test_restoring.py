@@ -18,8 +18,8 @@ from headgate.elements import SavepointFormat
 from headgate.errors import RestoreError
 from headgate.functions.sink import SinkIdentity
 from headgate.ids import Attempt
+from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.restoring import RestorePoint
-from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.job_storage.drivers import (
@@ -83,7 +83,7 @@ def test_a_driver_that_was_taken_over_stores_records_and_deletes_nothing_and_beg
     first.discard(ONE, FIRST)
     first.retain((), SharedFiles(in_use=frozenset(), newest=TWO, attempt=FIRST, used_ahead={}))
     first.tidy()
-    first.finish(PLAN, outcome(JobState.FAILED))
+    first.finish(PLAN, outcome(JobStatus.FAILED))
     assert set(rig.store.list_files("")) == {*before, "chk-2/a1-claim"}
     with pytest.raises(RestoreError, match=r"taken over by a later driver \(epoch 2; this one has epoch 1\)"):
         first.resolve(PLAN, Attempt(7), ONE)
@@ -98,7 +98,7 @@ def test_a_driver_that_is_taken_over_while_it_ends_leaves_the_checkpoints_alone(
     driver = rig.driver(plan)
     driver.resolve(plan, FIRST, None)
     complete(driver, 1)
-    driver.finish(plan, outcome(JobState.FINISHED))
+    driver.finish(plan, outcome(JobStatus.FINISHED))
     assert rig.has(paths.metadata(ONE))
 
 

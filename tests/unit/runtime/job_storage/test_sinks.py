@@ -21,10 +21,10 @@ from headgate.functions.sink import (
     SinkWriter,
 )
 from headgate.ids import CheckpointId, JobId
+from headgate.job_status import JobStatus
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.job_storage.restoring import may_fall_back
 from headgate.runtime.job_storage.sink_commits import check_transaction_timeout, repeats_output
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
@@ -126,7 +126,7 @@ def test_without_checkpoints_there_is_nothing_to_outlast() -> None:
 def test_the_timeout_is_checked_before_anything_runs() -> None:
     rig = MasterRig(line_plan(Ticking(5), SinkFactory(Keeping(10)), settings=EACH_MINUTE))
     outcome = rig.run()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "transaction timeout of 10 ms" in str(outcome.cause)
     assert rig.launches == []
 
@@ -165,7 +165,7 @@ def losing(retention: str) -> MasterRig:
 def test_lost_output_ends_the_job_at_once_and_all_that_could_help_stays(retention: str) -> None:
     rig = losing(retention)
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "transaction t-5 has timed out: the records are in /audit/t-5" in str(outcome.cause)
     assert rig.master.progress.restarts == 0
     newest = CheckpointId(rig.master.progress.checkpoints[-1].checkpoint_id)
@@ -177,7 +177,7 @@ def test_lost_output_ends_the_job_at_once_and_all_that_could_help_stays(retentio
 def test_a_job_whose_restarts_run_out_while_a_commit_fails_keeps_what_it_could_not_commit(trouble: SinkError) -> None:
     rig = running("NO_EXTERNALIZED_CHECKPOINTS", restarts=2, **{"sink.committer.retries": "1"})
     Keeping.trouble = trouble
-    assert rig.end().status is JobState.FAILED
+    assert rig.end().status is JobStatus.FAILED
     assert rig.master.progress.restarts == 2
     assert [path for path in rig.store.files if path.endswith(paths.METADATA)]
     assert Keeping.discarded == []
@@ -187,7 +187,7 @@ def test_a_job_that_fails_for_good_keeps_its_newest_checkpoint_and_says_how_to_g
     rig = running("NO_EXTERNALIZED_CHECKPOINTS", restarts=0, **{"execution.checkpointing.dir": "/data"})
     rig.end_launch(rig.launches[-1], "the executor is gone")
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     newest = CheckpointId(rig.master.progress.checkpoints[-1].checkpoint_id)
     assert [path for path in rig.store.files if path.endswith(paths.METADATA)] == [paths.metadata(newest)]
     assert f"headgate run -Dexecution.state-recovery.path=memory:chk-{newest} PROGRAM" in str(outcome.cause)

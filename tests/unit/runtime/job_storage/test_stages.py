@@ -13,8 +13,8 @@ from headgate.checkpoint.store import MemoryStore
 from headgate.connectors.hybrid import HybridSource
 from headgate.errors import SuppressRestartsException
 from headgate.functions.source import Poll, Records, SourceContext, SourceReader
+from headgate.job_status import JobStatus
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.job_storage.test_discovery import (
     SETTINGS,
     SIZE,
@@ -95,14 +95,14 @@ def three_stages(last: Some | None = None) -> HybridSource:
 @pytest.mark.parametrize("readers", [1, 2, 5])
 def test_stages_are_read_one_after_the_other_and_then_the_job_ends(readers: int) -> None:
     rig = rig_of(three_stages(), readers=readers)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(COMMITTED) == everything()
 
 
 def test_a_job_without_checkpoints_goes_through_its_stages_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(SETTINGS, "execution.checkpointing.interval")
     rig = rig_of(three_stages())
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(COMMITTED) == everything()
 
 
@@ -113,7 +113,7 @@ def test_through_failures_each_stage_is_read_exactly_once(fails_at: set[int], re
     begin()
     FAIL_AT.update(fails_at)
     rig = rig_of(three_stages(), readers=readers)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(COMMITTED) == everything()
 
 
@@ -131,7 +131,7 @@ def test_another_job_goes_on_in_the_stage_that_was_left(calls: int, before: int,
     other = rig_of(three_stages(), readers=after, store=MemoryStore(), execution__state_recovery__path=location)
     other.folders.update(rig.folders)
     other.folders["/retained"] = rig.store
-    assert other.end().status is JobState.FINISHED
+    assert other.end().status is JobStatus.FINISHED
     assert sorted(COMMITTED) == everything()
 
 
@@ -148,7 +148,7 @@ def test_the_last_stage_may_discover_for_ever() -> None:
 def test_an_error_at_a_switch_restarts_the_job_which_then_tries_again() -> None:
     Some.troubles.append(OSError("the registry does not answer"))
     rig = rig_of(three_stages())
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.master.progress.restarts == 1
     assert sorted(COMMITTED) == everything()
 
@@ -156,7 +156,7 @@ def test_an_error_at_a_switch_restarts_the_job_which_then_tries_again() -> None:
 def test_an_error_at_a_switch_that_cannot_mend_fails_the_job_by_the_name_of_the_source() -> None:
     Some.troubles.append(SuppressRestartsException("no such topic"))
     outcome = rig_of(three_stages()).end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "Source: op0: no such topic" in str(outcome.cause)
 
 
@@ -166,5 +166,5 @@ def test_a_job_can_be_stopped_between_two_stages_and_go_on() -> None:
     location = stop(rig, SavepointRequest(stops=True))
     other = rig_of(three_stages(), store=MemoryStore(), execution__state_recovery__path=location)
     other.folders.update(rig.folders)
-    assert other.end().status is JobState.FINISHED
+    assert other.end().status is JobStatus.FINISHED
     assert sorted(COMMITTED) == everything()

@@ -17,7 +17,7 @@ from headgate.errors import SinkError, StorageError
 from headgate.functions.sink import SinkIdentity
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId
-from headgate.runtime.monitoring.outcome import JobState
+from headgate.job_status import JobStatus
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.stores import OverMemory
 from tests.unit.runtime.job_storage.drivers import (
@@ -99,39 +99,39 @@ def test_a_snapshot_that_is_not_claimed_stays_for_ever(rig: Rig) -> None:
     driver.resolve(plan_with(execution__state_recovery__path=location), FIRST, None)
     complete(driver, 8, 9)
     driver.retain((CheckpointId(9),), NOTHING_SHARED)
-    driver.finish(PLAN, outcome(JobState.FINISHED))
+    driver.finish(PLAN, outcome(JobStatus.FINISHED))
     assert Path(location, paths.METADATA).exists()
 
 
-@pytest.mark.parametrize("status", [JobState.FINISHED, JobState.CANCELLED, JobState.FAILED])
+@pytest.mark.parametrize("status", [JobStatus.FINISHED, JobStatus.CANCELED, JobStatus.FAILED])
 def test_a_job_that_ends_before_it_has_enough_keeps_what_it_claimed_unless_it_has_finished(
-    status: JobState, rig: Rig
+    status: JobStatus, rig: Rig
 ) -> None:
     location = elsewhere(rig.folder, snapshot(7, listed("a")))
     driver = rig.driver()
     driver.resolve(claiming(location), FIRST, None)
     driver.finish(PLAN, outcome(status))
-    assert Path(location, paths.METADATA).exists() == (status is not JobState.FINISHED)
+    assert Path(location, paths.METADATA).exists() == (status is not JobStatus.FINISHED)
 
 
 # --- what stays when a job ends ----------------------------------------------------------------------------------
 
 MATRIX = [
-    ("NO_EXTERNALIZED_CHECKPOINTS", JobState.FINISHED, False),
-    ("NO_EXTERNALIZED_CHECKPOINTS", JobState.CANCELLED, False),
-    ("NO_EXTERNALIZED_CHECKPOINTS", JobState.FAILED, True),
-    ("DELETE_ON_CANCELLATION", JobState.FINISHED, False),
-    ("DELETE_ON_CANCELLATION", JobState.CANCELLED, False),
-    ("DELETE_ON_CANCELLATION", JobState.FAILED, True),
-    ("RETAIN_ON_CANCELLATION", JobState.FINISHED, False),
-    ("RETAIN_ON_CANCELLATION", JobState.CANCELLED, True),
-    ("RETAIN_ON_CANCELLATION", JobState.FAILED, True),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FINISHED, False),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.CANCELED, False),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FAILED, True),
+    ("DELETE_ON_CANCELLATION", JobStatus.FINISHED, False),
+    ("DELETE_ON_CANCELLATION", JobStatus.CANCELED, False),
+    ("DELETE_ON_CANCELLATION", JobStatus.FAILED, True),
+    ("RETAIN_ON_CANCELLATION", JobStatus.FINISHED, False),
+    ("RETAIN_ON_CANCELLATION", JobStatus.CANCELED, True),
+    ("RETAIN_ON_CANCELLATION", JobStatus.FAILED, True),
 ]
 
 
 @pytest.mark.parametrize(("retention", "status", "stays"), MATRIX)
 def test_checkpoints_stay_or_go_by_the_matrix_and_savepoints_stay(
-    retention: str, status: JobState, stays: bool, rig: Rig
+    retention: str, status: JobStatus, stays: bool, rig: Rig
 ) -> None:
     driver = rig.driver()
     driver.resolve(PLAN, FIRST, None)
@@ -143,7 +143,7 @@ def test_checkpoints_stay_or_go_by_the_matrix_and_savepoints_stay(
     assert Path(saved, paths.METADATA).exists()
     result = read_result(rig.store)
     assert result is not None
-    assert result.status == status.value
+    assert result.status is status
 
 
 @pytest.mark.parametrize("retention", ["NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION"])
@@ -165,7 +165,7 @@ def test_when_a_job_ends_no_more_stays_than_are_to_be_retained_and_nothing_that_
         execution__checkpointing__num_retained="2",
         execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
     )
-    driver.finish(plan, outcome(JobState.CANCELLED))
+    driver.finish(plan, outcome(JobStatus.CANCELED))
     of_checkpoints = [path for path in rig.store.list_files("") if path.startswith(("chk-", "shared"))]
     assert [path for path in of_checkpoints if not path.endswith("-claim")] == ["chk-2/_metadata", "chk-3/_metadata"]
 
@@ -181,7 +181,7 @@ def test_a_driver_that_fails_before_its_first_checkpoint_deletes_nothing_and_rec
     refused = rig.driver()
     refused.resolve(plan, Attempt(2), None)
     before = rig.store.list_files("")
-    refused.finish(plan, outcome(JobState.FAILED))
+    refused.finish(plan, outcome(JobStatus.FAILED))
     assert rig.store.list_files("") == before
     assert read_result(rig.store) is None
     assert rig.driver().resolve(plan, Attempt(3), None).checkpoint_id == 2
@@ -193,11 +193,11 @@ def test_a_job_that_is_cancelled_before_it_has_restored_keeps_what_earlier_drive
     complete(first, 1)
     second = rig.driver()
     second.resolve(PLAN, Attempt(2), None)
-    second.finish(PLAN, outcome(JobState.CANCELLED))
+    second.finish(PLAN, outcome(JobStatus.CANCELED))
     assert rig.has(paths.metadata(ONE))
     result = read_result(rig.store)
     assert result is not None
-    assert (result.status, result.kept) == ("cancelled", True)
+    assert (result.status, result.kept) == (JobStatus.CANCELED, True)
 
 
 class Unreachable(Committing):
@@ -215,7 +215,7 @@ def test_a_start_that_is_cancelled_while_a_sink_cannot_be_prepared_deletes_nothi
     plan = plan_with(Unreachable())
     with pytest.raises(SinkError):
         second.prepare(plan)
-    second.finish(plan, outcome(JobState.CANCELLED))
+    second.finish(plan, outcome(JobStatus.CANCELED))
     assert rig.has(paths.metadata(ONE))
 
 
@@ -241,7 +241,7 @@ def test_a_driver_that_could_not_take_the_job_over_touches_nothing_of_the_one_th
         late.prepare(PLAN)
     store.fails = False
     before = dict(store.files)
-    late.finish(PLAN, outcome(JobState.CANCELLED))
+    late.finish(PLAN, outcome(JobStatus.CANCELED))
     assert store.files == before
 
 
@@ -252,7 +252,7 @@ def test_a_job_that_is_cancelled_when_it_has_restored_keeps_to_its_retention(rig
     second = rig.driver()
     second.resolve(PLAN, Attempt(2), None)
     second.tidy()
-    second.finish(PLAN, outcome(JobState.CANCELLED))
+    second.finish(PLAN, outcome(JobStatus.CANCELED))
     assert not rig.has(paths.metadata(ONE))
 
 
@@ -261,11 +261,11 @@ def test_a_job_that_is_started_again_after_its_end_deletes_nothing_that_it_was_t
     driver.resolve(PLAN, FIRST, None)
     complete(driver, 1)
     keeping = plan_with(execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION")
-    driver.finish(keeping, outcome(JobState.CANCELLED))
+    driver.finish(keeping, outcome(JobStatus.CANCELED))
     again = Driver(rig.store)
     ended = again.prepare(PLAN).ended
     assert ended is not None
-    again.finish(PLAN, outcome(JobState(ended.status)))
+    again.finish(PLAN, outcome(ended.status))
     assert rig.has(paths.metadata(ONE))
 
 
@@ -288,15 +288,15 @@ class Noting(Committing):
 @pytest.mark.parametrize(
     ("status", "retention", "noted"),
     [
-        (JobState.CANCELLED, "DELETE_ON_CANCELLATION", ["discard", "release"]),
-        (JobState.CANCELLED, "RETAIN_ON_CANCELLATION", ["release"]),
-        (JobState.FAILED, "DELETE_ON_CANCELLATION", ["release"]),
-        (JobState.FAILED, "NO_EXTERNALIZED_CHECKPOINTS", ["release"]),
-        (JobState.FINISHED, "RETAIN_ON_CANCELLATION", ["discard", "release"]),
+        (JobStatus.CANCELED, "DELETE_ON_CANCELLATION", ["discard", "release"]),
+        (JobStatus.CANCELED, "RETAIN_ON_CANCELLATION", ["release"]),
+        (JobStatus.FAILED, "DELETE_ON_CANCELLATION", ["release"]),
+        (JobStatus.FAILED, "NO_EXTERNALIZED_CHECKPOINTS", ["release"]),
+        (JobStatus.FINISHED, "RETAIN_ON_CANCELLATION", ["discard", "release"]),
     ],
 )
 def test_output_that_waits_for_its_commit_stays_with_the_checkpoint_that_is_retained(
-    status: JobState, retention: str, noted: list[str], rig: Rig
+    status: JobStatus, retention: str, noted: list[str], rig: Rig
 ) -> None:
     sink = Noting()
     plan = plan_with(sink, execution__checkpointing__externalized_checkpoint_retention=retention)
@@ -323,7 +323,7 @@ class EndsMeanwhile(OverMemory):
     def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
         earlier, self.earlier = self.earlier, None if path.startswith(paths.EPOCHS) else self.earlier
         if earlier is not None and self.earlier is None:
-            earlier.finish(PLAN, outcome(JobState.FINISHED))
+            earlier.finish(PLAN, outcome(JobStatus.FINISHED))
         return super().write(path, chunks)
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -340,6 +340,6 @@ def test_a_result_is_never_away_once_the_job_has_ended() -> None:
     ended = later.prepare(PLAN).ended
     assert ended is not None
     store.deleted.clear()
-    later.finish(PLAN, outcome(JobState(ended.status)))
+    later.finish(PLAN, outcome(ended.status))
     assert paths.RESULT not in store.deleted
     assert later.prepare(PLAN).ended == ended

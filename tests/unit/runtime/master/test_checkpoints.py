@@ -17,10 +17,10 @@ from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import CheckpointId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.messages import CheckpointAborted
 from headgate.runtime.job_storage.clean_up import CleanUp
-from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.masters import MasterRig
@@ -46,7 +46,7 @@ def test_a_checkpoint_that_builds_on_a_file_which_may_be_gone_is_given_up_and_th
         acked(message)
 
     rig.master._checkpoints.received = built_on_sand  # type: ignore[method-assign]
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     ids = [figures.checkpoint_id for figures in rig.master.progress.checkpoints]
     assert complete + 1 not in ids
     assert complete + 2 in ids
@@ -120,7 +120,7 @@ def test_a_job_does_not_end_before_the_checkpoints_that_it_does_not_retain_are_g
         pass
     assert rig.master.outcome is None
     slow[0]()
-    assert rig.end().status is JobState.CANCELLED
+    assert rig.end().status is JobStatus.CANCELED
     kept = [path for path in rig.store.files if path.endswith(paths.METADATA)]
     assert kept == [paths.metadata(CheckpointId(rig.master.progress.checkpoints[-1].checkpoint_id))]
 
@@ -141,7 +141,7 @@ def test_a_manifest_names_the_completed_checkpoint_before_it_also_across_a_resta
     rig.master.submit()
     rig.run_until(lambda: len(written) == 5)
     rig.end_launch(1, "the stage was killed")
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert {manifest.attempt for manifest in written} == {1, 2}
     before = [None, *[manifest.checkpoint_id for manifest in written]]
     assert [manifest.parent for manifest in written] == before[:-1]

@@ -13,10 +13,11 @@ from headgate.checkpoint import workflow
 from headgate.errors import CheckpointError
 from headgate.functions.api import MapFunction
 from headgate.ids import Launch, SlotIndex
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.monitoring.outcome import JobState
+from headgate.runtime.master.supervision import SupervisorState
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan
@@ -63,7 +64,7 @@ def test_a_job_whose_function_cannot_be_closed_fails_with_its_output_and_does_no
 ) -> None:
     rig = buffering_rig(settings)
     outcome = rig.run()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert str(outcome.cause).startswith("OSError: the database does not answer (in close())\n  in operator 'op1'")
     assert "does not start again" in str(outcome.cause)
     assert "finish()" in str(outcome.cause)
@@ -74,26 +75,26 @@ def test_a_job_whose_function_cannot_be_closed_fails_with_its_output_and_does_no
     assert sorted(rig.collected()) == list(range(20))
     result = workflow.read_result(rig.store)
     assert result is not None
-    assert result.status == "failed"
+    assert result.status is JobStatus.FAILED
 
 
-def _cancelled(rig: MasterRig) -> JobState:
+def _cancelled(rig: MasterRig) -> JobStatus:
     rig.master.cancel()
     return rig.end().status
 
 
-def _suspended(rig: MasterRig) -> JobState:
+def _suspended(rig: MasterRig) -> JobStatus:
     rig.master.suspend()
     return rig.end().status
 
 
 @pytest.mark.parametrize(
     ("leave", "state"),
-    [(_cancelled, JobState.CANCELLED), (_suspended, JobState.SUSPENDED)],
+    [(_cancelled, JobStatus.CANCELED), (_suspended, JobStatus.SUSPENDED)],
     ids=["cancelled", "suspended"],
 )
 def test_a_function_that_cannot_be_closed_on_another_way_out_is_only_logged_and_is_not_finished(
-    leave: Callable[[MasterRig], JobState], state: JobState, caplog: pytest.LogCaptureFixture
+    leave: Callable[[MasterRig], JobStatus], state: JobStatus, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = buffering_rig(NEVER, records=10**6)
     rig.master.submit()
@@ -111,7 +112,7 @@ def test_a_function_that_cannot_be_closed_before_a_restart_does_not_keep_the_job
         "ValueError: planned",
         "OSError: the database does not answer (in close())",
     ]
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
 
 
 class Closing(Buffering):
@@ -125,11 +126,11 @@ def test_a_slot_that_is_lost_while_functions_are_closed_is_launched_anew_and_no_
 ) -> None:
     rig = buffering_rig(settings, function=Closing())
     rig.master.submit()
-    rig.run_until(lambda: rig.master.status == "closing")
+    rig.run_until(lambda: rig.master._supervisor.state is SupervisorState.CLOSING)
     rig.deaf.update(rig.slots)
     rig.master.slot_lost(Launch(1), SlotIndex(1), "killed")
     rig.deaf.clear()
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.launches == [1, 2]
     assert CALLS["map"] == 20
     assert sorted(rig.collected()) == list(range(20))
@@ -138,14 +139,14 @@ def test_a_slot_that_is_lost_while_functions_are_closed_is_launched_anew_and_no_
 def test_a_job_is_not_finished_before_its_functions_are_closed() -> None:
     rig = buffering_rig(RESTARTS, function=Closing())
     rig.master.submit()
-    rig.run_until(lambda: rig.master.status == "closing")
+    rig.run_until(lambda: rig.master._supervisor.state is SupervisorState.CLOSING)
     rig.deaf.add(1)
     until_ms = rig.clock.monotonic_ms() + 3_600_000
     rig.run_until(lambda: rig.clock.monotonic_ms() > until_ms, step_ms=60_000)
     assert rig.master.outcome is None
     assert workflow.read_result(rig.store) is None
     rig.deaf.clear()
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
 
 
 @pytest.mark.parametrize("drains", [False, True], ids=["stop", "drain"])
@@ -157,7 +158,7 @@ def test_a_stop_with_a_savepoint_finishes_functions_only_where_it_drains_and_fai
     rig.run_until(lambda: CALLS["map"] > 20)
     answer: Future[str] = Future()
     rig.master.take_savepoint(SavepointRequest(target="/savepoints", stops=True, drains=drains), answer)
-    assert rig.end().status is JobState.FAILED
+    assert rig.end().status is JobStatus.FAILED
     with pytest.raises(
         CheckpointError, match=r"is complete, and what it holds is committed, but .* it failed: OSError"
     ):

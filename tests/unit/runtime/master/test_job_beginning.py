@@ -10,8 +10,8 @@ from headgate.errors import SinkError, SourceError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkIdentity, SinkWriter
 from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.ids import CheckpointId
+from headgate.job_status import JobStatus
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
 
@@ -73,13 +73,13 @@ def test_cancelling_a_job_that_is_being_refused_does_not_change_its_end() -> Non
     while not LOG:
         rig.io.run_one()
     rig.master.cancel()
-    assert rig.end().status is JobState.FAILED
+    assert rig.end().status is JobStatus.FAILED
 
 
 def test_a_sink_that_refuses_ends_the_job_before_anything_is_launched() -> None:
     rig = MasterRig(line_plan([1], SinkFactory(Shelf("refused"))))
     outcome = rig.run()
-    assert (outcome.status, outcome.cause) == (JobState.FAILED, "the target belongs to another job")
+    assert (outcome.status, outcome.cause) == (JobStatus.FAILED, "the target belongs to another job")
     assert rig.launches == []
 
 
@@ -93,11 +93,11 @@ def test_a_cancel_during_the_preparation_gives_back_what_was_prepared() -> None:
     rig = MasterRig(line_plan([1], SinkFactory(Shelf("fine"))))
     rig.master.submit()
     rig.master.cancel()
-    assert rig.end().status is JobState.CANCELLED
+    assert rig.end().status is JobStatus.CANCELED
     assert LOG == ["prepare fine", "release fine"]
 
 
 def test_sinks_are_given_back_when_the_job_has_ended() -> None:
     rig = MasterRig(line_plan([1], SinkFactory(Shelf("fine"))))
-    assert rig.run().status is JobState.FINISHED
+    assert rig.run().status is JobStatus.FINISHED
     assert LOG == ["prepare fine", "release fine"]

@@ -15,13 +15,13 @@ from headgate.functions.context import RuntimeContext
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.graph.logical import Partitioning
 from headgate.ids import CheckpointId, Launch, SlotIndex, SubtaskId
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Deploy, RegisterSlot, Shutdown
 from headgate.runtime.monitoring import statistics_json
 from headgate.runtime.monitoring.failures import FailureOrigin
-from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.runtime.masters import Link, MasterRig
@@ -120,7 +120,7 @@ def expected(limit: int = 100) -> list[tuple[int, int]]:
 def test_a_job_runs_to_its_end_and_leaves_only_its_result_in_storage() -> None:
     rig = counting_rig()
     outcome = rig.run()
-    assert (outcome.status, outcome.cause) == (JobState.FINISHED, None)
+    assert (outcome.status, outcome.cause) == (JobStatus.FINISHED, None)
     assert sorted(rig.collected()) == expected()
     assert rig.launches == [1]
     left = [path for path in rig.store.list_files("") if not path.startswith(paths.ATTEMPTS)]
@@ -138,16 +138,30 @@ def test_the_result_is_durable_before_the_checkpoints_are_deleted() -> None:
         delete(paths)
 
     rig.store.delete = watched  # type: ignore[method-assign]
-    assert rig.run().status is JobState.FINISHED
+    assert rig.run().status is JobStatus.FINISHED
     assert results[-1] is not None
-    assert results[-1].status == "finished"
+    assert results[-1].status is JobStatus.FINISHED
+
+
+def test_a_job_counts_as_running_until_its_result_is_stored() -> None:
+    rig = counting_rig()
+    write, seen = rig.store.write, list[JobStatus]()
+
+    def watched(path: str, chunks: Iterable[bytes]) -> None:
+        if path == paths.RESULT:
+            seen.append(rig.master.status)
+        write(path, chunks)
+
+    rig.store.write = watched  # type: ignore[method-assign, assignment]
+    assert rig.run().status is rig.master.status is JobStatus.FINISHED
+    assert seen == [JobStatus.RUNNING]
 
 
 def test_a_driver_that_starts_again_after_the_end_runs_nothing() -> None:
     rig = counting_rig()
     rig.run()
     again = MasterRig(rig.plan, rig.store)
-    assert again.run().status is JobState.FINISHED
+    assert again.run().status is JobStatus.FINISHED
     assert again.launches == []
 
 
@@ -158,7 +172,7 @@ def test_a_driver_that_starts_again_after_the_end_runs_nothing() -> None:
 def test_an_exception_restarts_the_job_in_place_and_each_record_counts_once(calls: set[int]) -> None:
     FAIL_AT.update(calls)
     rig = counting_rig()
-    assert rig.run().status is JobState.FINISHED
+    assert rig.run().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == expected()
     assert rig.launches == [1]
     assert rig.master.progress.restarts == len(calls)
@@ -184,9 +198,9 @@ def test_a_lost_slot_and_the_final_failure_are_in_the_history_too() -> None:
     rig.master.submit()
     rig.run_until(lambda: rig.master.progress.checkpoints)
     rig.master.slot_lost(Launch(1), SlotIndex(1), "killed")
-    rig.run_until(lambda: rig.master.status == "running")
+    rig.run_until(lambda: rig.master.status is JobStatus.RUNNING)
     rig.end_launch(2, "executor lost")
-    assert rig.end().status is JobState.FAILED
+    assert rig.end().status is JobStatus.FAILED
     lost, ended = rig.master.progress.failures
     assert (lost.cause, lost.origin) == ("slot 1 was lost: killed", FailureOrigin(slot=1))
     assert "executor lost" in ended.cause
@@ -199,7 +213,7 @@ def test_user_code_that_rules_a_restart_out_ends_the_job_at_once() -> None:
 
     rig = MasterRig(line_plan(Ticking(10), MapFactory(refusing), settings=CHECKPOINTS))
     outcome = rig.run()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert outcome.cause is not None
     assert "the table has no such column" in outcome.cause
     assert rig.master.progress.restarts == 0
@@ -229,7 +243,7 @@ def test_a_lost_slot_is_launched_anew_and_each_record_counts_once() -> None:
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 3)
     rig.master.slot_lost(Launch(1), SlotIndex(1), "killed")
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert (rig.launches, rig.kills) == ([1, 2], [1])
     assert sorted(rig.collected()) == expected()
 
@@ -239,7 +253,7 @@ def test_a_stage_that_ends_by_itself_is_launched_anew() -> None:
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 3)
     rig.end_launch(1, "executor lost")
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.launches == [1, 2]
     assert sorted(rig.collected()) == expected()
 
@@ -252,7 +266,7 @@ def test_a_slot_that_does_not_answer_the_teardown_is_killed_with_its_launch() ->
     FAIL_AT.add(CALLS[0] + 1)
     rig.run_until(lambda: rig.kills)
     rig.deaf.clear()
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.launches == [1, 2]
     assert sorted(rig.collected()) == expected()
 
@@ -261,7 +275,7 @@ def test_when_the_restarts_are_used_up_the_job_fails_with_the_users_error() -> N
     FAIL_AT.update(range(1, 1000))
     rig = counting_rig(settings=ONE_RESTART)
     outcome = rig.run()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert outcome.cause is not None
     assert "ValueError: call 2 fails" in outcome.cause
     assert "in operator" in outcome.cause
@@ -271,7 +285,7 @@ def test_when_the_restarts_are_used_up_the_job_fails_with_the_users_error() -> N
 def test_without_checkpoints_a_failure_ends_the_job() -> None:
     FAIL_AT.add(1)
     rig = MasterRig(line_plan([1], MapFactory(Failing()), CollectFactory()))
-    assert rig.run().status is JobState.FAILED
+    assert rig.run().status is JobStatus.FAILED
 
 
 def test_an_error_that_no_restart_mends_ends_the_job_at_once() -> None:
@@ -283,7 +297,7 @@ def test_an_error_that_no_restart_mends_ends_the_job_at_once() -> None:
     step = Step(KeyedProcessFactory(Twofold()), Partitioning.KEY_GROUP, lambda n: n)
     rig = MasterRig(line_plan(Ticking(10), step, CollectFactory(), settings=CHECKPOINTS))
     outcome = rig.run()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "'count' is declared twice" in str(outcome.cause)
     assert rig.master.progress.restarts == 0
 
@@ -297,7 +311,7 @@ def test_damaged_state_fails_the_job_naming_the_file_and_never_restores_it() -> 
     rig.store.read = lambda path: _damaged(path, honest(path))  # type: ignore[method-assign]
     rig.master.slot_lost(Launch(1), SlotIndex(1), "killed")
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "checksum" in str(outcome.cause)
     assert rig.launches == [1, 2]
 
@@ -322,7 +336,7 @@ def test_records_of_a_completed_checkpoint_are_delivered_though_the_slots_never_
     rig.run_until(lambda: len(rig.master.progress.checkpoints) == 3)
     rig.deaf.clear()
     rig.master.slot_lost(Launch(1), SlotIndex(0), "killed before it was told")
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == expected()
 
 
@@ -340,7 +354,7 @@ def test_a_job_can_be_cancelled_at_any_time(turns: int) -> None:
     rig.master.cancel()
     rig.master.cancel()
     outcome = rig.end()
-    assert outcome.status is JobState.CANCELLED
+    assert outcome.status is JobStatus.CANCELED
     assert rig.slots == {}
     assert workflow.read_result(rig.store) is not None
 
@@ -351,7 +365,7 @@ def test_a_job_cancelled_while_a_slot_is_deaf_kills_the_launch() -> None:
     rig.run_until(lambda: rig.master.progress.checkpoints)
     rig.deaf.add(0)
     rig.master.cancel()
-    assert rig.end().status is JobState.CANCELLED
+    assert rig.end().status is JobStatus.CANCELED
     assert rig.kills == [1]
 
 
@@ -360,7 +374,7 @@ def test_cancelling_a_job_that_has_ended_changes_nothing() -> None:
     rig.run()
     rig.master.cancel()
     assert rig.master.outcome is not None
-    assert rig.master.outcome.status is JobState.FINISHED
+    assert rig.master.outcome.status is JobStatus.FINISHED
 
 
 # --- slots
@@ -382,14 +396,14 @@ def test_a_second_slot_of_the_same_place_is_refused() -> None:
     double = Link(rig.slots[0])
     rig.master.register(RegisterSlot(launch=Launch(1), slot=SlotIndex(0), host="", port=0), double)
     assert double.closed
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
 
 
 def test_too_few_slots_in_time_fail_the_job_with_what_to_do() -> None:
     rig = counting_rig(settings={"headgate.slot.start-timeout": "300 ms"})
     rig.withheld.add(1)
     outcome = rig.run()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "only 1 of 2 slots registered within 300 ms (missing: 1)" in str(outcome.cause)
 
 
@@ -400,7 +414,7 @@ def test_a_slot_that_cannot_run_the_job_fails_it_with_the_reason() -> None:
     rig.run_until(lambda: rig.launches == [1])
     rig.master.slot_unfit(Launch(1), "Python 3.9 there, 3.11 here")
     outcome = rig.end()
-    assert (outcome.status, outcome.cause) == (JobState.FAILED, "Python 3.9 there, 3.11 here")
+    assert (outcome.status, outcome.cause) == (JobStatus.FAILED, "Python 3.9 there, 3.11 here")
 
 
 def test_every_attempt_is_deployed_with_a_number_of_its_own() -> None:
@@ -429,7 +443,7 @@ def test_a_manifest_whose_outcome_is_unknown_is_settled_before_the_job_goes_on()
 
     rig.store.write = write  # type: ignore[method-assign]
     rig.store.read = honest_read  # type: ignore[method-assign]
-    assert rig.run().status is JobState.FINISHED
+    assert rig.run().status is JobStatus.FINISHED
     assert broken
     assert sorted(rig.collected()) == expected()
     assert 1 in [figures.checkpoint_id for figures in rig.master.progress.checkpoints]

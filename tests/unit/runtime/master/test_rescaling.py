@@ -14,6 +14,7 @@ from headgate.functions.context import RuntimeContext
 from headgate.graph.logical import Partitioning
 from headgate.graph.placement import Placement
 from headgate.ids import Launch, SlotIndex
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Shutdown
@@ -21,7 +22,6 @@ from headgate.runtime.master import supervision as s
 from headgate.runtime.master.rescales import SETTLE_MS
 from headgate.runtime.master.restart import FixedDelay, NoRestart
 from headgate.runtime.master.supervisor import Supervisor
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan
@@ -150,7 +150,7 @@ def test_what_ends_the_job_answers_the_rescale(job: Job) -> None:
     other.rescaling()
     assert other.suspend() == [s.TakeCheckpoint(attempt=A1), s.RescaleOver(number=1, failure="the job is suspended")]
     assert other.checkpoint_over() == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
-    assert other.end_launch() == [s.EndJob(status=JobState.SUSPENDED, cause=None)]
+    assert other.end_launch() == [s.EndJob(status=JobStatus.SUSPENDED, cause=None)]
 
 
 def test_a_second_rescale_is_refused_while_one_is_under_way(job: Job) -> None:
@@ -276,7 +276,7 @@ def test_a_job_runs_on_at_other_parallelisms_with_each_record_once() -> None:
     assert rescaled(rig, (3, 3), (1, 1), (2, 2)) == "the job runs at parallelism 1, 2, 1"
     assert rig.launches == [1, 2, 3]
     outcome = rig.end()
-    assert outcome.status is JobState.FINISHED
+    assert outcome.status is JobStatus.FINISHED
     seen = rig.collected()
     assert sorted(number for number, _ in seen) == list(range(400))
     assert {index for _, index in seen} == {0, 1, 2}
@@ -308,7 +308,7 @@ def test_a_parallelism_that_cannot_be_is_refused_before_anything_ends(
     with pytest.raises(error, match=text):
         rescaled(rig, bounds)
     assert rig.master.progress.attempt == 1
-    assert rig.master.status == "running"
+    assert rig.master.status is JobStatus.RUNNING
 
 
 def asked(rig: MasterRig, *bounds: int) -> Future[str]:
@@ -363,7 +363,7 @@ def test_slots_that_cannot_be_counted_are_told_as_such() -> None:
     rig.run_until(answer.done)
     with pytest.raises(RescaleError, match=r"was not rescaled: Spark could not be asked .*: the JVM has gone away"):
         answer.result()
-    assert rig.master.status == "running"
+    assert rig.master.status is JobStatus.RUNNING
 
 
 def test_as_many_slots_are_taken_as_there_are_within_the_bounds() -> None:
@@ -378,7 +378,7 @@ def test_a_job_without_checkpoints_is_not_rescaled() -> None:
     rig = slotted_rig({})
     with pytest.raises(RescaleError, match=r"was not rescaled: it makes no checkpoints to go on from: set execution"):
         rescaled(rig, (3, 3))
-    assert rig.master.status == "running"
+    assert rig.master.status is JobStatus.RUNNING
 
 
 class TooWide(Slotted):
@@ -399,7 +399,7 @@ def test_a_job_that_fails_on_the_way_goes_back_and_loses_nothing() -> None:
     rig.run_until(lambda: rig.clock.monotonic_ms() > 1500)
     with pytest.raises(RescaleError, match="three are too many"):
         rescaled(rig, (3, 3))
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(number for number, _ in rig.collected()) == list(range(400))
     assert rig.master.progress.placement.parallelism == (1, 2, 1)
 
@@ -465,7 +465,7 @@ def test_a_job_that_loses_a_slot_goes_on_with_those_there_are_and_grows_back() -
     rig.most = 2
     rig.run_until(lambda: rig.master.progress.attempt == 3)
     assert rig.master.progress.placement.parallelism == (1, 2, 1)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(number for number, _ in rig.collected()) == list(range(400))
     assert rig.master.progress.restarts == 1
 
@@ -477,7 +477,7 @@ def adaptive_rig(slots: int, function: Slotted | None = None) -> MasterRig:
     rig = MasterRig(line_plan(Ticking(600), step, collecting, settings=ADAPTIVE | {"restart-strategy.type": "none"}))
     rig.most = slots
     rig.master.submit()
-    rig.run_until(lambda: rig.master.status == "running")
+    rig.run_until(lambda: rig.master.status is JobStatus.RUNNING)
     return rig
 
 
@@ -498,7 +498,7 @@ def test_a_growth_that_fails_goes_back_and_is_tried_again_later() -> None:
     assert rig.master.progress.placement.parallelism == (1, 1, 1)
     rig.run_until(lambda: rig.master.progress.attempt == 4)
     assert rig.master.progress.placement.parallelism == (1, 2, 1)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(number for number, _ in rig.collected()) == list(range(600))
 
 
@@ -506,7 +506,7 @@ def test_an_adaptive_job_stays_at_what_it_is_told_to_want() -> None:
     rig = adaptive_rig(1)
     assert rescaled(rig, (1, 1)) == "the job runs at parallelism 1"
     rig.most = 2
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.master.progress.attempt == 1
 
 
@@ -516,4 +516,4 @@ def test_an_adaptive_job_grows_no_further_than_to_the_slots_there_are() -> None:
     assert rescaled(rig, (1, 5)) == "the job runs at parallelism 1, 2, 1"
     rig.most = 5
     rig.run_until(lambda: rig.master.progress.placement.slots == 5)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED

@@ -16,11 +16,11 @@ from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError, ConfigError, StorageError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
+from headgate.job_status import JobStatus
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import CheckpointCompleted, Deploy
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking
 from tests.unit.runtime.masters import MasterRig
@@ -179,7 +179,7 @@ def test_without_a_target_the_error_names_the_option() -> None:
 def test_a_job_without_checkpoints_takes_savepoints_all_the_same() -> None:
     rig = MasterRig(line_plan(Ticking(100), SinkFactory(Committing()), settings=SAVEPOINTS))
     rig.master.submit()
-    rig.run_until(lambda: rig.master.status == "running")
+    rig.run_until(lambda: rig.master.status is JobStatus.RUNNING)
     location = answered(rig, take(rig))
     assert manifest_at(rig.folders[location]).checkpoint_id == 1
 
@@ -269,7 +269,7 @@ def test_a_job_that_is_stopped_commits_what_the_savepoint_holds_and_no_more(wish
     rig = rig_of()
     answer = take(rig, wish)
     outcome = rig.end()
-    assert (outcome.status, outcome.cause) == (JobState.FINISHED, None)
+    assert (outcome.status, outcome.cause) == (JobStatus.FINISHED, None)
     manifest = manifest_at(rig.folders[answer.result(0)])
     assert manifest.final is wish.drains
     assert list(range(len(COMMITTED))) == COMMITTED
@@ -302,7 +302,7 @@ def test_a_savepoint_that_fails_has_the_job_go_on_from_its_last_checkpoint(wish:
     (location,) = rig.folders
     break_writes(rig.folders[location], lambda path: path == paths.METADATA)
     assert f"job {rig.plan.job_id} was not stopped" in failure(rig, answer)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert list(range(60)) == COMMITTED
     assert rig.master.progress.restarts == 1
     assert rig.folders[location].files == {}
@@ -314,7 +314,7 @@ def test_a_job_that_fails_after_its_stop_was_recorded_only_commits_when_it_start
     answer = take(rig, wish)
     rig.run_until(lambda: rig.store.list_files(paths.STOPPED))
     FAULTY_COMMITS.append(1)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert rig.master.progress.restarts == 1
     deploys = [message for message in rig.links[0].told if isinstance(message, Deploy)]
     assert [(deploy.finishing, deploy.root) for deploy in deploys] == [(False, None), (True, answer.result(0))]
@@ -327,7 +327,7 @@ def test_a_job_that_cannot_commit_what_its_savepoint_holds_fails_and_names_it(wi
     answer = take(rig, wish)
     rig.run_until(lambda: rig.store.list_files(paths.STOPPED))
     FAULTY_COMMITS.extend(range(100))
-    assert rig.end().status is JobState.FAILED
+    assert rig.end().status is JobStatus.FAILED
     (location,) = rig.folders
     text = failure(rig, answer)
     assert f"the savepoint {location} is complete, but the job could not commit what it holds" in text
@@ -343,7 +343,7 @@ def test_a_failure_before_the_savepoint_is_complete_restarts_the_job_from_its_la
     rig.run_until(lambda: rig.folders)
     rig.end_launch(1, "the stage was killed")
     assert "before it was complete" in failure(rig, answer)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert list(range(60)) == COMMITTED
     assert rig.launches == [1, 2]
 
@@ -352,7 +352,7 @@ def test_a_stop_after_the_input_has_ended_anyway_leaves_the_end_as_it_is() -> No
     rig = rig_of(limit=12)
     rig.run_until(lambda: CALLS[0] == 12)
     answer = take(rig, STOP)
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert answer.done()
     assert list(range(12)) == COMMITTED
 
@@ -363,5 +363,5 @@ def test_a_cancel_while_the_job_is_being_stopped_ends_it_and_says_so() -> None:
     answer = take(rig, STOP)
     rig.run_until(lambda: rig.folders)
     rig.master.cancel()
-    assert rig.end().status is JobState.CANCELLED
+    assert rig.end().status is JobStatus.CANCELED
     assert "was not stopped with a savepoint" in failure(rig, answer)

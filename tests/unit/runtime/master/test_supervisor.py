@@ -8,9 +8,9 @@ import pytest
 
 from headgate.errors import InternalError
 from headgate.ids import Attempt, CheckpointId
+from headgate.job_status import JobStatus
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import FixedDelay, NoRestart
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.supervised import A1, A2, A3, L1, L2, S0, S1, TWO, Job, State
 
 
@@ -36,8 +36,8 @@ def test_a_job_runs_from_submission_to_its_end(job: Job) -> None:
     assert job.done() == [s.EndAttempt(attempt=A1), s.TearDownAttempt(attempt=A1)]
     assert job.torn_down(S1) == []
     assert job.torn_down(S0) == [s.ShutDownSlots()]
-    assert job.end_launch() == [s.EndJob(status=JobState.FINISHED, cause=None)]
-    assert job.state is State.FINISHED
+    assert job.end_launch() == [s.EndJob(status=JobStatus.FINISHED, cause=None)]
+    assert job.state is State.ENDED
 
 
 def test_a_user_exception_restarts_in_place_on_the_same_launch(job: Job) -> None:
@@ -138,7 +138,7 @@ def test_failures_beyond_the_restart_budget_fail_the_job_with_cause_and_budget(j
         effects = job.fail(attempt)
     assert effects == [s.EndAttempt(attempt=A3), s.ShutDownSlots()]
     end = the_end(job.end_launch())
-    assert end.status is JobState.FAILED
+    assert end.status is JobStatus.FAILED
     assert end.cause == "ValueError: boom\n(fixed-delay restart: 2 of 2 restarts used)"
     assert job.supervisor.restarts == 2
 
@@ -148,7 +148,7 @@ def test_lost_slots_are_charged_to_the_restart_budget() -> None:
     job.running()
     assert job.lose(S0) == [s.EndAttempt(attempt=A1), s.KillLaunch(launch=L1)]
     end = the_end(job.end_launch())
-    assert end.status is JobState.FAILED
+    assert end.status is JobStatus.FAILED
     assert "slot 0 was lost: connection closed" in str(end.cause)
 
 
@@ -184,7 +184,7 @@ def test_too_few_slots_at_the_start_are_an_error_that_says_how_many_of_how_many(
     job.register(S0)
     assert job.at(1_000.0) == [s.KillLaunch(launch=L1)]
     end = the_end(job.end_launch())
-    assert end.status is JobState.FAILED
+    assert end.status is JobStatus.FAILED
     assert "only 1 of 2 slots registered within 1000 ms (missing: 1)" in str(end.cause)
 
 
@@ -233,7 +233,7 @@ def test_a_job_whose_functions_cannot_be_closed_at_the_end_has_failed_and_does_n
         cause="OSError: the last rows could not be written", restart_delay_ms=None
     )
     end = the_end(job.end_launch())
-    assert (end.status, end.cause) == (JobState.FAILED, "OSError: the last rows could not be written")
+    assert (end.status, end.cause) == (JobStatus.FAILED, "OSError: the last rows could not be written")
 
 
 def test_functions_that_cannot_be_closed_before_a_restart_do_not_keep_the_job_from_it(job: Job) -> None:
@@ -262,7 +262,7 @@ def test_a_finished_job_whose_slots_do_not_go_has_them_killed(job: Job) -> None:
     job.finishing()
     assert job.supervisor.next_wake_ms() == 500.0
     assert job.at(500.0) == [s.KillLaunch(launch=L1)]
-    assert the_end(job.end_launch(error="cancelled")).status is JobState.FINISHED
+    assert the_end(job.end_launch(error="cancelled")).status is JobStatus.FINISHED
 
 
 def test_slots_that_leave_after_the_job_is_done_are_no_failure(job: Job) -> None:
@@ -270,7 +270,7 @@ def test_slots_that_leave_after_the_job_is_done_are_no_failure(job: Job) -> None
     assert job.lose(S0) == []
     assert job.fail() == []
     assert job.cancel() == []
-    assert the_end(job.end_launch()).status is JobState.FINISHED
+    assert the_end(job.end_launch()).status is JobStatus.FINISHED
 
 
 @pytest.mark.parametrize(
@@ -290,18 +290,18 @@ def test_cancel_ends_the_job_from_every_state(job: Job, reach: Callable[[Job], N
     reach(job)
     job.cancel()
     assert job.at(10_000.0) in ([], [s.KillLaunch(launch=L1)])
-    assert the_end(job.end_launch()) == s.EndJob(status=JobState.CANCELLED, cause=None)
+    assert the_end(job.end_launch()) == s.EndJob(status=JobStatus.CANCELED, cause=None)
     assert job.cancel() == []
 
 
 def test_cancel_before_submission_ends_the_job_at_once(job: Job) -> None:
-    assert job.cancel() == [s.EndJob(status=JobState.CANCELLED, cause=None)]
+    assert job.cancel() == [s.EndJob(status=JobStatus.CANCELED, cause=None)]
 
 
 def test_cancel_between_launches_ends_the_job_at_once(job: Job) -> None:
     job.relaunching()
     job.end_launch()
-    assert job.cancel() == [s.EndJob(status=JobState.CANCELLED, cause=None)]
+    assert job.cancel() == [s.EndJob(status=JobStatus.CANCELED, cause=None)]
 
 
 def test_every_deployed_attempt_ends_exactly_once(job: Job) -> None:

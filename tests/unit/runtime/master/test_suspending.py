@@ -8,16 +8,16 @@ import pytest
 
 from headgate.checkpoint import paths, workflow
 from headgate.ids import Launch
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import FixedDelay, NoRestart
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import JOB_ID, line_plan
 from tests.unit.runtime.supervised import A1, L1, S0, S1, Job, State
 
-SUSPENDED = s.EndJob(status=JobState.SUSPENDED, cause=None)
+SUSPENDED = s.EndJob(status=JobStatus.SUSPENDED, cause=None)
 NEVER = {"execution.checkpointing.interval": "1 h"}
 """The only checkpoints are those that somebody asks for."""
 
@@ -36,7 +36,7 @@ def test_a_running_job_is_suspended_after_its_last_checkpoint(job: Job) -> None:
     assert job.suspend() == []
     assert job.checkpoint_over() == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
     assert job.end_launch() == [SUSPENDED]
-    assert job.state is State.SUSPENDED
+    assert job.state is State.ENDED
 
 
 def test_a_last_checkpoint_that_takes_too_long_is_not_waited_for(job: Job) -> None:
@@ -45,7 +45,7 @@ def test_a_last_checkpoint_that_takes_too_long_is_not_waited_for(job: Job) -> No
     assert job.at(2_000.0) == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
     assert job.checkpoint_over() == []
     (end,) = job.end_launch()
-    assert end == s.EndJob(status=JobState.SUSPENDED, cause="the last checkpoint was not complete in time")
+    assert end == s.EndJob(status=JobStatus.SUSPENDED, cause="the last checkpoint was not complete in time")
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_a_job_that_does_not_run_is_suspended_without_a_checkpoint(job: Job, rea
 def test_a_failure_meanwhile_suspends_the_job_and_asks_for_no_restart(job: Job, lose: Callable[[Job], object]) -> None:
     job.suspending()
     lose(job)
-    if not job.state.is_over:
+    if job.state is not State.ENDED:
         job.end_launch()
-    assert job.state is State.SUSPENDED
+    assert job.state is State.ENDED
     assert job.supervisor.restarts == 0
 
 
@@ -72,11 +72,11 @@ def test_a_job_that_is_done_meanwhile_is_finished_and_one_that_is_cancelled_is_c
     job.done()
     job.torn_down(S0)
     job.torn_down(S1)
-    assert job.end_launch() == [s.EndJob(status=JobState.FINISHED, cause=None)]
+    assert job.end_launch() == [s.EndJob(status=JobStatus.FINISHED, cause=None)]
     other = Job(NoRestart())
     other.suspending()
     other.cancel()
-    assert other.end_launch() == [s.EndJob(status=JobState.CANCELLED, cause=None)]
+    assert other.end_launch() == [s.EndJob(status=JobStatus.CANCELED, cause=None)]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_job_that_is_done_meanwhile_is_finished_and_one_that_is_cancelled_is_c
 def test_a_host_that_is_gone_suspends_the_job_from_every_state(job: Job, reach: Callable[[Job], None]) -> None:
     reach(job)
     end = job.lose_host()[-1]
-    assert end == s.EndJob(status=JobState.SUSPENDED, cause="Spark is gone")
+    assert end == s.EndJob(status=JobStatus.SUSPENDED, cause="Spark is gone")
 
 
 def test_a_host_that_is_gone_suspends_a_job_that_the_loss_of_its_slots_has_just_failed() -> None:
@@ -94,13 +94,13 @@ def test_a_host_that_is_gone_suspends_a_job_that_the_loss_of_its_slots_has_just_
     assert job.lose(S0)[-1] == s.KillLaunch(launch=L1)
     (end,) = job.lose_host()
     assert isinstance(end, s.EndJob)
-    assert end.status is JobState.SUSPENDED
+    assert end.status is JobStatus.SUSPENDED
 
 
 def test_a_job_whose_functions_could_not_be_closed_has_failed_though_its_host_is_gone(job: Job) -> None:
     job.closing()
     job.torn_down(S0, unclosed="OSError: disk full")
-    assert job.lose_host() == [s.EndJob(status=JobState.FAILED, cause="OSError: disk full")]
+    assert job.lose_host() == [s.EndJob(status=JobStatus.FAILED, cause="OSError: disk full")]
 
 
 @pytest.mark.parametrize("first", [Job.suspend, Job.done])
@@ -115,7 +115,7 @@ def test_a_job_that_is_done_ends_if_its_functions_are_closed_in_the_time_that_is
     assert job.suspend() == []
     assert job.at(2_000.0) == [s.ShutDownSlots()]
     assert job.end_launch() == [
-        s.EndJob(status=JobState.SUSPENDED, cause="its functions were not closed in time"),
+        s.EndJob(status=JobStatus.SUSPENDED, cause="its functions were not closed in time"),
     ]
 
 
@@ -125,12 +125,12 @@ def test_a_slot_that_is_lost_while_a_job_that_is_to_be_suspended_is_closed_suspe
     assert job.lose(S1) == [s.ShutDownSlots()]
     end = job.end_launch()[-1]
     assert isinstance(end, s.EndJob)
-    assert end.status is JobState.SUSPENDED
+    assert end.status is JobStatus.SUSPENDED
 
 
 def test_a_job_that_is_done_is_finished_though_its_host_is_gone(job: Job) -> None:
     job.finishing()
-    assert job.lose_host() == [s.EndJob(status=JobState.FINISHED, cause=None)]
+    assert job.lose_host() == [s.EndJob(status=JobStatus.FINISHED, cause=None)]
 
 
 # --- the job master, with its storage
@@ -147,7 +147,7 @@ def suspended(rig: MasterRig) -> str:
     rig.run_until(lambda: rig.clock.monotonic_ms() > 1500)
     rig.master.suspend()
     outcome = rig.end()
-    assert outcome.status is JobState.SUSPENDED
+    assert outcome.status is JobStatus.SUSPENDED
     assert outcome.cause is not None
     return outcome.cause
 
@@ -191,7 +191,7 @@ def test_a_job_can_be_suspended_at_any_time(turns: int) -> None:
         rig.turn()
         rig.clock.advance(3)
     rig.master.suspend()
-    assert rig.end().status is JobState.SUSPENDED
+    assert rig.end().status is JobStatus.SUSPENDED
     assert rig.slots == {}
     assert workflow.read_result(rig.store) is None
 
@@ -202,7 +202,7 @@ def test_a_driver_whose_spark_is_gone_names_the_last_checkpoint() -> None:
     rig.run_until(lambda: rig.master.progress.checkpoints)
     rig.master.launch_ended(Launch(1), "Spark is gone", for_good=True)
     outcome = rig.end()
-    assert outcome.status is JobState.SUSPENDED
+    assert outcome.status is JobStatus.SUSPENDED
     assert outcome.cause is not None
     assert outcome.cause.startswith("Spark is gone; its last checkpoint is memory:chk-")
     assert workflow.read_result(rig.store) is None

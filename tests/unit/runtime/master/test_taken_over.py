@@ -12,9 +12,9 @@ from headgate.checkpoint.drivers import ownership
 from headgate.checkpoint.store import Chunk, MemoryStore
 from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
+from headgate.job_status import JobStatus
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.stores import OverMemory
 from tests.unit.runtime.job_storage.test_global_commits import SETTINGS, checkpoints
@@ -93,7 +93,7 @@ def rig_of(together: bool, store: Any) -> MasterRig:
 
 def end(rig: MasterRig) -> None:
     outcome = rig.end()
-    assert outcome.status is JobState.FAILED
+    assert outcome.status is JobStatus.FAILED
     assert "the job was taken over by a later driver" in (outcome.cause or "")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from headgate.graph.logical import Partitioning
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sampler import Sample
 from headgate.runtime.control.messages import Tap
 from headgate.runtime.master import taps
-from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking, counting_rig, expected
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan
@@ -24,7 +24,7 @@ def test_samples_are_shown_until_nobody_looks() -> None:
     rig = counting_rig(limit=500)
     seen: list[Sample] = []
     rig.master.submit()
-    rig.run_until(lambda: rig.master.status == "running")
+    rig.run_until(lambda: rig.master.status is JobStatus.RUNNING)
     rig.master.tap(UID, seen.extend)
     rig.run_until(lambda: len(seen) > 20)
     assert {sample.subtask for sample in seen} == {0, 1}
@@ -32,7 +32,7 @@ def test_samples_are_shown_until_nobody_looks() -> None:
     rig.master.untap(UID, seen.extend)
     assert told(rig)[-1].for_ms == 0.0
     count, sent = len(seen), len(told(rig))
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert (len(seen), len(told(rig))) == (count, sent)
     assert sorted(rig.collected()) == expected(500)
 
@@ -58,7 +58,7 @@ def test_a_new_attempt_is_looked_at_from_its_start() -> None:
     before = len(seen)
     rig.run_until(lambda: len(seen) > before + 10)
     assert {message.attempt for message in told(rig)} == {1, 2}
-    assert rig.end().status is JobState.FINISHED
+    assert rig.end().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == expected(300)
 
 
@@ -83,7 +83,7 @@ def test_wide_operators_send_less_of_each_subtask() -> None:
     rig.master.tap("op1", print)
     rig.master.tap("op2", print)
     rig.master.submit()
-    rig.run_until(lambda: rig.master.status == "running")
+    rig.run_until(lambda: rig.master.status is JobStatus.RUNNING)
     rates = {message.uid: message.records_per_s for message in told(rig)}
     assert rates == {"op1": taps.RECORDS_PER_S_MAX, "op2": taps.ALL_RECORDS_PER_S_MAX / 20}
 
@@ -91,7 +91,7 @@ def test_wide_operators_send_less_of_each_subtask() -> None:
 def test_without_a_tap_the_master_has_nothing_to_wake_for() -> None:
     rig = counting_rig()
     rig.master.submit()
-    rig.run_until(lambda: rig.master.status == "running")
+    rig.run_until(lambda: rig.master.status is JobStatus.RUNNING)
     assert rig.master._taps.wake_ms is None
     see = print
     rig.master.tap(UID, see)

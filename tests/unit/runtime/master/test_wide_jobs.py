@@ -11,6 +11,7 @@ import pytest
 from headgate.deploy.code.package import pack
 from headgate.graph.logical import Partitioning
 from headgate.ids import Launch, SlotIndex
+from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Deploy, SlotReady
@@ -43,7 +44,7 @@ def deployed(parallelism: int) -> Load:
     objects = len(gc.get_objects()) - before
     for index in rig.deaf:
         rig.master.receive(Launch(1), SlotReady(slot=SlotIndex(index), attempt=rig.master._supervisor.attempt))
-    rig.run_until(lambda: rig.master.status == "running")
+    rig.run_until(lambda: rig.master.status is JobStatus.RUNNING)
     (message,) = (message for message in rig.links[parallelism - 1].told if isinstance(message, Deploy))
     return Load(len(pack(rig.plan)), len(pickle.dumps(message, 5)), objects)
 
