@@ -19,7 +19,7 @@ PURE = [
     "elements.py",
     "clock.py",
     "config.py",
-    "story.py",
+    "event_history.py",
     "time/**/*.py",
     "graph/**/*.py",
     "checkpoint/alignment/*.py",

@@ -27,8 +27,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, assert_never, final
 
+from headgate.event_history import EventHistory
 from headgate.ids import Attempt, CheckpointId
-from headgate.story import Story
 
 RETRIES_MAX: Final = 10
 """How often a commit is put off, as of Flink's `sink.committer.retries`."""
@@ -164,7 +164,7 @@ class CommitTracker:
         self._permit: CommitPermit | None = None
         self._committing: CheckpointId | None = None
         self._failed = False
-        self._story = Story("commit tracker")
+        self._history = EventHistory("commit tracker")
 
     def pending(self) -> tuple[PendingCommit, ...]:
         """All that is not known to be final, oldest first: what a snapshot must keep."""
@@ -172,7 +172,7 @@ class CommitTracker:
 
     def handle(self, event: CommitEvent) -> list[CommitEffect]:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
-        self._story.add(event)
+        self._history.add(event)
         if self._failed:
             return []
         match event:
@@ -198,13 +198,13 @@ class CommitTracker:
         newest = next(reversed(self._pending), None)
         completed_id = None if self._permit is None else self._permit.completed_id
         if checkpoint_id <= max(newest or 0, completed_id or 0):
-            raise self._story.broken(f"committables of checkpoint {checkpoint_id} were prepared too late")
+            raise self._history.broken(f"committables of checkpoint {checkpoint_id} were prepared too late")
         if committables:
             self._pending[checkpoint_id] = committables
 
     def _on_restored(self, checkpoint_id: CheckpointId, pending: Iterable[PendingCommit]) -> list[CommitEffect]:
         if self._pending or self._permit is not None:
-            raise self._story.broken("a tracker that is in use cannot be restored")
+            raise self._history.broken("a tracker that is in use cannot be restored")
         merged: dict[CheckpointId, list[Any]] = {}
         for part in sorted(pending, key=lambda part: part.checkpoint_id):
             merged.setdefault(part.checkpoint_id, []).extend(part.committables)
@@ -246,16 +246,16 @@ class CommitTracker:
 
     def _settle(self, checkpoint_id: CheckpointId) -> None:
         if checkpoint_id != self._committing:
-            raise self._story.broken(f"checkpoint {checkpoint_id} is not being committed")
+            raise self._history.broken(f"checkpoint {checkpoint_id} is not being committed")
         self._committing = None
 
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""
         if list(self._pending) != sorted(self._pending):
-            raise self._story.broken("pending commits are out of order")
+            raise self._history.broken("pending commits are out of order")
         if self._committing is not None and (
             self._permit is None
             or self._committing > self._permit.completed_id
             or self._committing not in self._pending
         ):
-            raise self._story.broken(f"checkpoint {self._committing} is being committed without a permit")
+            raise self._history.broken(f"checkpoint {self._committing} is being committed without a permit")

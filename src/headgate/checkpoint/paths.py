@@ -11,7 +11,7 @@
     <root>/<job id>/taskowned/                                             reserved: never written or deleted here
     <root>/<job id>/_result                                                how the job ended
     <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
-    <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>                 chk-n was complete: see `drivers.evidence`
+    <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>                 chk-n was complete (`completion_evidence`)
     <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>-stop            so was the savepoint that the job ends with
     <root>/<job id>/_epoch/<n>-<nonce>                                     a driver has taken epoch n
     <root>/<job id>/_epoch/<n>-<nonce>-base                                where it, and those before it, started from

@@ -14,8 +14,8 @@ from typing import Final, final
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.cleanup.retention import abandoned_files, checkpoint_files, superseded_files
+from headgate.checkpoint.drivers.completion_evidence import CompletionEvidence, digest_of, evidence_in, that_counts
 from headgate.checkpoint.drivers.epochs import Chain
-from headgate.checkpoint.drivers.evidence import Evidence, digest_of, evidence_in, that_counts
 from headgate.checkpoint.manifest import Manifest, OperatorShape, decode
 from headgate.checkpoint.restore.assign import Assignment, StoredElements, assign
 from headgate.checkpoint.restore.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
@@ -144,7 +144,7 @@ def _observe(
     job_id: JobId,
     checkpoint_id: CheckpointId,
     sizes: Mapping[str, int],
-    evidence: Evidence | None,
+    evidence: CompletionEvidence | None,
 ) -> Observed:
     path = paths.metadata(checkpoint_id)
     data = store.read(path)

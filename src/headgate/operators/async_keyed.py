@@ -23,7 +23,7 @@ from headgate.functions.context import TimeDomain
 from headgate.operators.base import OperatorContext, OperatorSnapshot, Runtime, UserCodeError
 from headgate.operators.calling import CallingOperator
 from headgate.operators.calls import expect_records
-from headgate.operators.drafts import Draft, cell_of
+from headgate.operators.invocation_state import Draft, cell_of
 from headgate.operators.invocations import DraftOwner, FiredTimer, Invocation
 from headgate.operators.keyed import KeyedOperator, no_call
 from headgate.operators.keyed_context import KeyedTimerService
@@ -34,7 +34,7 @@ from headgate.operators.pending import (
     TimersDue,
     time_of,
 )
-from headgate.operators.sides import split_sides
+from headgate.operators.side_outputs import split_sides
 from headgate.options import ASYNC_STATE_LIMIT
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import KEY

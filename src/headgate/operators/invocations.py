@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar, final
 from headgate.errors import StateAccessError
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
-from headgate.operators.drafts import Draft, DraftList, DraftMap
+from headgate.operators.invocation_state import Draft, DraftList, DraftMap
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.stepped_loop import SteppedLoop
 from headgate.state.backend import KeyedBackend

@@ -27,7 +27,7 @@ from headgate.operators.base import (
 )
 from headgate.operators.calls import many
 from headgate.operators.keyed_context import KeyedContext
-from headgate.operators.sides import split_sides
+from headgate.operators.side_outputs import split_sides
 from headgate.operators.user_function import UserFunction
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.choose import open_backend

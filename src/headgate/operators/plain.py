@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, OperatorContext, failed_at
 from headgate.operators.plain_context import PlainTimerService, RecordContext
-from headgate.operators.sides import split_sides
+from headgate.operators.side_outputs import split_sides
 from headgate.operators.user_function import UserOperator
 from headgate.types.output_tag import OutputTag
 from headgate.types.values import Extend

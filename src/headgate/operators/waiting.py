@@ -8,7 +8,7 @@ from typing import Any, final
 
 from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.operators.keyed_context import KeyedTimerService
-from headgate.operators.sides import LateRecords
+from headgate.operators.side_outputs import LateRecords
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import GENERATION
 from headgate.state.kinds.list_state import ListState

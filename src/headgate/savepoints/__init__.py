@@ -5,7 +5,7 @@ What Flink calls its State Processor API. `SavepointReader` gives any state as a
 `register` lets Spark SQL read any state, also that of a running job.
 """
 
-from headgate.savepoints.described import OperatorInfo, StateEntry, StateInfo
+from headgate.savepoints.descriptions import OperatorInfo, StateEntry, StateInfo
 from headgate.savepoints.newest import newest_checkpoint
 from headgate.savepoints.reader import SavepointReader
 from headgate.savepoints.state_table import register

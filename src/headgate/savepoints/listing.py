@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from headgate.savepoints.described import OperatorInfo
+from headgate.savepoints.descriptions import OperatorInfo
 from headgate.savepoints.reader import TIMER_STATES, SavepointReader
 
 LISTING: Final = pa.schema(

@@ -17,7 +17,7 @@ from headgate.checkpoint.restore.snapshots import open_snapshot
 from headgate.checkpoint.store import read_state
 from headgate.errors import ProgramError, RestoreError
 from headgate.ids import CheckpointId, JobId
-from headgate.savepoints.described import OperatorInfo, StateEntry, StateInfo
+from headgate.savepoints.descriptions import OperatorInfo, StateEntry, StateInfo
 from headgate.savepoints.tables import ALL_GROUPS, KeyedTables
 from headgate.state.canonical.layout import KEY, NAMESPACE, VALUE, pickle_of, refined_type
 from headgate.state.canonical.pairs import ColumnPair

@@ -18,7 +18,7 @@ from headgate.elements import SavepointFormat
 from headgate.errors import ProgramError, RestoreError, StorageError
 from headgate.ids import CheckpointId, new_job_id
 from headgate.savepoints.incoming import IncomingReading, given, given_values
-from headgate.savepoints.planned import ATTEMPT, PlannedOperator, PlannedState, PlannedTarget, write_operator
+from headgate.savepoints.operator_writer import ATTEMPT, PlannedOperator, PlannedState, PlannedTarget, write_operator
 from headgate.savepoints.tables import KeyedTables
 from headgate.state.canonical.layout import KEY, VALUE
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor

@@ -6,9 +6,9 @@ from typing import Any, Final, final
 
 from headgate.errors import StateAccessError
 from headgate.state.kinds.kind import StateDescriptor
-from headgate.types.fitting import Fits, fits_of
 from headgate.types.row import Row, make_row
 from headgate.types.typeinfo import MapTypeInfo, RowTypeInfo, TypeInformation
+from headgate.types.value_checks import Fits, fits_of
 
 _EXAMPLES: Final = {int: "Types.LONG()", str: "Types.STRING()", float: "Types.DOUBLE()", bool: "Types.BOOLEAN()"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.operators.record_guard import FAILED_COUNT
-from headgate.operators.sides import LATE_RECORDS
+from headgate.operators.side_outputs import LATE_RECORDS
 from headgate.runtime.control.subtask_metrics import summed
 from headgate.runtime.monitoring.progress import ReportedFailure
 from headgate.runtime.monitoring.statistics_json import Json

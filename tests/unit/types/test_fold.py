@@ -13,11 +13,11 @@ from headgate.state.canonical.columns import column_codec
 from headgate.types.arrow import batch_from_rows, rows_from_batch
 from headgate.types.arrow_types import arrow_schema
 from headgate.types.conversion import conversion
-from headgate.types.fitting import fits_of
 from headgate.types.fold import TypeFold
 from headgate.types.text import text_of
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import Types
+from headgate.types.value_checks import fits_of
 from tests.unit.types.every_type import ANYTHING, EVERY, NULL, SINGLE, kinds_of, plain
 
 CASES = [pytest.param(kind, value, id=f"{kind}-{value!r:.40}") for kind, of in EVERY.items() for value in of]

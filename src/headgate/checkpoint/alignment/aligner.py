@@ -70,8 +70,8 @@ from headgate.checkpoint.alignment.events import (
     subsumed,
 )
 from headgate.elements import Barrier
+from headgate.event_history import EventHistory
 from headgate.ids import CheckpointId
-from headgate.story import Story
 
 
 @final
@@ -100,11 +100,11 @@ class BarrierAligner:
         "_barrier",
         "_channels",
         "_current",
+        "_history",
         "_late",
         "_overtakable",
         "_overtakes",
         "_recorded",
-        "_story",
     )
 
     def __init__(self, channels: frozenset[int], *, overtakable: frozenset[int] = frozenset()) -> None:
@@ -120,7 +120,7 @@ class BarrierAligner:
         self._recorded: CheckpointId | None = None
         self._late: set[int] = set()
         self._aborted = AbortedAhead()
-        self._story = Story("barrier aligner")
+        self._history = EventHistory("barrier aligner")
 
     @property
     def pending(self) -> CheckpointId | None:
@@ -147,11 +147,11 @@ class BarrierAligner:
 
     def handle(self, event: AlignmentEvent) -> list[AlignmentEffect]:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
-        self._story.add(event)
+        self._history.add(event)
         match event:
             case BarrierAnnounced(channel=channel, barrier=barrier):
                 if channel not in self._overtakable:
-                    raise self._story.broken(f"a barrier is announced on channel {channel}, which is read in order")
+                    raise self._history.broken(f"a barrier is announced on channel {channel}, which is read in order")
                 # The barrier of an aborted checkpoint is taken for a cancel when it is read.
                 return [] if barrier.checkpoint_id in self._aborted else self._on_announced(channel, barrier)
             case BarrierReceived(channel=channel, barrier=barrier):
@@ -172,15 +172,15 @@ class BarrierAligner:
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""
         if not (self._aligned <= self._channels and self._announced | self._late <= self._overtakable):
-            raise self._story.broken(f"{self._aligned}, {self._announced}, {self._late} are no such channels")
+            raise self._history.broken(f"{self._aligned}, {self._announced}, {self._late} are no such channels")
         if self._aligned == self._channels:
-            raise self._story.broken("all channels are blocked")
+            raise self._history.broken("all channels are blocked")
         if (self._barrier is None) is bool(self._aligned or self._announced):
-            raise self._story.broken(f"{self._barrier} is pending, with {self._aligned} and {self._announced}")
+            raise self._history.broken(f"{self._barrier} is pending, with {self._aligned} and {self._announced}")
         if (self._recorded is None) is bool(self._late) or (self._recorded and self._barrier):
-            raise self._story.broken(f"{self._recorded} is recorded, with {self._late} late, {self._barrier} pending")
+            raise self._history.broken(f"{self._recorded} is recorded, with {self._late} late, {self._barrier} pending")
         if not self._aborted.is_above(self._current):
-            raise self._story.broken(f"an id at or below {self._current} is kept as aborted ahead of its barrier")
+            raise self._history.broken(f"an id at or below {self._current} is kept as aborted ahead of its barrier")
 
     # --- barriers
 
@@ -294,6 +294,6 @@ class BarrierAligner:
 
     def _check_readable(self, channel: int) -> None:
         if channel not in self._channels:
-            raise self._story.broken(f"channel {channel} is no input of this subtask")
+            raise self._history.broken(f"channel {channel} is no input of this subtask")
         if channel in self._aligned:
-            raise self._story.broken(f"channel {channel} was read although it is blocked")
+            raise self._history.broken(f"channel {channel} was read although it is blocked")

@@ -39,8 +39,8 @@ from headgate.checkpoint.alignment.events import (
     subsumed,
 )
 from headgate.elements import Barrier
+from headgate.event_history import EventHistory
 from headgate.ids import CheckpointId
-from headgate.story import Story
 
 PENDING_MAX: Final = 50
 """Checkpoints whose barriers are counted at one time."""
@@ -65,7 +65,7 @@ class BarrierTracker:
     ['TakeSnapshot']
     """
 
-    __slots__ = ("_aborted", "_channels", "_latest", "_pending", "_story")
+    __slots__ = ("_aborted", "_channels", "_history", "_latest", "_pending")
 
     def __init__(self, channels: frozenset[int]) -> None:
         if not channels:
@@ -74,7 +74,7 @@ class BarrierTracker:
         self._latest = CheckpointId(0)
         self._pending: dict[CheckpointId, _Pending] = {}
         self._aborted = AbortedAhead()
-        self._story = Story("barrier tracker")
+        self._history = EventHistory("barrier tracker")
 
     @property
     def pending(self) -> tuple[CheckpointId, ...]:
@@ -93,7 +93,7 @@ class BarrierTracker:
 
     def handle(self, event: AlignmentEvent) -> list[AlignmentEffect]:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
-        self._story.add(event)
+        self._history.add(event)
         match event:
             case BarrierReceived(channel=channel, barrier=barrier):
                 self._check(channel)
@@ -111,13 +111,13 @@ class BarrierTracker:
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""
         if len(self._pending) > PENDING_MAX:
-            raise self._story.broken(f"{len(self._pending)} checkpoints are pending")
+            raise self._history.broken(f"{len(self._pending)} checkpoints are pending")
         if sorted(self._pending) != list(self._pending) or max(self._pending, default=0) > self._latest:
-            raise self._story.broken(f"the pending ids {list(self._pending)} are not in order, up to {self._latest}")
+            raise self._history.broken(f"the pending ids {list(self._pending)} are not in order, up to {self._latest}")
         if any(not each.delivered < self._channels for each in self._pending.values()):
-            raise self._story.broken("a checkpoint is pending although all channels have delivered")
+            raise self._history.broken("a checkpoint is pending although all channels have delivered")
         if not self._aborted.is_above(self._latest):
-            raise self._story.broken(f"an id at or below {self._latest} is kept as aborted ahead of its barrier")
+            raise self._history.broken(f"an id at or below {self._latest} is kept as aborted ahead of its barrier")
 
     def _on_barrier(self, channel: int, barrier: Barrier) -> list[AlignmentEffect]:
         checkpoint_id = barrier.checkpoint_id
@@ -184,7 +184,7 @@ class BarrierTracker:
 
     def _check(self, channel: int) -> None:
         if channel not in self._channels:
-            raise self._story.broken(f"channel {channel} is no input of this subtask")
+            raise self._history.broken(f"channel {channel} is no input of this subtask")
 
 
 def _give_up(checkpoint_id: CheckpointId) -> list[AlignmentEffect]:

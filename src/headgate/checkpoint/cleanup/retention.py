@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
-from headgate.checkpoint.drivers.evidence import outdated_evidence
+from headgate.checkpoint.drivers.completion_evidence import outdated_evidence
 from headgate.checkpoint.manifest import Manifest
 from headgate.ids import Attempt, CheckpointId
 

@@ -45,7 +45,7 @@ The end. Subtasks that have ended stay, acknowledge and forward barriers like al
 checkpoint starts at once, beside any that is under way (which was triggered earlier and may miss last records) and also
 if periodic checkpoints are off. If it fails it is tried again a little later.
 
-Clean-up, and the restores and the end that wait for it: see `aftermath`.
+Clean-up, and the restores and the end that wait for it: see `follow_up`.
 
 Ids grow and are never reused, also across attempts and masters. Messages of another attempt are dropped, except
 commits, which subtasks may report before they are all started. A late acknowledgement of an aborted checkpoint has its
@@ -59,13 +59,13 @@ from typing import Final, assert_never, final
 
 from headgate.checkpoint import messages
 from headgate.checkpoint.coordination import vocabulary as c
-from headgate.checkpoint.coordination.aftermath import Aftermath
 from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureCounter, FailureReason
+from headgate.checkpoint.coordination.follow_up import FollowUp
 from headgate.checkpoint.coordination.pending import PendingCheckpoint, Stop
 from headgate.checkpoint.coordination.schedule import NOW, REQUESTS_MAX, CheckpointSchedule, RequestQueue
 from headgate.elements import Barrier, SavepointOrder
+from headgate.event_history import EventHistory
 from headgate.ids import Attempt, CheckpointId, SubtaskId
-from headgate.story import Story
 
 Effects = list[c.CoordinatorEffect]
 
@@ -79,7 +79,7 @@ class CheckpointCoordinator:
 
     def __init__(self, settings: c.CheckpointSettings) -> None:
         self._settings = settings
-        self._story = Story("checkpoint coordinator", length=30)
+        self._history = EventHistory("checkpoint coordinator", length=30)
         self._phase = c.Phase.IDLE
         self._attempt: Attempt | None = None
         self._last_attempt = Attempt(0)
@@ -110,7 +110,7 @@ class CheckpointCoordinator:
         # The end: the request to stop, and the checkpoint whose commits end the job.
         self._stop: Stop | None = None
         self._ending: CheckpointId | None = None
-        self._aftermath = Aftermath()
+        self._follow_up = FollowUp()
 
     @property
     def phase(self) -> c.Phase:
@@ -135,9 +135,9 @@ class CheckpointCoordinator:
 
     def handle(self, event: c.CoordinatorEvent) -> Effects:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
-        self._story.add(event)
+        self._history.add(event)
         effects = [*self._apply(event), *self._go_on(event.now_ms)]
-        return effects if self.in_doubt() is not None else [*effects, *self._aftermath.go_on()]
+        return effects if self.in_doubt() is not None else [*effects, *self._follow_up.go_on()]
 
     def _apply(self, event: c.CoordinatorEvent) -> Effects:
         match event:
@@ -164,7 +164,7 @@ class CheckpointCoordinator:
             case c.CheckpointRequested(request=request):
                 return self._on_requested(request)
             case c.CheckpointsRetained() | c.OutputAborted() | c.RestoreAwaited() | c.EndAwaited():
-                return self._aftermath.handle(event)
+                return self._follow_up.handle(event)
             case c.Tick():
                 return []
             case _:
@@ -197,13 +197,13 @@ class CheckpointCoordinator:
 
     def _check_may_start(self, event: c.AttemptStarted) -> None:
         if self._attempt is not None:
-            raise self._story.broken(f"attempt {event.attempt} started before the end of attempt {self._attempt}")
+            raise self._history.broken(f"attempt {event.attempt} started before the end of attempt {self._attempt}")
         if self.in_doubt() is not None:
-            raise self._story.broken(f"attempt {event.attempt} started with checkpoint {self.in_doubt()} in doubt")
+            raise self._history.broken(f"attempt {event.attempt} started with checkpoint {self.in_doubt()} in doubt")
         if self._stop is not None and event.finishing is None:
-            raise self._story.broken(f"attempt {event.attempt} does not end the job, though that it ends is recorded")
+            raise self._history.broken(f"attempt {event.attempt} does not end the job, though that it ends is recorded")
         if not event.subtasks or not event.committing <= event.subtasks:
-            raise self._story.broken("an attempt has subtasks, and those that commit are some of them")
+            raise self._history.broken("an attempt has subtasks, and those that commit are some of them")
 
     def _begin_subtasks(self, event: c.AttemptStarted) -> None:
         self._subtasks, self._committing = event.subtasks, event.committing
@@ -215,7 +215,7 @@ class CheckpointCoordinator:
             return []
         self._attempt, self._phase = None, c.Phase.IDLE
         if self._commits_for_all:
-            self._aftermath.abort_output()
+            self._follow_up.abort_output()
         reason = FailureReason.ATTEMPT_ENDED if cause is None else FailureReason.ATTEMPT_FAILED
         failure = reason.told(why=cause)
         effects: Effects = []
@@ -230,7 +230,7 @@ class CheckpointCoordinator:
 
     def _on_job_ended(self, event: c.JobEnded) -> Effects:
         if self._attempt is not None or self.in_doubt() is not None:
-            raise self._story.broken(f"the job ended before attempt {self._attempt}, or with writes in doubt")
+            raise self._history.broken(f"the job ended before attempt {self._attempt}, or with writes in doubt")
         stop, self._stop = self._stop, None
         return [] if stop is None else [stop.answer_at_end(event.finished, event.cause)]
 
@@ -258,7 +258,7 @@ class CheckpointCoordinator:
                 self._early.append(message)
             return []
         if message.subtask not in self._subtasks:
-            raise self._story.broken(f"there is no subtask {message.subtask}")
+            raise self._history.broken(f"there is no subtask {message.subtask}")
         match message:
             case messages.SubtaskAcked():
                 return self._on_acked(message)
@@ -277,7 +277,7 @@ class CheckpointCoordinator:
     def _on_acked(self, ack: messages.SubtaskAcked) -> Effects:
         id_ = ack.checkpoint_id
         if id_ > self._last_id:
-            raise self._story.broken(f"subtask {ack.subtask} acknowledged a checkpoint that was never triggered")
+            raise self._history.broken(f"subtask {ack.subtask} acknowledged a checkpoint that was never triggered")
         if id_ in self._pending:
             self._pending[id_].ack(ack.subtask, ack.state)
             return []
@@ -337,7 +337,7 @@ class CheckpointCoordinator:
         if stored.attempt != self._attempt:
             return answered
         told = c.NotifyCompleted(attempt=stored.attempt, checkpoint_id=checkpoint_id)
-        effects = [told, *self._subsume(checkpoint_id, now_ms), *self._aftermath.retain(self.completed), *answered]
+        effects = [told, *self._subsume(checkpoint_id, now_ms), *self._follow_up.retain(self.completed), *answered]
         if stored.final and self._phase is c.Phase.RUNNING:
             self._ending = checkpoint_id
             effects += self._await_commits(stored.attempt)
@@ -386,7 +386,7 @@ class CheckpointCoordinator:
 
     def _being_stored(self, checkpoint_id: CheckpointId) -> PendingCheckpoint:
         if checkpoint_id != self._storing:
-            raise self._story.broken(f"the manifest of checkpoint {checkpoint_id} is not being stored")
+            raise self._history.broken(f"the manifest of checkpoint {checkpoint_id} is not being stored")
         return self._pending[checkpoint_id]
 
     def _settle(self, checkpoint_id: CheckpointId, now_ms: float) -> PendingCheckpoint:
@@ -440,7 +440,7 @@ class CheckpointCoordinator:
 
     def _being_recorded(self, checkpoint_id: CheckpointId) -> Stop:
         if checkpoint_id != self._recording or self._stop is None:
-            raise self._story.broken(f"no stop with savepoint {checkpoint_id} is being recorded")
+            raise self._history.broken(f"no stop with savepoint {checkpoint_id} is being recorded")
         return self._stop
 
     def _await_commits(self, attempt: Attempt) -> Effects:
@@ -590,7 +590,7 @@ class CheckpointCoordinator:
 
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""
-        broken = self._story.broken
+        broken = self._history.broken
         if (self._attempt is None) != (self._phase is c.Phase.IDLE):
             raise broken(f"phase {self._phase} with attempt {self._attempt}")
         if self._completed != sorted(set(self._completed)) or any(id_ > self._last_id for id_ in self._pending):

@@ -244,7 +244,7 @@ class JobEnded:
     now_ms: float
 
 
-AftermathEvent = CheckpointsRetained | OutputAborted | RestoreAwaited | EndAwaited
+FollowUpEvent = CheckpointsRetained | OutputAborted | RestoreAwaited | EndAwaited
 
 CoordinatorEvent = (
     AttemptStarted
@@ -256,7 +256,7 @@ CoordinatorEvent = (
     | CommitRefused
     | StopRecorded
     | StopRefused
-    | AftermathEvent
+    | FollowUpEvent
     | CheckpointRequested
     | AttemptEnded
     | JobEnded

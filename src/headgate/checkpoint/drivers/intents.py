@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.completion_evidence import CompletionEvidence, digest_of
 from headgate.checkpoint.drivers.epochs import Chain, EpochOwner, is_valid, parse_owner
-from headgate.checkpoint.drivers.evidence import Evidence, digest_of
 from headgate.checkpoint.drivers.ownership import Superseded, attest, superseded
 from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore
@@ -46,7 +46,7 @@ def record_stop(store: CheckpointStore, own: EpochOwner, stop: StopIntent) -> St
         if store.read(path) != data:
             store.delete([path])  # torn
             store.write(path, [data])
-        attest(store, Evidence(stop.checkpoint_id, own, digest_of(data), stop=True))
+        attest(store, CompletionEvidence(stop.checkpoint_id, own, digest_of(data), stop=True))
         found = superseded(store, own)
     except StorageError as error:
         raise InDoubt(f"cannot find out whether {store.locate(path)} is stored: {error}") from error
@@ -65,7 +65,7 @@ def attest_stop(store: CheckpointStore, chain: Chain) -> None:
     if found is not None:
         owner, stop = found
         store.secure(paths.stop_intent(str(owner)))
-        attest(store, Evidence(stop.checkpoint_id, owner, digest_of(_encode(stop)), stop=True))
+        attest(store, CompletionEvidence(stop.checkpoint_id, owner, digest_of(_encode(stop)), stop=True))
 
 
 def _newest_stop(store: CheckpointStore, chain: Chain) -> tuple[EpochOwner, StopIntent] | None:

@@ -11,8 +11,8 @@ from typing import final
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import epochs
+from headgate.checkpoint.drivers.completion_evidence import CompletionEvidence, digest_of
 from headgate.checkpoint.drivers.epochs import Base, Chain, EpochOwner
-from headgate.checkpoint.drivers.evidence import Evidence, digest_of
 from headgate.checkpoint.manifest import Manifest, encode
 from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore, missing
@@ -167,7 +167,7 @@ def _completed(
 def _attested(store: CheckpointStore, manifest: Manifest, data: bytes, result: Stored | Refused) -> Stored | Refused:
     """Write the evidence of a manifest that is stored. Raises InDoubt when that fails: the manifest stays."""
     if isinstance(result, Stored):
-        evidence = Evidence(manifest.checkpoint_id, manifest.owner, digest_of(data))
+        evidence = CompletionEvidence(manifest.checkpoint_id, manifest.owner, digest_of(data))
         try:
             attest(store, evidence)
         except StorageError as error:
@@ -175,7 +175,7 @@ def _attested(store: CheckpointStore, manifest: Manifest, data: bytes, result: S
     return result
 
 
-def attest(store: CheckpointStore, evidence: Evidence) -> None:
+def attest(store: CheckpointStore, evidence: CompletionEvidence) -> None:
     """Write the evidence, unless it is there."""
     if store.read(evidence.path) is None:
         store.write(evidence.path, [b""])
@@ -192,7 +192,7 @@ def attest_restored(store: CheckpointStore, manifest: Manifest) -> None:
     if data is None:
         raise missing(store.locate(path))
     store.secure(path)
-    attest(store, Evidence(manifest.checkpoint_id, manifest.owner, digest_of(data)))
+    attest(store, CompletionEvidence(manifest.checkpoint_id, manifest.owner, digest_of(data)))
 
 
 def _claim_id(store: CheckpointStore, manifest: Manifest) -> None:

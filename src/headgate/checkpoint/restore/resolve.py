@@ -2,9 +2,9 @@
 
 A checkpoint is complete when its manifest is whole. One whose manifest is *torn* (cut short, empty or missing), and of
 which there is no evidence that it ever was complete, is a leftover that no driver has acted upon: the checkpoint before
-it is the latest. With evidence (`drivers.evidence`), or when the manifest has changed, it is *damaged*: its sinks may
-have committed, and an older checkpoint would repeat their output. That is refused, unless the caller states that
-repeating is safe (all sinks are idempotent, or the user allows duplicate output).
+it is the latest. With evidence (`drivers.completion_evidence`), or when the manifest has changed, the checkpoint is
+*damaged*: its sinks may have committed, and an older checkpoint would repeat their output. To start from an older one
+is refused, unless the caller states that repeating is safe (all sinks are idempotent, or the user allows duplicates).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import final
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.completion_evidence import CompletionEvidence
 from headgate.checkpoint.drivers.epochs import Chain, EpochOwner, is_valid
-from headgate.checkpoint.drivers.evidence import Evidence
 from headgate.checkpoint.manifest import Manifest
 from headgate.errors import RestoreError
 from headgate.ids import CheckpointId
@@ -53,7 +53,7 @@ class RestoreFacts:
 
     listing: tuple[str, ...]
     manifests: Mapping[CheckpointId, Observed]
-    evidence: Mapping[CheckpointId, Evidence] = field(default_factory=dict)
+    evidence: Mapping[CheckpointId, CompletionEvidence] = field(default_factory=dict)
     known_complete: CheckpointId | None
     may_fall_back: bool
     chain: Chain = ()

@@ -41,7 +41,7 @@ from enum import Enum
 from typing import assert_never, final
 
 from headgate.errors import RestoreError
-from headgate.story import Story
+from headgate.event_history import EventHistory
 
 
 @final
@@ -199,7 +199,7 @@ class BatchProtocol:
         self.failure: str | None = None
         """Why the query has failed."""
         self._ends = ends
-        self._story = Story("batch protocol")
+        self._history = EventHistory("batch protocol")
         self._position = QueryPosition()
         self._batch = -1
         self._written = -1
@@ -212,7 +212,7 @@ class BatchProtocol:
 
     def handle(self, event: Event) -> list[Effect]:
         """Return what to do, in this order. Raises RestoreError for a snapshot that does not fit the query."""
-        self._story.add(event)
+        self._history.add(event)
         match event:
             case FeedRestored():
                 return self._on_restored(event)
@@ -273,7 +273,7 @@ class BatchProtocol:
         if self.state is not FeedState.WRITING:
             return []  # the job or the query has ended meanwhile
         if batch != self._batch:
-            raise self._story.broken(f"batch {batch} was written, but {self._batch} is asked for")
+            raise self._history.broken(f"batch {batch} was written, but {self._batch} is asked for")
         self._written, self.state = batch, FeedState.READING
         return []
 

@@ -17,8 +17,8 @@ from headgate.deploy.handles.job_endpoint import endpoint_of
 from headgate.deploy.handles.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.batch.engine import SparkBatch
-from headgate.deploy.spark.gone import quieten_py4j
 from headgate.deploy.spark.host import SparkHost
+from headgate.deploy.spark.jvm_loss import quieten_py4j
 from headgate.deploy.spark.micro_batches import cores_beside, micro_batches_of
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship

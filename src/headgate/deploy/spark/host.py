@@ -22,7 +22,7 @@ from headgate.deploy.code.package import pack
 from headgate.deploy.handles.job_endpoint import JobFolder
 from headgate.deploy.handles.running_job import Results
 from headgate.deploy.spark import progress_bar
-from headgate.deploy.spark.gone import JVM_ERRORS
+from headgate.deploy.spark.jvm_loss import JVM_ERRORS
 from headgate.deploy.spark.micro_batches import cores_beside
 from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.observe import slots_taken, slots_total

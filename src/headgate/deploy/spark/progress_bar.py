@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 from pyspark import SparkContext
 
-from headgate.deploy.spark.gone import JVM_ERRORS
+from headgate.deploy.spark.jvm_loss import JVM_ERRORS
 
 _lock: Final = threading.Lock()
 

@@ -26,8 +26,8 @@ from pyspark.sql import SparkSession
 
 from headgate.deploy.arguments import is_submitted
 from headgate.deploy.spark import daemon, terminal
-from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.java import ensure_java
+from headgate.deploy.spark.jvm_loss import JVM_ERRORS
 from headgate.deploy.spark.preflight import check_machine, check_version, machine_slots
 from headgate.deploy.spark.releases import conf_of
 from headgate.deploy.spark.terminal import OutputEndpoint

@@ -15,7 +15,7 @@ from typing import Final, final
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from headgate.deploy.spark.gone import GONE, JVM_ERRORS, is_gone, report_of
+from headgate.deploy.spark.jvm_loss import GONE, JVM_ERRORS, is_gone, report_of
 from headgate.deploy.spark.observe import slots_taken, slots_total
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.slot_task import SlotTask

@@ -23,7 +23,7 @@ from headgate.operators.base import USER_ERRORS, Runtime, UserCodeError
 from headgate.operators.calls import many_of_pair
 from headgate.operators.joins.context import JoinContext
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
-from headgate.operators.sides import LateRecords
+from headgate.operators.side_outputs import LateRecords
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.cells import GENERATION, KEY

@@ -20,7 +20,7 @@ from headgate.functions.patterns.process import PatternProcessFunction
 from headgate.operators.keyed import KeyedCall, no_call
 from headgate.operators.patterns.matching import Matching
 from headgate.operators.patterns.operator import PatternOperator
-from headgate.operators.sides import LateRecords
+from headgate.operators.side_outputs import LateRecords
 from headgate.operators.waiting import WaitingRecords
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.timer_index import NEVER

@@ -12,7 +12,7 @@ from headgate.elements import MAX_TIMESTAMP
 from headgate.functions.windows.window import Window
 from headgate.operators.base import OperatorContext, Runtime
 from headgate.operators.keyed_context import KeyedTimerService
-from headgate.operators.sides import LateRecords
+from headgate.operators.side_outputs import LateRecords
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import TriggerContext, WindowContext, WindowStates
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing, evaluation

@@ -65,6 +65,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never, final
 
+from headgate.event_history import EventHistory
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, Launch, SlotIndex
 from headgate.job_status import JobStatus
@@ -73,7 +74,6 @@ from headgate.runtime.master.launched import LaunchedSlots
 from headgate.runtime.master.rescaling import Rescaling
 from headgate.runtime.master.restart import RestartStrategy
 from headgate.runtime.master.supervision import SupervisorState
-from headgate.story import Story
 
 _S = SupervisorState
 _RUNS = frozenset({_S.RUNNING, _S.RESCALING})
@@ -119,7 +119,7 @@ class Supervisor:
         self._slots_wait_ms = slots_wait_ms
         self._outstanding = 0
         """Checkpoints of the attempt that were ordered, and are not over."""
-        self._story = Story("supervisor", length=30)
+        self._history = EventHistory("supervisor", length=30)
         self._state = _S.CREATED
         self._attempt = Attempt(0)
         self._restarts = 0
@@ -176,14 +176,14 @@ class Supervisor:
 
     def handle(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
-        self._story.add(event)
+        self._history.add(event)
         return [*self._apply(event), *self._on_time(event.now_ms), *self._rescaling.answers()]
 
     def _apply(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
         match event:
             case s.Submitted():
                 if self._state is not _S.CREATED:
-                    raise self._story.broken(f"the job was submitted in state {self._state}")
+                    raise self._history.broken(f"the job was submitted in state {self._state}")
                 self._attempt = event.last_attempt
                 self._has_history = event.last_attempt > 0
                 return self._start_launch(event.now_ms)
@@ -227,7 +227,7 @@ class Supervisor:
         self, event: s.SlotRegistered | s.SlotLost | s.LaunchEnded | s.LaunchSized | s.LaunchUnfit
     ) -> list[s.SupervisorEffect]:
         if event.launch > self.launch:
-            raise self._story.broken(f"launch {event.launch} is not known yet")
+            raise self._history.broken(f"launch {event.launch} is not known yet")
         stale = event.launch < self.launch or self._slots.is_over
         match event:
             case s.SlotRegistered():
@@ -247,7 +247,7 @@ class Supervisor:
         if stale or self._state is not _S.LAUNCHING or self._slots.has(event.slot):
             return [s.RefuseSlot(launch=event.launch, slot=event.slot)]
         if event.slot not in self._slots:
-            raise self._story.broken(f"slot {event.slot} registered, but the launch has {self._slots.held} slots")
+            raise self._history.broken(f"slot {event.slot} registered, but the launch has {self._slots.held} slots")
         return self._resolve() if self._slots.register(event.slot) else []
 
     def _on_sized(self, slots: int, now_ms: float) -> list[s.SupervisorEffect]:
@@ -310,7 +310,7 @@ class Supervisor:
 
     def _on_attempt_event(self, event: _AttemptEvent) -> list[s.SupervisorEffect]:
         if event.attempt > self._attempt:
-            raise self._story.broken(f"attempt {event.attempt} is not known yet")
+            raise self._history.broken(f"attempt {event.attempt} is not known yet")
         if event.attempt < self._attempt:
             return []
         match event, self._state:
@@ -356,7 +356,7 @@ class Supervisor:
 
     def _all_answered(self, slot: SlotIndex, asked: int) -> bool:
         if slot >= asked:
-            raise self._story.broken(f"slot {slot} answered, but {asked} slots were asked")
+            raise self._history.broken(f"slot {slot} answered, but {asked} slots were asked")
         return self._slots.answer(slot, asked)
 
     def _release(self) -> list[s.SupervisorEffect]:
@@ -514,7 +514,7 @@ class Supervisor:
                 self._deadline_ms = None
                 return [s.KillLaunch(launch=self.launch)]
             case _:
-                raise self._story.broken(f"a deadline is set in state {self._state}")
+                raise self._history.broken(f"a deadline is set in state {self._state}")
 
     def _describe_missing(self) -> str:
         slots, missing = self._slots.held, self._slots.missing
@@ -531,7 +531,7 @@ class Supervisor:
 
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""
-        broken = self._story.broken
+        broken = self._history.broken
         if self._state in _LIVE | _BETWEEN and self._slots.is_over:
             raise broken(f"no launch in state {self._state}")
         if self._state in (_LIVE | _BETWEEN) - {_S.LAUNCHING} and not self._slots.are_registered:

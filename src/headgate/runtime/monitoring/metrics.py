@@ -14,7 +14,7 @@ from headgate.functions.metrics import MetricReport
 from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.ids import SubtaskId
 from headgate.operators.record_guard import FAILED_COUNT
-from headgate.operators.sides import LATE_RECORDS
+from headgate.operators.side_outputs import LATE_RECORDS
 from headgate.operators.windows.windows import WINDOWS_OPEN
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, totals

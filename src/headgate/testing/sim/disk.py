@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.drivers.evidence import evidence_in
+from headgate.checkpoint.drivers.completion_evidence import evidence_in
 from headgate.checkpoint.store import MemoryStore
 from headgate.testing.sim.ledger import Ledger
 from headgate.testing.sim.world import World

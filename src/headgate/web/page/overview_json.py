@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from headgate.graph.job_graph import VertexPlan
 from headgate.operators.record_guard import FAILED_COUNT
-from headgate.operators.sides import LATE_RECORDS
+from headgate.operators.side_outputs import LATE_RECORDS
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord
 from headgate.runtime.monitoring.progress import JobProgress

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from headgate.checkpoint.drivers.completion_evidence import CompletionEvidence, that_counts
 from headgate.checkpoint.drivers.epochs import NOBODY, Base, Chain, EpochOwner
-from headgate.checkpoint.drivers.evidence import Evidence, that_counts
 from headgate.checkpoint.restore.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
 from headgate.errors import RestoreError
 from headgate.ids import CheckpointId
@@ -22,7 +22,7 @@ def resolve(
     known_complete: int | None = None,
     may_fall_back: bool = False,
     chain: Chain = (),
-    evidence: tuple[Evidence, ...] = (),
+    evidence: tuple[CompletionEvidence, ...] = (),
 ) -> Resolution:
     listing = (*others, *(f"chk-{checkpoint_id}/_metadata" for checkpoint_id in observed))
     return resolve_restore(
@@ -37,8 +37,8 @@ def resolve(
     )
 
 
-def attested(checkpoint_id: int, owner: EpochOwner = NOBODY, *, stop: bool = False) -> Evidence:
-    return Evidence(CheckpointId(checkpoint_id), owner, "0" * 64, stop)
+def attested(checkpoint_id: int, owner: EpochOwner = NOBODY, *, stop: bool = False) -> CompletionEvidence:
+    return CompletionEvidence(CheckpointId(checkpoint_id), owner, "0" * 64, stop)
 
 
 def test_an_empty_folder_means_a_fresh_start() -> None:

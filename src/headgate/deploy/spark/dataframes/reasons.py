@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from headgate.deploy.spark.gone import report_of
+from headgate.deploy.spark.jvm_loss import report_of
 from headgate.deploy.spark.stage_error import explain
 
 _CONTEXT: Final = "=== Streaming Query ==="

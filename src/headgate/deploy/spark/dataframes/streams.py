@@ -28,7 +28,7 @@ from headgate.connectors.micro_batches.source import MicroBatchSource
 from headgate.deploy.spark.dataframes.numbered import numbered
 from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.dataframes.schemas import row_type_of
-from headgate.deploy.spark.gone import JVM_ERRORS
+from headgate.deploy.spark.jvm_loss import JVM_ERRORS
 from headgate.deploy.spark.places import as_spark_says
 from headgate.deploy.spark.shared_folder import check_shared
 from headgate.errors import ProgramError, SourceError, StorageError

@@ -45,7 +45,7 @@ _NAME: Final = re.compile(r"([1-9][0-9]*)-([0-9]+-[0-9a-z]*)-([0-9a-f]{64})(-sto
 
 @final
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class CompletionEvidence:
     """Says that `owner` has completed a checkpoint; `stop`: recorded the savepoint that the job ends with.
 
     `digest` is of the manifest, or of the record of the stop, as it was written.
@@ -60,7 +60,7 @@ class Evidence:
     def path(self) -> str:
         """Return the path of the file, in the job's folder.
 
-        >>> Evidence(CheckpointId(42), EpochOwner(2, "5f"), digest_of(b"")).path
+        >>> CompletionEvidence(CheckpointId(42), EpochOwner(2, "5f"), digest_of(b"")).path
         '_complete/42-2-5f-e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
         """
         return f"{_FOLDER}{self.checkpoint_id}-{self.owner}-{self.digest}{'-stop' if self.stop else ''}"
@@ -71,7 +71,7 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def evidence_in(listing: Iterable[str]) -> list[Evidence]:
+def evidence_in(listing: Iterable[str]) -> list[CompletionEvidence]:
     """Return the evidence among these paths.
 
     >>> evidence_in(["_complete/notes", "chk-3/_metadata"])
@@ -80,15 +80,15 @@ def evidence_in(listing: Iterable[str]) -> list[Evidence]:
     return [found for path in listing if path.startswith(_FOLDER) and (found := _parse(path)) is not None]
 
 
-def _parse(path: str) -> Evidence | None:
+def _parse(path: str) -> CompletionEvidence | None:
     found = _NAME.fullmatch(path.removeprefix(_FOLDER))
     owner = None if found is None else parse_owner(found[2])
     if found is None or owner is None:
         return None
-    return Evidence(CheckpointId(int(found[1])), owner, found[3], found[4] is not None)
+    return CompletionEvidence(CheckpointId(int(found[1])), owner, found[3], found[4] is not None)
 
 
-def that_counts(evidence: Iterable[Evidence], chain: Chain) -> dict[CheckpointId, Evidence]:
+def that_counts(evidence: Iterable[CompletionEvidence], chain: Chain) -> dict[CheckpointId, CompletionEvidence]:
     """Return, by checkpoint, the evidence of drivers that owned the job when they wrote it."""
     return {each.checkpoint_id: each for each in evidence if is_valid(each.owner, each.checkpoint_id, chain)}
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headgate.common import Instant, Row, TypeInformation, Types
-from headgate.types.fitting import fits_of
+from headgate.types.value_checks import fits_of
 
 
 class Pair(NamedTuple):

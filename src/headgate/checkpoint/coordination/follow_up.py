@@ -15,8 +15,8 @@ from headgate.ids import Attempt, CheckpointId
 
 
 @final
-class Aftermath:
-    """Orders what is cleaned up, and lets go on who waits for that. Owned by the coordinator."""
+class FollowUp:
+    """Orders the clean-up, and begins the restore or the end that waits for it. Owned by the coordinator."""
 
     def __init__(self) -> None:
         self._to_keep: tuple[CheckpointId, ...] | None = None
@@ -26,7 +26,7 @@ class Aftermath:
         self._restore: Attempt | None = None
         self._end_awaited = False
 
-    def handle(self, event: c.AftermathEvent) -> list[c.CoordinatorEffect]:
+    def handle(self, event: c.FollowUpEvent) -> list[c.CoordinatorEffect]:
         """Return what to do at once; `go_on` follows."""
         match event:
             case c.CheckpointsRetained():

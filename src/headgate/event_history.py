@@ -1,4 +1,4 @@
-"""The story of a state machine: the last events it handled, which the error tells when a rule is broken."""
+"""The last events that a state machine handled, which its error tells when a rule is broken."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from headgate.errors import InternalError
 
 
 @final
-class Story:
+class EventHistory:
     """Remembers the last few events of one machine.
 
-    >>> story = Story("aligner")
-    >>> story.add("barrier 1 on channel 0")
-    >>> print(story.broken("barrier on a blocked channel"))
+    >>> history = EventHistory("aligner")
+    >>> history.add("barrier 1 on channel 0")
+    >>> print(history.broken("barrier on a blocked channel"))
     aligner: barrier on a blocked channel. This should never happen: please report it. Last events, oldest first:
       barrier 1 on channel 0
     """

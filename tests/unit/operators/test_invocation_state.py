@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from headgate.operators.drafts import DraftList, DraftMap
+from headgate.operators.invocation_state import DraftList, DraftMap
 
 
 def test_elements_of_a_list_are_copies_on_the_way_in_and_out() -> None:

@@ -13,8 +13,13 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.cleanup.retention import leftover_files, superseded_files
 from headgate.checkpoint.drivers import intents, ownership
+from headgate.checkpoint.drivers.completion_evidence import (
+    CompletionEvidence,
+    digest_of,
+    evidence_in,
+    outdated_evidence,
+)
 from headgate.checkpoint.drivers.epochs import EpochOwner
-from headgate.checkpoint.drivers.evidence import Evidence, digest_of, evidence_in, outdated_evidence
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.manifest import Manifest, encode
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore
@@ -31,7 +36,7 @@ DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 
 @given(st.integers(1, 10**12), OWNERS, DIGESTS, st.booleans())
 def test_all_of_the_evidence_can_be_read_from_its_name(number: int, owner: EpochOwner, digest: str, stop: bool) -> None:
-    evidence = Evidence(CheckpointId(number), owner, digest, stop)
+    evidence = CompletionEvidence(CheckpointId(number), owner, digest, stop)
     assert evidence_in(["_complete/notes", evidence.path, f"{evidence.path}.tmp"]) == [evidence]
 
 
@@ -152,7 +157,7 @@ def test_a_stop_that_was_recorded_without_evidence_gets_it_when_it_is_followed()
 
 
 def attested(*ids: int) -> list[str]:
-    return [Evidence(CheckpointId(each), EpochOwner(1, "aa"), digest_of(b""), False).path for each in ids]
+    return [CompletionEvidence(CheckpointId(each), EpochOwner(1, "aa"), digest_of(b""), False).path for each in ids]
 
 
 @pytest.mark.parametrize(
