@@ -63,6 +63,7 @@ class Rescaled:
             "execution.checkpointing.dir": str(folder / "checkpoints"),
             "execution.checkpointing.savepoint-dir": str(folder / "savepoints"),
             "execution.checkpointing.interval": "2 min",
+            "execution.checkpointing.num-retained": "1000",  # later ones do not replace the one that is started from
             "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
             "pipeline.max-parallelism": str(MAX_PARALLELISM),
             "restart-strategy.type": "none",

@@ -289,7 +289,7 @@ PLANTED: Final = (
     Planted(
         plant=power_plants.prepared_but_not_secured,
         seeds_max=40,
-        symptom="neither pending nor final",
+        symptom="neither pending nor final|is gone, although",
         settings=_BUSY,
         often=_NO_POWER,
     ),
