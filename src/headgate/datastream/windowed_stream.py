@@ -23,10 +23,9 @@ from headgate.functions.windows.functions import (
 from headgate.functions.windows.trigger import Trigger
 from headgate.operators.reduce import TypedReduce
 from headgate.operators.windows.combined import Aggregated, Reduced
-from headgate.operators.windows.contents import Contents, Evicting
-from headgate.operators.windows.elements import Elements
-from headgate.operators.windows.evaluation import AnyWindowFunction
-from headgate.operators.windows.factory import WindowFactory
+from headgate.operators.windows.contents import Contents, Elements, Evicting
+from headgate.operators.windows.contexts import AnyWindowFunction
+from headgate.operators.windows.operator import WindowFactory
 from headgate.operators.windows.windowing import Windowing
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types

@@ -13,7 +13,7 @@ from headgate.functions.windows.functions import (
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.windows.combined import Combined
 from headgate.operators.windows.contents import Contents, PaneContents
-from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
 from headgate.state.keyed.cells import NO_CELL

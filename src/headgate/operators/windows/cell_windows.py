@@ -16,8 +16,7 @@ from headgate.functions.windows.trigger import TriggerResult
 from headgate.functions.windows.window import Window
 from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import Contents
-from headgate.operators.windows.contexts import AssignerContext
-from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.contexts import AnyWindowFunction, AssignerContext
 from headgate.operators.windows.namespaces import as_namespace, window_of
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows

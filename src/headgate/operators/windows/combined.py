@@ -13,9 +13,9 @@ from headgate.functions.api import AggregateFunction, ReduceFunction
 from headgate.functions.windows.window import Window
 from headgate.operators.base import method_of
 from headgate.operators.reduce import TypedReduce
-from headgate.operators.windows.combined_slices import CombinedSlices
 from headgate.operators.windows.contents import STATE_NAME, First, More, PaneContents
-from headgate.operators.windows.slice_values import SlicesBetween
+from headgate.operators.windows.slice_values import CombinedSlices
+from headgate.operators.windows.two_stacks import SlicesBetween
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
 from headgate.state.kinds.aggregating_state import merge_of
 from headgate.types.typeinfo import TypeInformation

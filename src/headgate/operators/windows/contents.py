@@ -1,4 +1,8 @@
-"""Contents: what is kept of the records of a window, and what of it the window function is given."""
+"""Contents: what the state keeps of the records of a window, and what the window function gets of it.
+
+`Elements` keeps all records, and `Evicting` all records with their timestamps. The module `combined` has the contents
+that are one value.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ from headgate.errors import RestoreError
 from headgate.functions.windows.evictors import Evictor, TimestampedValue
 from headgate.functions.windows.window import Window
 from headgate.operators.base import Runtime, close_function, finish_function, open_function
-from headgate.operators.windows.slice_values import SlicesBetween, SliceValues
+from headgate.operators.windows.slice_values import ElementSlices, SliceValues
+from headgate.operators.windows.two_stacks import SlicesBetween
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import ListStateDescriptor, StateDescriptor
 from headgate.state.kinds.binding import merged
@@ -174,3 +179,55 @@ class Evicting(Contents):
         if self._left:
             self._evictor.evict_after(self._left, len(self._left), window, self._times)
         self._state.update([(element.timestamp, element.value) for element in self._left])
+
+
+@final
+class Elements(PaneContents):
+    """All records, in order of arrival."""
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        self._type = type_info
+
+    def _descriptor(self) -> StateDescriptor:
+        return ListStateDescriptor(STATE_NAME, self._type)
+
+    def fold(self, values: list[Any]) -> list[Any]:
+        return values
+
+    def inputs(self, window: Window) -> list[Any] | None:
+        return self._passing.each_copied(self._state.get() or []) or None
+
+    # --- as one value
+
+    def take(self) -> Any:
+        records = list(self._state.get())
+        self.clear()
+        return records or None
+
+    @property
+    def is_sliceable(self) -> bool:
+        return True
+
+    def steps(self) -> tuple[First, More]:
+        check = self._check()
+        if check is None:
+            return _listed, _appended
+        return lambda record: [check(record)], lambda record, records: _appended(check(record), records)
+
+    def owner(self) -> First:
+        return list
+
+    def inputs_of(self, value: Any) -> list[Any] | None:
+        return list(value)  # the function may change what it is given
+
+    def slice_values(self, between: SlicesBetween) -> ElementSlices:
+        return ElementSlices(self._check(), between, self._passing.each_copied)
+
+
+def _listed(record: Any) -> list[Any]:
+    return [record]
+
+
+def _appended(record: Any, records: list[Any]) -> list[Any]:
+    records.append(record)
+    return records

@@ -1,8 +1,8 @@
-"""Contexts of window operators: what assigners, triggers, evictors and window functions may ask."""
+"""How window functions are called, and the contexts that functions, triggers, assigners and evictors are given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, final
 
 from headgate.errors import ProgramError
@@ -10,9 +10,15 @@ from headgate.functions.context import KeyedStateStore, RuntimeContext
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.windows.assigner import WindowAssigner
 from headgate.functions.windows.evictors import Evictor
-from headgate.functions.windows.functions import ProcessAllWindowFunction, ProcessWindowFunction
+from headgate.functions.windows.functions import (
+    AllWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
 from headgate.functions.windows.trigger import Trigger
 from headgate.functions.windows.window import GLOBAL_WINDOW, Window
+from headgate.operators.calls import expect_records
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.keyed_states import StatesByKind
 from headgate.operators.windows.namespaces import as_namespace
@@ -133,3 +139,46 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
         if self.enter_key is not None:
             self.enter_key()
         return self._runtime
+
+
+AnyProcessFunction = ProcessWindowFunction[Any, Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any]
+"""A window function with a context."""
+
+AnyWindowFunction = WindowFunction[Any, Any, Any, Any] | AllWindowFunction[Any, Any, Any] | AnyProcessFunction
+"""A window function of any kind."""
+
+Evaluation = Callable[[Any, WindowContext, list[Any]], Iterable[Any]]
+"""Returns the results of a window, given its key, the context and the inputs."""
+
+
+def evaluation(function: AnyWindowFunction) -> Evaluation:
+    """Return the call of a window function. It raises ProgramError for results that are no records."""
+    call = _call(function)
+    method = function.apply if isinstance(function, WindowFunction | AllWindowFunction) else function.process
+
+    def checked(key: Any, context: WindowContext, inputs: list[Any]) -> Iterable[Any]:
+        results = call(key, context, inputs)
+        if results is None:
+            return ()
+        expect_records(results, method)
+        return results
+
+    return checked
+
+
+def clearing(function: AnyWindowFunction) -> AnyProcessFunction | None:
+    """Return the function if it clears state of windows that are over."""
+    inherited = (ProcessWindowFunction.clear, ProcessAllWindowFunction.clear)
+    if isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction):
+        return None if type(function).clear in inherited else function
+    return None
+
+
+def _call(function: AnyWindowFunction) -> Callable[[Any, WindowContext, list[Any]], Iterable[Any] | None]:
+    if isinstance(function, WindowFunction):
+        return lambda key, context, inputs: function.apply(key, context.current, inputs)
+    if isinstance(function, AllWindowFunction):
+        return lambda key, context, inputs: function.apply(context.current, inputs)
+    if isinstance(function, ProcessWindowFunction):
+        return function.process
+    return lambda key, context, inputs: function.process(context, inputs)

@@ -1,7 +1,15 @@
-"""Windows that merge: `merging` says which become one, and where their contents lie."""
+"""Windows that merge, in cells: session windows with a trigger or an evictor, and merging assigners of the program.
+
+`session_windows` has the session windows of event time with the default trigger.
+
+After a merge the contents stay where the contents of one of the old windows were, so that a merge copies little. The
+state `merging-window-set` maps each window of the key to the window under which its contents lie.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass
 from typing import Any, Final, cast, final
 
 from headgate.elements import MAX_TIMESTAMP
@@ -11,8 +19,7 @@ from headgate.functions.windows.trigger import TriggerResult
 from headgate.functions.windows.window import Window
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
-from headgate.operators.windows.evaluation import AnyWindowFunction
-from headgate.operators.windows.merging import WindowMerge, add_window
+from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.namespaces import as_namespace, window_of
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
@@ -20,6 +27,59 @@ from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.handles import MapState
 from headgate.types.typeinfo import Types
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WindowMerge:
+    """Windows that have become one: `gone` are there no more, and their contents lie under `sources`.
+
+    They are to be moved under `target`, where the contents of `window` lie.
+    """
+
+    window: Window
+    gone: list[Window]
+    target: Window
+    sources: list[Window]
+
+
+@final
+class _Groups(MergingWindowAssigner.MergeCallback[Any]):
+    def __init__(self) -> None:
+        self.found: list[tuple[Any, list[Any]]] = []
+
+    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
+        self.found.append((merge_result, list(dict.fromkeys(to_be_merged))))
+
+
+def add_window(
+    places: MutableMapping[Any, Any], new: Any, assigner: MergingWindowAssigner[Any, Any]
+) -> tuple[Any, list[WindowMerge]]:
+    """Add a window to those of a key; return the one that it has become part of, and what was merged for that.
+
+    `places` has for each window the one under which its contents lie, and is changed.
+
+    >>> from headgate.functions.windows.session_windows import EventTimeSessionWindows
+    >>> from headgate.functions.windows.window import TimeWindow
+    >>> places = {TimeWindow(0, 10): TimeWindow(0, 10)}
+    >>> add_window(places, TimeWindow(10, 20), EventTimeSessionWindows(10))[0], places
+    (TimeWindow(start=0, end=20), {TimeWindow(start=0, end=20): TimeWindow(start=0, end=10)})
+    """
+    groups = _Groups()
+    assigner.merge_windows([*places, new], groups)
+    actual, merges = new, []
+    for result, members in groups.found:
+        if new in members:
+            actual = result
+        known = [window for window in members if window in places]
+        if not known or known == [result]:
+            continue
+        target, *sources = [places.pop(window) for window in known]
+        places[result] = target
+        merges.append(WindowMerge(result, [window for window in known if window != result], target, sources))
+    places.setdefault(actual, actual)
+    return actual, merges
+
 
 MERGING_SET: Final = MapStateDescriptor("merging-window-set", Types.PICKLED_BYTE_ARRAY(), Types.PICKLED_BYTE_ARRAY())
 """The state that has for each window of a key the one under which its contents lie."""

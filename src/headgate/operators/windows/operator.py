@@ -1,11 +1,11 @@
-"""The window operator: records of a key are gathered in windows, whose results it emits."""
+"""The window operator, which gathers the records of each key in windows and emits the results of the windows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, final
 
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, SavepointFormat
 from headgate.functions.context import TimeDomain
@@ -14,12 +14,12 @@ from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
-from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.overlapping_panes import OverlappingPanes
 from headgate.operators.windows.pane_windows import PaneWindows
 from headgate.operators.windows.saved_windows import SavedWindows
-from headgate.operators.windows.session_rows import SessionRows
+from headgate.operators.windows.session_snapshots import SessionRows
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
@@ -142,3 +142,17 @@ class WindowOperator(KeyedOperator):
 
 def _is_canonical(barrier: Barrier) -> bool:
     return barrier.savepoint is not None and barrier.savepoint.format is SavepointFormat.CANONICAL
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WindowFactory:
+    """Makes a window operator."""
+
+    windowing: Windowing
+    contents: Contents
+    function: AnyWindowFunction
+
+    def create(self) -> WindowOperator:
+        """Return a new operator, not yet opened."""
+        return WindowOperator(self.windowing, self.contents, self.function)

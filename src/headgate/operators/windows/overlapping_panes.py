@@ -11,7 +11,7 @@ from typing import Any, final
 
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows
 from headgate.operators.windows.contents import Contents, PaneContents
-from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.pane_windows import PaneWindows
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.windowing import Windowing

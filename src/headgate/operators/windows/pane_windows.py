@@ -19,7 +19,7 @@ from headgate.functions.windows.time_windows import (
 )
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
-from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
 from headgate.operators.windows.windows_in_panes import WindowsInPanes

@@ -24,7 +24,7 @@ from headgate.functions.windows.session_windows import (
 from headgate.functions.windows.time_windows import TimeWindows
 from headgate.operators.windows.contents import STATE_NAME
 from headgate.operators.windows.merging_windows import MERGING_SET
-from headgate.operators.windows.saved_sessions import saved_keys
+from headgate.operators.windows.session_snapshots import saved_keys
 from headgate.operators.windows.windowing import Windowing
 from headgate.state.backend import KeyedBackend
 from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS

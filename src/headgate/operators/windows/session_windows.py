@@ -17,10 +17,9 @@ from headgate.functions.windows.time_windows import check_timestamp
 from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
 from headgate.operators.windows.bulk_windows import BulkWindows
 from headgate.operators.windows.contents import Contents, PaneContents
-from headgate.operators.windows.evaluation import AnyWindowFunction
-from headgate.operators.windows.saved_sessions import MergedSessions, cells_of, saved_keys
-from headgate.operators.windows.session_rows import SessionRows, SessionTerms
-from headgate.operators.windows.sessions import (
+from headgate.operators.windows.contexts import AnyWindowFunction
+from headgate.operators.windows.session_snapshots import MergedSessions, SessionRows, SessionTerms, cells_of, saved_keys
+from headgate.operators.windows.session_state import (
     END_MAX,
     DueKeys,
     Session,

@@ -22,7 +22,7 @@ from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
-from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
+from headgate.operators.windows.contexts import AnyWindowFunction, clearing
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.window_rows import SlicedState, window_rows
 from headgate.operators.windows.windowing import Windowing

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, final
 
-from headgate.operators.windows.slice_values import SlicesBetween
+SlicesBetween = Callable[[int, int], Iterator[tuple[int, dict[Any, Any]]]]
+"""Returns the slices that start from a time on and before another, in order: their starts, and their values by key."""
 
 
 @final

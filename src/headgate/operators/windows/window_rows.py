@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from headgate.operators.windows.slice_values import SlicesBetween, SliceValues
+from headgate.operators.windows.slice_values import SliceValues
 from headgate.operators.windows.slicing import Slicing
+from headgate.operators.windows.two_stacks import SlicesBetween
 from headgate.state.keyed.panes import SealedPane, newest
 
 

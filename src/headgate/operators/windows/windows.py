@@ -14,8 +14,14 @@ from headgate.operators.base import OperatorContext, Runtime
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.side_outputs import LateRecords
 from headgate.operators.windows.contents import Contents
-from headgate.operators.windows.contexts import TriggerContext, WindowContext, WindowStates
-from headgate.operators.windows.evaluation import AnyWindowFunction, clearing, evaluation
+from headgate.operators.windows.contexts import (
+    AnyWindowFunction,
+    TriggerContext,
+    WindowContext,
+    WindowStates,
+    clearing,
+    evaluation,
+)
 from headgate.operators.windows.windowing import Windowing
 from headgate.state.backend import KeyedBackend, KeyedSnapshot
 from headgate.state.keyed.cells import GENERATION

@@ -11,7 +11,7 @@ from headgate.functions.windows.window import TimeWindow
 from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
 from headgate.operators.windows.bulk_windows import BulkWindows
 from headgate.operators.windows.contents import Contents, PaneContents
-from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
 from headgate.state.keyed.panes import Namespace, Pane, Panes, ToWindows

@@ -25,8 +25,8 @@ from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
 from headgate.operators.windows.merging_windows import MERGING_SET, MergingWindows
 from headgate.operators.windows.operator import WindowOperator
+from headgate.operators.windows.session_state import DueKeys, columns_of, first_due, rows_of
 from headgate.operators.windows.session_windows import SessionWindows
-from headgate.operators.windows.sessions import DueKeys, columns_of, first_due, rows_of
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.typeinfo import Types
 from tests.unit.operators.windows.kept import kept

@@ -1,7 +1,9 @@
-"""Session rows: sessions in the cells of their keys, saved as if each had a cell of its own, for canonical savepoints.
+"""Session windows in snapshots.
 
-`MergingWindows` keeps them so, and any trigger can go on from that. No function of the program is called for it, so it
-is done on the I/O thread that stores the snapshot, for some keys at a time.
+A checkpoint keeps the sessions of a key in the key's cell, as `session_state` has them. A canonical savepoint has an
+entry for each session, as `MergingWindows` keeps them, so that it restores with any trigger: `SessionRows` makes the
+entries, and `MergedSessions` takes them into the cells of keys. No function of the program is called to make the
+entries, so an I/O thread makes them while it stores the snapshot, for some keys at a time.
 """
 
 from __future__ import annotations
@@ -11,25 +13,95 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, cast, final
 
-from headgate.errors import StorageError
-from headgate.operators.windows.merging_windows import MERGING_SET
-from headgate.operators.windows.sessions import Session, over_ms, rows_of, session_states
-from headgate.state.backend import KeyedSnapshot, StateWriter
+from headgate.errors import RestoreError, StorageError
+from headgate.operators.keyed_context import KeyedTimerService
+from headgate.operators.windows.contents import PaneContents
+from headgate.operators.windows.merging_windows import MERGING_SET, merging_set
+from headgate.operators.windows.namespaces import window_of
+from headgate.operators.windows.session_state import END, OTHERS, Session, over_ms, rows_of, session_states
+from headgate.state.backend import KeyedBackend, KeyedSnapshot, StateWriter
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import KeyedState, StateFile
 from headgate.state.formats.codecs import pickled
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry, FileLayout, decode
-from headgate.state.keyed.cells import CHUNK_CELLS, NAMESPACED
+from headgate.state.keyed.cells import CHUNK_CELLS, NAMESPACED, Cell
 from headgate.state.keyed.columns import meta_of
 from headgate.state.keyed.timer_index import NEVER
 from headgate.state.kinds.table import TIMERS
 from headgate.state.local_file import LocalFile
 from headgate.time.timers import EVENT_TIMERS
 from headgate.types.typeinfo import Types
+
+_KEYS_AT_ONCE: Final = 1024
+
+
+def saved_keys(backend: KeyedBackend) -> list[Any]:
+    """Return the keys that have sessions in their cells."""
+    return list(dict.fromkeys((*backend.keys(END), *backend.keys(OTHERS))))
+
+
+def cells_of(backend: KeyedBackend, keys: list[Any]) -> Iterator[tuple[Any, Cell]]:
+    """Yield keys that have state with their cells, which are not to be changed."""
+    for first in range(0, len(keys), _KEYS_AT_ONCE):
+        some = keys[first : first + _KEYS_AT_ONCE]
+        if backend.prefetch is not None:
+            backend.prefetch(some)
+        for key in some:
+            yield key, backend.cells[key]
+        backend.leave()
+
+
+@final
+class MergedSessions:
+    """The sessions that `MergingWindows` has saved, to be taken over by cells of keys."""
+
+    def __init__(self, backend: KeyedBackend, timers: KeyedTimerService, contents: PaneContents) -> None:
+        self._backend = backend
+        self._timers = timers
+        self._contents = contents
+
+    def taken(self) -> Iterator[tuple[Cell, list[Session]]]:
+        """Remove them; yield the cell of each key, which is safe to change, with its sessions, in order.
+
+        Raises `RestoreError` for windows of another kind.
+        """
+        backend = self._backend
+        keys = list(backend.keys(MERGING_SET.name))
+        if not keys:
+            return
+        places = merging_set(backend)
+        for key, cell in cells_of(backend, keys):
+            backend.cell = backend.enter(key, cell)
+            found = [self._session(window, place) for window, place in places.items()]
+            places.clear()
+            yield backend.cell, sorted((each for each in found if each is not None), key=itemgetter(0))
+
+    def _session(self, window: Any, place: Any) -> Session | None:
+        """Remove and return a session, whose contents lie under this place; None for one without any.
+
+        One whose end is not among its timers had been evaluated.
+        """
+        if type(window) is not tuple:
+            raise RestoreError(
+                f"windows such as {window_of(window)!r} were saved, which cannot become sessions: keep the assigner, "
+                "or give the operator another uid"
+            )
+        start, end = window
+        backend, namespaces = self._backend, self._backend.namespaces
+        namespaces.set(window)
+        timers_at, _ = backend.timers(EVENT_TIMERS)
+        timers = list(namespaces.cell[timers_at] or ())
+        for time_ms in timers:
+            self._timers.delete_event_time_timer(time_ms)
+        namespaces.set(place)
+        value = self._contents.take()
+        return None if value is None else (start, end, value, end - 1 not in timers)
+
 
 _OF_SESSIONS: Final = [each.name for each in session_states(Types.PICKLED_BYTE_ARRAY())]
 

@@ -1,8 +1,9 @@
-"""Sessions: what is kept of the sessions of a key, and when they are due. Pure.
+"""The state of session windows: what the cell of a key holds of its sessions, and when the sessions are due. Pure.
 
-A session is a tuple: its start and its end, what its records come to, and whether it was evaluated since the last of
-them. Most keys have one, which is *open*: it is the newest, and was not evaluated. Its parts lie in three columns of
-the key's cell, so that a record which extends it makes no tuple. A fourth column has a list of the others, in order.
+A session is a tuple: its start, its end, the value of its records, and whether it was evaluated since the last record.
+Most keys have one session, which is *open*: it is the newest, and was not evaluated. Three columns of the key's cell
+hold the parts of the open session, so that a record which extends it makes no tuple. A fourth column has a list of the
+other sessions, in order.
 """
 
 from __future__ import annotations
