@@ -20,6 +20,7 @@ from headgate.checkpoint.coordination.vocabulary import CheckpointRequest
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted
 from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex, SubtaskId
+from headgate.job_status import JobStatus
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import FixedDelay
 from tests.unit.checkpoint import coordinated
@@ -105,7 +106,7 @@ class CoordinatorTrace:
     def state(self) -> str:
         machine = self._job.coordinator
         return (
-            f"{machine.phase.value} completed={list(machine.completed)} in_doubt={machine.in_doubt()} "
+            f"{machine.phase.value} completed={list(machine.completed)} in_doubt={machine.gate.in_doubt} "
             f"wake_ms={machine.next_wake_ms()}"
         )
 
@@ -188,6 +189,8 @@ def _render_value(value: Any) -> str:
         return f"#{value.number}"
     if isinstance(value, CheckpointFailure):
         return repr(value.text)
+    if isinstance(value, JobStatus):
+        return value.word
     if isinstance(value, Enum):
         return str(value.value)
     return repr(value)
