@@ -52,8 +52,11 @@ class World:
         self.committed: set[CheckpointId] = set()
         self.retaining = False
         self.aborting = False
-        self.restorable = False
-        self.may_end = False
+
+    @property
+    def writing(self) -> CheckpointId | None:
+        """What was ordered and is not answered: a manifest, a record of the stop, or a commit for all."""
+        return self.manifest or self.record or self.commit
 
     # --- what happens
 
@@ -136,11 +139,10 @@ class World:
             self.feed(c.OutputAborted(now_ms=self.now_ms))
 
     def start(self) -> None:
-        if not self.over and not self.restorable:
-            self.feed(c.RestoreAwaited(attempt=Attempt(self.attempt + 1), now_ms=self.now_ms))
-        if not self.restorable or self.over:
+        if self.over or not self.coordinator.gate.is_open_for_restore:
             return
-        self.restorable = False
+        assert not self.aborting, "restored before what is left over is aborted"
+        assert self.writing is None, "restored in doubt"
         self.attempt = Attempt(self.attempt + 1)
         self.running = True
         own = [id_ for id_ in self.stored if id_ not in self.savepoints]
@@ -169,9 +171,11 @@ class World:
         """The job is cancelled, wherever it is."""
         if self.running:
             self.fail()
-        self.feed(c.EndAwaited(now_ms=self.now_ms))
-        while not self.may_end:
+        while not self.coordinator.gate.is_open_for_end:
             self.answer_storage()
+        assert not self.aborting, "ended before what is left over is aborted"
+        assert not self.retaining, "ended amid a retention"
+        assert self.writing is None, "ended in doubt"
         if not self.over:
             self.over = True
             self.feed(c.JobEnded(finished=False, cause=None, now_ms=self.now_ms))
@@ -218,17 +222,8 @@ class World:
                 assert not self.retaining, "two retentions at a time"
                 self.retaining = True
             case c.AbortOutput():
-                assert self.coordinator.in_doubt() is None, "aborted what may be committed"
+                assert self.coordinator.gate.in_doubt is None, "aborted what may be committed"
                 self.aborting = True
-            case c.BeginRestore():
-                assert not self.aborting, "restored before what is left over is aborted"
-                assert self.coordinator.in_doubt() is None, "restored in doubt"
-                self.restorable = True
-            case c.BeginEnd():
-                assert not self.aborting, "ended before what is left over is aborted"
-                assert not self.retaining, "ended amid a retention"
-                assert self.coordinator.in_doubt() is None, "ended in doubt"
-                self.may_end = True
             case c.DiscardFiles(checkpoint_id=checkpoint_id) | c.DiscardSavepoint(checkpoint_id=checkpoint_id):
                 assert checkpoint_id not in self.stored, "files of a complete one are deleted"
             case c.RequestCompleted(request=request, checkpoint_id=checkpoint_id):
@@ -244,7 +239,7 @@ class World:
                 self.running = False
                 self.over = True
                 self.feed(c.AttemptEnded(attempt=self.attempt, now_ms=self.now_ms))
-                while self.coordinator.in_doubt() is not None:
+                while self.coordinator.gate.in_doubt is not None:
                     self.answer_storage()
                 self.feed(c.JobEnded(finished=True, cause=None, now_ms=self.now_ms))
 

@@ -202,14 +202,14 @@ def abort_in_doubt(patch: pytest.MonkeyPatch) -> None:
 
     def give_up_all(self: CheckpointCoordinator, attempt: Attempt, cause: str | None) -> list[CoordinatorEffect]:
         effects = ended(self, attempt, cause)
-        if self._storing is None:
+        if self.gate.storing is None:
             return effects
-        doubtful, self._storing = self._pending.pop(self._storing), None
+        doubtful, self.gate.storing = self._pending.pop(self.gate.storing), None
         return [*effects, DiscardFiles(checkpoint_id=doubtful.checkpoint_id, attempt=doubtful.attempt)]
 
     def when_known(settle: Callable[..., list[CoordinatorEffect]]) -> Callable[..., list[CoordinatorEffect]]:
         def handle(self: CheckpointCoordinator, checkpoint_id: CheckpointId, *rest: Any) -> list[CoordinatorEffect]:
-            return settle(self, checkpoint_id, *rest) if checkpoint_id == self._storing else []
+            return settle(self, checkpoint_id, *rest) if checkpoint_id == self.gate.storing else []
 
         return handle
 

@@ -12,7 +12,7 @@ from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.datastream.connectors.number_seq import NumberSequenceSource
 from headgate.datastream.window import TumblingEventTimeWindows
 from headgate.operators.stage_watermarks import StageWatermarks
-from headgate.runtime.job_storage.discovery import Reading
+from headgate.runtime.master.discovery import Reading
 from tests.simulation.plants import Plant
 from tests.simulation.source_plants import known_splits_forgotten
 

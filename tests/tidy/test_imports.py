@@ -28,7 +28,10 @@ PURE = [
     *("checkpoint/restore/resolve.py", "checkpoint/restore/assign.py", "checkpoint/restore/in_flight.py"),
     *("checkpoint/cleanup/retention.py", "checkpoint/cleanup/registry.py", "checkpoint/drivers/epochs.py"),
     "runtime/master/supervisor*.py",
-    *("runtime/job_storage/ending.py", "runtime/job_storage/place.py", "runtime/job_storage/reading.py"),
+    *(
+        "runtime/job_storage/ending.py",
+        "runtime/job_storage/place.py",
+    ),
     *("runtime/master/supervision.py", "runtime/master/restart.py", "runtime/master/assembly.py"),
     *("runtime/master/rescaling.py", "runtime/master/growth.py", "runtime/master/launched.py"),
     "deploy/handles/status_line.py",

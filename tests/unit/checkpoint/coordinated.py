@@ -129,12 +129,6 @@ class Job:
     def aborted(self) -> list[c.CoordinatorEffect]:
         return self.handle(c.OutputAborted(now_ms=self.now_ms))
 
-    def await_restore(self, attempt: int) -> list[c.CoordinatorEffect]:
-        return self.handle(c.RestoreAwaited(attempt=Attempt(attempt), now_ms=self.now_ms))
-
-    def await_end(self) -> list[c.CoordinatorEffect]:
-        return self.handle(c.EndAwaited(now_ms=self.now_ms))
-
     def request(self, request: c.CheckpointRequest | None = None) -> list[c.CoordinatorEffect]:
         wanted = request or c.CheckpointRequest(number=1)
         return self.handle(c.CheckpointRequested(request=wanted, now_ms=self.now_ms))

@@ -234,7 +234,7 @@ def stopped(job: Job, *, drains: bool = False) -> list[c.CoordinatorEffect]:
 def test_a_job_ends_when_the_savepoint_is_complete_recorded_and_committed(job: Job, drains: bool) -> None:
     record = c.RecordStop(checkpoint_id=CheckpointId(1), savepoint=order(9, stops=True))
     assert stopped(job, drains=drains) == [record]
-    assert job.coordinator.in_doubt() == 1
+    assert job.coordinator.gate.in_doubt == 1
     assert job.recorded(1) == [job.notify(1)]
     assert job.coordinator.phase is c.Phase.COMMITTING
     assert job.commit(1) == [c.FinishJob(attempt=Attempt(1))]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from headgate.ids import Attempt, SubtaskId
+from headgate.ids import Attempt, SlotIndex, SubtaskId
 from headgate.operators.failed_samples import FailedSample
+from headgate.runtime.control.messages import Progress
 from headgate.runtime.control.subtask_metrics import Rates, SubtaskMetrics, TimeShares, Traffic
 from headgate.runtime.monitoring.progress import FAILED_RECORDS_MAX
 from headgate.web.failed_records_json import failed_records
@@ -34,8 +35,12 @@ def test_the_newest_samples_of_each_operator_are_kept_over_attempts() -> None:
     uid = job.job.view.plan.vertices[1].operators[0].uid
     for number in range(FAILED_RECORDS_MAX + 10):
         metrics = {SubtaskId(1, number % 2): reported(uid, number)}
-        job.progress.records_failed(Attempt(1 + number // 30), metrics, number)
-        job.progress.subtasks = metrics
+        attempt = Attempt(1 + number // 30)
+        job.progress.subtasks = {}
+        job.progress.reported(
+            Progress(attempt=attempt, slot=SlotIndex(0), records_in={}, records_out={}, counters={}, metrics=metrics),
+            number,
+        )
     found = failed_records(Question(job=job.job, now_ms=0, path={}, query={}))
     (operator,) = found["operators"]
     assert (operator["uid"], operator["failed"]) == (uid, 7)

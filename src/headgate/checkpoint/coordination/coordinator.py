@@ -45,7 +45,7 @@ The end. Subtasks that have ended stay, acknowledge and forward barriers like al
 checkpoint starts at once, beside any that is under way (which was triggered earlier and may miss last records) and also
 if periodic checkpoints are off. If it fails it is tried again a little later.
 
-Clean-up, and the restores and the end that wait for it: see `follow_up`.
+Clean-up, and the restores and the end of the job that wait for it: see `gate`.
 
 Ids grow and are never reused, also across attempts and masters. Messages of another attempt are dropped, except
 commits, which subtasks may report before they are all started. A late acknowledgement of an aborted checkpoint has its
@@ -60,7 +60,7 @@ from typing import Final, assert_never, final
 from headgate.checkpoint import messages
 from headgate.checkpoint.coordination import vocabulary as c
 from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureCounter, FailureReason
-from headgate.checkpoint.coordination.follow_up import FollowUp
+from headgate.checkpoint.coordination.gate import Gate
 from headgate.checkpoint.coordination.pending import PendingCheckpoint, Stop
 from headgate.checkpoint.coordination.schedule import NOW, REQUESTS_MAX, CheckpointSchedule, RequestQueue
 from headgate.elements import Barrier, SavepointOrder
@@ -88,11 +88,10 @@ class CheckpointCoordinator:
         # Whom the attempt has, and of them those that report commits.
         self._subtasks: frozenset[SubtaskId] = frozenset()
         self._committing: frozenset[SubtaskId] = frozenset()
-        # What is under way, oldest first, and what is in doubt of it.
+        self.gate = Gate()
+        # The checkpoints under way, oldest first.
         self._last_id = CheckpointId(0)
         self._pending: dict[CheckpointId, PendingCheckpoint] = {}
-        self._storing: CheckpointId | None = None
-        self._recording: CheckpointId | None = None
         self._completed: list[CheckpointId] = []
         self._failures = FailureCounter(settings.tolerable_failures)
         # Savepoints of this attempt that are over: given up, or complete.
@@ -110,7 +109,6 @@ class CheckpointCoordinator:
         # The end: the request to stop, and the checkpoint whose commits end the job.
         self._stop: Stop | None = None
         self._ending: CheckpointId | None = None
-        self._follow_up = FollowUp()
 
     @property
     def phase(self) -> c.Phase:
@@ -121,10 +119,6 @@ class CheckpointCoordinator:
     def completed(self) -> tuple[CheckpointId, ...]:
         """The completed checkpoints that are retained, oldest first. Savepoints are not among them."""
         return tuple(self._completed)
-
-    def in_doubt(self) -> CheckpointId | None:
-        """The checkpoint whose manifest, stop or commit for all has been ordered and is unanswered."""
-        return self._storing or self._recording
 
     def next_wake_ms(self) -> float | None:
         """When to send the next `c.Tick`, if nothing else happens before; None: no need."""
@@ -137,7 +131,7 @@ class CheckpointCoordinator:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
         self._history.add(event)
         effects = [*self._apply(event), *self._go_on(event.now_ms)]
-        return effects if self.in_doubt() is not None else [*effects, *self._follow_up.go_on()]
+        return [*effects, *self.gate.due()]
 
     def _apply(self, event: c.CoordinatorEvent) -> Effects:
         match event:
@@ -163,8 +157,11 @@ class CheckpointCoordinator:
                 return self._on_commit_refused(event)
             case c.CheckpointRequested(request=request):
                 return self._on_requested(request)
-            case c.CheckpointsRetained() | c.OutputAborted() | c.RestoreAwaited() | c.EndAwaited():
-                return self._follow_up.handle(event)
+            case c.CheckpointsRetained():
+                return self.gate.retained()
+            case c.OutputAborted():
+                self.gate.output_aborted()
+                return []
             case c.Tick():
                 return []
             case _:
@@ -198,8 +195,8 @@ class CheckpointCoordinator:
     def _check_may_start(self, event: c.AttemptStarted) -> None:
         if self._attempt is not None:
             raise self._history.broken(f"attempt {event.attempt} started before the end of attempt {self._attempt}")
-        if self.in_doubt() is not None:
-            raise self._history.broken(f"attempt {event.attempt} started with checkpoint {self.in_doubt()} in doubt")
+        if self.gate.in_doubt is not None:
+            raise self._history.broken(f"attempt {event.attempt} started with checkpoint {self.gate.in_doubt} in doubt")
         if self._stop is not None and event.finishing is None:
             raise self._history.broken(f"attempt {event.attempt} does not end the job, though that it ends is recorded")
         if not event.subtasks or not event.committing <= event.subtasks:
@@ -215,12 +212,12 @@ class CheckpointCoordinator:
             return []
         self._attempt, self._phase = None, c.Phase.IDLE
         if self._commits_for_all:
-            self._follow_up.abort_output()
+            self.gate.abort_output()
         reason = FailureReason.ATTEMPT_ENDED if cause is None else FailureReason.ATTEMPT_FAILED
         failure = reason.told(why=cause)
         effects: Effects = []
         for pending in list(self._pending.values()):
-            if pending.checkpoint_id != self._storing:
+            if pending.checkpoint_id != self.gate.storing:
                 self._drop(pending)
                 effects += pending.forget(failure)
         effects += self._refuse_waiting(failure)
@@ -229,7 +226,7 @@ class CheckpointCoordinator:
         return effects
 
     def _on_job_ended(self, event: c.JobEnded) -> Effects:
-        if self._attempt is not None or self.in_doubt() is not None:
+        if self._attempt is not None or self.gate.in_doubt is not None:
             raise self._history.broken(f"the job ended before attempt {self._attempt}, or with writes in doubt")
         stop, self._stop = self._stop, None
         return [] if stop is None else [stop.answer_at_end(event.finished, event.cause)]
@@ -316,10 +313,10 @@ class CheckpointCoordinator:
     def _store_next(self) -> Effects:
         """Have the oldest manifest written whose checkpoint all subtasks have acknowledged, one at a time."""
         acked = (pending for pending in self._pending.values() if pending.is_acked(self._subtasks))
-        ready = None if self._storing is not None or self._phase is c.Phase.FAILING else next(acked, None)
+        ready = None if self.gate.storing is not None or self._phase is c.Phase.FAILING else next(acked, None)
         if ready is None:
             return []
-        self._storing = ready.checkpoint_id
+        self.gate.storing = ready.checkpoint_id
         return [ready.manifest_order()]
 
     def _on_stored(self, checkpoint_id: CheckpointId, now_ms: float) -> Effects:
@@ -337,7 +334,7 @@ class CheckpointCoordinator:
         if stored.attempt != self._attempt:
             return answered
         told = c.NotifyCompleted(attempt=stored.attempt, checkpoint_id=checkpoint_id)
-        effects = [told, *self._subsume(checkpoint_id, now_ms), *self._follow_up.retain(self.completed), *answered]
+        effects = [told, *self._subsume(checkpoint_id, now_ms), *self.gate.retain(self.completed), *answered]
         if stored.final and self._phase is c.Phase.RUNNING:
             self._ending = checkpoint_id
             effects += self._await_commits(stored.attempt)
@@ -360,7 +357,7 @@ class CheckpointCoordinator:
         if self._phase is not c.Phase.STOPPING:
             self._stop = None
             return [stop.answer_without(FailureReason.FAILED_BEFORE_STOP)]
-        self._phase, self._recording, self._stop = (
+        self._phase, self.gate.recording, self._stop = (
             c.Phase.RECORDING,
             checkpoint_id,
             Stop(stop.request, stored),
@@ -385,14 +382,14 @@ class CheckpointCoordinator:
         return [*refused.forget(failure), *(self._end_stop(failure) if refused.stops else [])]
 
     def _being_stored(self, checkpoint_id: CheckpointId) -> PendingCheckpoint:
-        if checkpoint_id != self._storing:
+        if checkpoint_id != self.gate.storing:
             raise self._history.broken(f"the manifest of checkpoint {checkpoint_id} is not being stored")
         return self._pending[checkpoint_id]
 
     def _settle(self, checkpoint_id: CheckpointId, now_ms: float) -> PendingCheckpoint:
         """It is known what became of a manifest, and of what is committed for all with it."""
         settled = self._being_stored(checkpoint_id)
-        self._storing = None
+        self.gate.storing = None
         del self._pending[checkpoint_id]
         self._note_end(settled, now_ms)
         return settled
@@ -400,16 +397,16 @@ class CheckpointCoordinator:
     # --- commits for all --------------------------------------------------------------------------------------------
 
     def _on_committed_for_all(self, checkpoint_id: CheckpointId, now_ms: float) -> Effects:
-        if checkpoint_id == self._recording:
+        if checkpoint_id == self.gate.recording:
             return self._tell_stop()
         return self._tell_completed(checkpoint_id, now_ms)
 
     def _on_commit_refused(self, event: c.CommitRefused) -> Effects:
         """Fail the attempt. The checkpoint, or the stop, counts all the same; only its subtasks do not hear of it."""
         failure = FailureReason.NOT_COMMITTED.told(checkpoint_id=event.checkpoint_id, why=event.reason)
-        if event.checkpoint_id == self._recording and self._stop is not None and self._stop.saved is not None:
+        if event.checkpoint_id == self.gate.recording and self._stop is not None and self._stop.saved is not None:
             stored, answered = self._stop.saved, Effects()
-            self._recording = None
+            self.gate.recording = None
         else:
             stored = self._settle(event.checkpoint_id, event.now_ms)
             answered = self._completes(stored)
@@ -424,7 +421,7 @@ class CheckpointCoordinator:
 
     def _tell_stop(self) -> Effects:
         """Tell the subtasks that the job ends with the savepoint, which is recorded and committed for all."""
-        checkpoint_id, self._recording = self._recording, None
+        checkpoint_id, self.gate.recording = self.gate.recording, None
         assert checkpoint_id is not None
         if self._attempt is None:
             return []
@@ -434,12 +431,12 @@ class CheckpointCoordinator:
 
     def _on_not_recorded(self, event: c.StopRefused) -> Effects:
         stop = self._being_recorded(event.checkpoint_id)
-        self._recording = self._stop = None
+        self.gate.recording = self._stop = None
         answer = stop.answer_without(FailureReason.STOP_NOT_RECORDED, why=event.reason)
         return [answer, *([] if self._attempt is None else self._fail_attempt(self._attempt, answer.failure))]
 
     def _being_recorded(self, checkpoint_id: CheckpointId) -> Stop:
-        if checkpoint_id != self._recording or self._stop is None:
+        if checkpoint_id != self.gate.recording or self._stop is None:
             raise self._history.broken(f"no stop with savepoint {checkpoint_id} is being recorded")
         return self._stop
 
@@ -597,10 +594,10 @@ class CheckpointCoordinator:
             raise broken("checkpoint ids do not grow")
         if self._stop is None and (self._phase in (c.Phase.STOPPING, c.Phase.RECORDING) or self._stops()):
             raise broken(f"phase {self._phase} without a request to stop")
-        if self._storing is not None and not self._pending[self._storing].is_acked(self._subtasks):
-            raise broken(f"manifest of checkpoint {self._storing} ordered before all subtasks acknowledged")
+        if self.gate.storing is not None and not self._pending[self.gate.storing].is_acked(self._subtasks):
+            raise broken(f"manifest of checkpoint {self.gate.storing} ordered before all subtasks acknowledged")
         under_way = self._pending.values()
-        if any(pending.attempt != self._attempt for pending in under_way if pending.checkpoint_id != self._storing):
+        if any(pending.attempt != self._attempt for pending in under_way if pending.checkpoint_id != self.gate.storing):
             raise broken("a checkpoint of an ended attempt is pending")
         if len([pending for pending in under_way if pending.final]) > 1:
             raise broken("two final checkpoints under way")

@@ -1,69 +1,85 @@
-"""What follows a completion and the end of an attempt: deletions, aborts, and who waits for them. Pure.
+"""The gate: what has to be known or done before an attempt may start from storage, and before the job may end. Pure.
 
-retention   one order at a time, as deleting may take long; the next one covers all that were due meanwhile
-abort       of what an ended attempt has left behind for commits for all, once nothing is in doubt
-restore     begins when nothing is in doubt and no abort is due; only the newest attempt that waits is restored
-end         begins when, besides, no retention is under way
+    in doubt    a manifest, the record of a stop or a commit for all was ordered, and its outcome is not known
+    abort       of the output that an ended attempt prepared for commits for all; begins when nothing is in doubt
+    retention   deletes checkpoints, which may take long: one order at a time; the next one covers all that became due
+
+The gate is open for a restore when nothing is in doubt and no abort is due or under way. It is open for the end of the
+job when, besides, no retention is under way. The job master asks it after each event, and waits while it is shut.
 """
 
 from __future__ import annotations
 
-from typing import assert_never, final
+from typing import final
 
 from headgate.checkpoint.coordination import vocabulary as c
-from headgate.ids import Attempt, CheckpointId
+from headgate.ids import CheckpointId
 
 
 @final
-class FollowUp:
-    """Orders the clean-up, and begins the restore or the end that waits for it. Owned by the coordinator."""
+class Gate:
+    """Knows what is in doubt, and orders aborts and retentions. Owned by the coordinator.
+
+    >>> gate = Gate()
+    >>> gate.retain((CheckpointId(1),))
+    [RetainCheckpoints(keep=(1,))]
+    >>> gate.storing = CheckpointId(2)
+    >>> gate.in_doubt, gate.is_open_for_restore
+    (2, False)
+    >>> gate.storing = None
+    >>> gate.is_open_for_restore, gate.is_open_for_end
+    (True, False)
+    """
 
     def __init__(self) -> None:
+        self.storing: CheckpointId | None = None
+        """The checkpoint whose manifest or commit for all is in doubt."""
+        self.recording: CheckpointId | None = None
+        """The savepoint of which it is in doubt whether the job ends with it, or its commit for all."""
         self._to_keep: tuple[CheckpointId, ...] | None = None
         self._retaining = False
         self._to_abort = False
         self._aborting = False
-        self._restore: Attempt | None = None
-        self._end_awaited = False
 
-    def handle(self, event: c.FollowUpEvent) -> list[c.CoordinatorEffect]:
-        """Return what to do at once; `go_on` follows."""
-        match event:
-            case c.CheckpointsRetained():
-                self._retaining = False
-                return [] if self._to_keep is None else self.retain(self._to_keep)
-            case c.OutputAborted():
-                self._aborting = False
-            case c.RestoreAwaited(attempt=attempt):
-                self._restore = attempt
-            case c.EndAwaited():
-                self._end_awaited = True
-            case _:
-                assert_never(event)
-        return []
+    @property
+    def in_doubt(self) -> CheckpointId | None:
+        """The checkpoint whose manifest, stop or commit for all has been ordered and is unanswered."""
+        return self.storing or self.recording
+
+    @property
+    def is_open_for_restore(self) -> bool:
+        """Whether an attempt may look for the checkpoint that it starts from."""
+        return self.in_doubt is None and not (self._to_abort or self._aborting)
+
+    @property
+    def is_open_for_end(self) -> bool:
+        """Whether the result of the job may be written."""
+        return self.is_open_for_restore and not self._retaining
 
     def retain(self, keep: tuple[CheckpointId, ...]) -> list[c.CoordinatorEffect]:
-        """Have only these completed checkpoints kept."""
+        """Have all complete checkpoints deleted but these."""
         if self._retaining:
             self._to_keep = keep
             return []
         self._to_keep, self._retaining = None, True
         return [c.RetainCheckpoints(keep=keep)]
 
+    def retained(self) -> list[c.CoordinatorEffect]:
+        """A retention is done: begin the next one, if one became due meanwhile."""
+        self._retaining = False
+        return [] if self._to_keep is None else self.retain(self._to_keep)
+
     def abort_output(self) -> None:
-        """Have aborted what an ended attempt has left behind, once nothing is in doubt."""
+        """Have the output of an ended attempt aborted, once nothing is in doubt."""
         self._to_abort = True
 
-    def go_on(self) -> list[c.CoordinatorEffect]:
-        """Return what may begin, now that nothing is in doubt."""
-        effects: list[c.CoordinatorEffect] = []
-        if self._to_abort and not self._aborting:
-            self._to_abort, self._aborting = False, True
-            effects.append(c.AbortOutput())
-        if self._restore is not None and not self._aborting:
-            effects.append(c.BeginRestore(attempt=self._restore))
-            self._restore = None
-        if self._end_awaited and not (self._retaining or self._aborting):
-            effects.append(c.BeginEnd())
-            self._end_awaited = False
-        return effects
+    def output_aborted(self) -> None:
+        """An abort is done."""
+        self._aborting = False
+
+    def due(self) -> list[c.CoordinatorEffect]:
+        """Return the abort that may begin now, if one is due."""
+        if self.in_doubt is not None or self._aborting or not self._to_abort:
+            return []
+        self._to_abort, self._aborting = False, True
+        return [c.AbortOutput()]

@@ -178,23 +178,6 @@ class OutputAborted:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreAwaited:
-    """`attempt` is to start from what is complete: `BeginRestore` says when that can be looked for."""
-
-    attempt: Attempt
-    now_ms: float
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndAwaited:
-    """The job is to end, and no attempt follows: `BeginEnd` says when."""
-
-    now_ms: float
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StopRecorded:
     """That the job is to end with this savepoint is durable: every later attempt only commits what it holds."""
 
@@ -244,8 +227,6 @@ class JobEnded:
     now_ms: float
 
 
-FollowUpEvent = CheckpointsRetained | OutputAborted | RestoreAwaited | EndAwaited
-
 CoordinatorEvent = (
     AttemptStarted
     | Tick
@@ -256,7 +237,8 @@ CoordinatorEvent = (
     | CommitRefused
     | StopRecorded
     | StopRefused
-    | FollowUpEvent
+    | CheckpointsRetained
+    | OutputAborted
     | CheckpointRequested
     | AttemptEnded
     | JobEnded
@@ -383,20 +365,6 @@ class AbortOutput:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeginRestore:
-    """Find what `attempt` starts from: nothing is in doubt any more."""
-
-    attempt: Attempt
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeginEnd:
-    """Write the result of the job: nothing is in doubt, and no deletion is under way."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FailAttempt:
     """Too many checkpoints failed, sources have stopped for a savepoint that failed, or a commit did.
 
@@ -434,20 +402,16 @@ class RequestFailed:
     failure: CheckpointFailure
 
 
+StorageEffect = (
+    StoreManifest | RecordStop | CommitForAll | DiscardFiles | DiscardSavepoint | RetainCheckpoints | AbortOutput
+)
+
 CoordinatorEffect = (
-    TriggerCheckpoint
+    StorageEffect
+    | TriggerCheckpoint
     | EndAllSources
-    | StoreManifest
-    | RecordStop
-    | CommitForAll
     | NotifyCompleted
     | NotifyAborted
-    | DiscardFiles
-    | DiscardSavepoint
-    | RetainCheckpoints
-    | AbortOutput
-    | BeginRestore
-    | BeginEnd
     | FailAttempt
     | FinishJob
     | RequestCompleted

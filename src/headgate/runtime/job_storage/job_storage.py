@@ -414,10 +414,14 @@ class JobStorage:
         clean_up = self._parts.clean_up()
         self._parts.clean_up_owner.submit(lambda: work(clean_up), _cleaned(ended))
 
-    def step(self, now_ms: float) -> float | None:
-        """Look again at writes whose outcome is not known; return when to call again, None for no need."""
-        self._writes.step(now_ms)
+    @property
+    def wake_ms(self) -> float | None:
+        """When to call `step` next, None: no need."""
         return self._writes.wake_ms()
+
+    def step(self, now_ms: float) -> None:
+        """Look again at writes whose outcome is not known."""
+        self._writes.step(now_ms)
 
     def finish(self, plan: JobGraph, outcome: JobOutcome, done: Done[None]) -> None:
         """Write the durable result, then give sinks back and delete what does not stay: see `ending`."""

@@ -1,15 +1,18 @@
-"""The checkpoint coordinator's shell: performs what it orders, with messages to slots and work on storage."""
+"""The checkpoint coordinator's shell: does the coordinator's work on storage, and returns its other effects."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Protocol, assert_never, final
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import assert_never, final
 
 from headgate.checkpoint.cleanup.registry import SharedStateRegistry
 from headgate.checkpoint.coordination import vocabulary as coordination
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureReason
+from headgate.checkpoint.coordination.gate import Gate
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
@@ -19,7 +22,6 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.control import messages
-from headgate.runtime.control.messages import ToSlot
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.prepared import PreparedOutput
@@ -31,66 +33,58 @@ from headgate.runtime.master.assembly import (
     registry_of,
     statistics_of,
 )
-from headgate.runtime.master.requests import Requests
+from headgate.runtime.master.requests import Requests, SavepointRequest
+from headgate.runtime.master.services import SendToAll
+from headgate.runtime.master.supervision import AttemptFailed, JobDone
 from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 
 _log = logging.getLogger(__name__)
 
 
-class CheckpointHost(Protocol):
-    """What checkpoints ask of the job master."""
+@final
+@dataclass(frozen=True, slots=True)
+class JobTakenOver:
+    """Another driver owns the job: end it here, as this driver may neither complete nor commit anything any more."""
 
-    @property
-    def clock(self) -> Clock:
-        """The injected clock."""
-        ...
+    reason: str
 
-    def handle(self, event: Callable[[], None]) -> None:
-        """Call `event` after what is being handled now is handled wholly."""
-        ...
 
-    def send_all(self, message: ToSlot) -> None:
-        """Send a message to every slot."""
-        ...
-
-    def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:
-        """Too many checkpoints failed, or a commit; another attempt may do better, or may not."""
-        ...
-
-    def taken_over(self, reason: str) -> None:
-        """Another driver owns the job."""
-        ...
-
-    def begin_restore(self, attempt: Attempt) -> None:
-        """Find what the attempt starts from: nothing that was ordered before is in doubt."""
-        ...
-
-    def begin_end(self) -> None:
-        """Write the result of the job: nothing that was ordered before is in doubt, or deletes."""
-        ...
-
-    def job_done(self, attempt: Attempt) -> None:
-        """Everything is processed and committed."""
-        ...
+CheckpointEvent = coordination.CoordinatorEvent | Superseded
+CheckpointEffect = SendToAll | AttemptFailed | JobDone | JobTakenOver
 
 
 @final
 class Checkpoints:
     """The checkpoints of one job. Owned by the job master's loop."""
 
-    def __init__(self, plan: JobGraph, storage: JobStorage, host: CheckpointHost) -> None:
+    def __init__(
+        self, plan: JobGraph, storage: JobStorage, clock: Clock, post: Callable[[CheckpointEvent], None]
+    ) -> None:
+        """`post` has the job master call `handle` with an event, once the event that it handles now is handled."""
         self.statistics: CheckpointStatistics = statistics_of(plan)
         self._plan = plan
         self._placement = as_programmed(plan)
         self._storage = storage
-        self._host = host
+        self._clock = clock
+        self._post = post
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
         self._registry: SharedStateRegistry = registry_of(plan)
+        self._requests = Requests(plan, storage, clock)
         self._prepared = PreparedOutput()
         self._stored = CheckpointId(0)
         self._being_stored: set[CheckpointId] = set()
-        self._heard: set[str] = set()  # locations of savepoints that subtasks know of, and whose end is open
-        self.requests = Requests(plan, storage, host, self._on)
+        self._heard: set[str] = set()
+        """The locations of savepoints that subtasks know of, and whose end is open."""
+
+    @property
+    def gate(self) -> Gate:
+        """Says whether an attempt may start from storage, and whether the job may end."""
+        return self._coordinator.gate
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether a user waits for a checkpoint or savepoint."""
+        return self._requests.is_open
 
     @property
     def latest(self) -> CheckpointId | None:
@@ -99,17 +93,42 @@ class Checkpoints:
 
     @property
     def stored_up_to(self) -> CheckpointId:
-        """The newest checkpoint or savepoint that may be in storage, of the attempt or of those before it; 0: none.
+        """The newest checkpoint or savepoint of this or an earlier attempt that may be in storage; 0: none.
 
-        No snapshot holds what the attempt has prepared for later ones.
+        No snapshot holds the output that the attempt has prepared for later checkpoints.
         """
         return max({self._stored, *self._being_stored})
 
     # --- what happens
 
+    def trigger_checkpoint(self, answer: Future[str]) -> None:
+        """Take a checkpoint now; `answer` gets its location, or a CheckpointError that says why there is none."""
+        request = self._requests.checkpoint(answer)
+        if request is not None:
+            self._ask(request)
+
+    def take_savepoint(self, wanted: SavepointRequest, answer: Future[str]) -> None:
+        """Take a savepoint, once its folder proves to be writable: sources may stop for it."""
+        request = self._requests.savepoint(wanted, answer)
+        if request is None or request.savepoint is None:
+            return
+        location = request.savepoint.location
+
+        def prepared(result: BaseException | None) -> None:
+            if result is None:
+                self._ask(request)
+            else:
+                failure = FailureReason.NOT_WRITABLE.told(location=location, why=result)
+                self._requests.failed(coordination.RequestFailed(request=request, failure=failure))
+
+        self._storage.prepare_savepoint(location, prepared)
+
+    def _ask(self, request: coordination.CheckpointRequest) -> None:
+        self._post(coordination.CheckpointRequested(request=request, now_ms=self._now()))
+
     def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
         """All slots are told to start the attempt."""
-        clock = self._host.clock
+        clock = self._clock
         self._placement = point.placement
         self._prepared.begin(attempt, point.checkpoint_id)
         self._stored = max(self._stored, point.checkpoint_id or CheckpointId(0))
@@ -117,7 +136,7 @@ class Checkpoints:
             self._note_restore(point.manifest, point.root)
         for own in [*reversed(point.older), *([] if point.own is None else [point.own])]:
             self._registry.register(own)
-        self._on(
+        self._post(
             coordination.AttemptStarted(
                 attempt=attempt,
                 subtasks=frozenset(point.placement.subtasks()),
@@ -138,7 +157,7 @@ class Checkpoints:
         checkpoint_id = manifest.checkpoint_id
         restore = Restore(
             checkpoint_id=checkpoint_id,
-            wall_ms=self._host.clock.wall_ms(),
+            wall_ms=self._clock.wall_ms(),
             is_savepoint=manifest.savepoint is not None,
             location=self._storage.locate(checkpoint_id) if root is None else root,
         )
@@ -146,71 +165,83 @@ class Checkpoints:
 
     def attempt_ended(self, attempt: Attempt, cause: str | None) -> None:
         """Nothing of the attempt counts any more; `cause` says in a line why it failed, None: it did not."""
-        self._on(coordination.AttemptEnded(attempt=attempt, cause=cause, now_ms=self._now()))
+        self._post(coordination.AttemptEnded(attempt=attempt, cause=cause, now_ms=self._now()))
 
     def received(self, message: CheckpointMessage) -> None:
         """A subtask has answered, ended or committed."""
         if isinstance(message, SubtaskAcked):
             self._prepared.acked(message)
-            self.statistics.acked(message, self._host.clock.wall_ms())
-        self._on(coordination.Received(message=message, now_ms=self._now()))
+            self.statistics.acked(message, self._clock.wall_ms())
+        self._post(coordination.Received(message=message, now_ms=self._now()))
 
     def job_ended(self, *, finished: bool, cause: str | None) -> None:
         """The job is over, and no attempt runs."""
-        self._on(coordination.JobEnded(finished=finished, cause=cause, now_ms=self._now()))
+        self._post(coordination.JobEnded(finished=finished, cause=cause, now_ms=self._now()))
 
-    def step(self, now_ms: float) -> float | None:
-        """Let time pass; return when to call again, None for no need."""
-        storage_ms = self._storage.step(now_ms)
-        due_ms = self._coordinator.next_wake_ms()
-        if due_ms is not None and now_ms >= due_ms:
-            self._on(coordination.Tick(now_ms=now_ms))
-        wakes = (self._coordinator.next_wake_ms(), storage_ms)
+    @property
+    def wake_ms(self) -> float | None:
+        """When to call `step` next, None: no need."""
+        wakes = (self._coordinator.next_wake_ms(), self._storage.wake_ms)
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    def await_restore(self, attempt: Attempt) -> None:
-        """Have the host begin the restore when nothing is in doubt."""
-        self._on(coordination.RestoreAwaited(attempt=attempt, now_ms=self._now()))
+    def step(self, now_ms: float) -> None:
+        """Let time pass."""
+        self._storage.step(now_ms)
+        due_ms = self._coordinator.next_wake_ms()
+        if due_ms is not None and now_ms >= due_ms:
+            self._post(coordination.Tick(now_ms=now_ms))
 
-    def await_end(self) -> None:
-        """Have the host begin the end of the job when nothing is in doubt, or being cleaned up."""
-        self._on(coordination.EndAwaited(now_ms=self._now()))
+    def handle(self, event: CheckpointEvent) -> Iterator[CheckpointEffect]:
+        """Do what an event leads to: work on storage here; yield the rest, in the order in which it is to be done."""
+        if isinstance(event, Superseded):
+            yield JobTakenOver(event.reason)
+            return
+        for effect in self._coordinator.handle(event):
+            yield from self._perform(effect)
 
     def _now(self) -> float:
-        return self._host.clock.monotonic_ms()
-
-    def _on(self, event: coordination.CoordinatorEvent) -> None:
-        self._host.handle(lambda: self._handle(event))
-
-    def _handle(self, event: coordination.CoordinatorEvent) -> None:
-        for effect in self._coordinator.handle(event):
-            self._perform(effect)
+        return self._clock.monotonic_ms()
 
     # --- what is ordered
 
-    def _perform(self, effect: coordination.CoordinatorEffect) -> None:
+    def _perform(self, effect: coordination.CoordinatorEffect) -> Iterator[CheckpointEffect]:
         match effect:
             case coordination.TriggerCheckpoint(attempt=attempt, barrier=barrier):
                 self.statistics.triggered(barrier, attempt, self._placement.parallelism, self._now())
                 if barrier.savepoint is not None:
                     self._heard.add(barrier.savepoint.location)
-                self._host.send_all(messages.InjectBarrier(attempt=attempt, barrier=barrier, completed=self.latest))
+                yield SendToAll(messages.InjectBarrier(attempt=attempt, barrier=barrier, completed=self.latest))
             case coordination.EndAllSources(attempt=attempt, over=over):
-                self._host.send_all(messages.EndSources(attempt=attempt, over=over))
+                yield SendToAll(messages.EndSources(attempt=attempt, over=over))
+            case coordination.NotifyCompleted(attempt=attempt, checkpoint_id=checkpoint_id):
+                yield SendToAll(messages.CheckpointCompleted(attempt=attempt, checkpoint_id=checkpoint_id))
+            case coordination.NotifyAborted(attempt=attempt, checkpoint_id=checkpoint_id, failure=failure):
+                _log.warning("checkpoint %d was given up: %s", checkpoint_id, failure)
+                self._note_failed(checkpoint_id, failure)
+                yield SendToAll(
+                    messages.CheckpointAborted(attempt=attempt, checkpoint_id=checkpoint_id, completed=self.latest)
+                )
+            case coordination.FailAttempt(attempt=attempt, failure=failure, retriable=retriable):
+                yield AttemptFailed(attempt=attempt, cause=failure.text, retriable=retriable, now_ms=self._now())
+            case coordination.FinishJob(attempt=attempt):
+                yield JobDone(attempt=attempt, now_ms=self._now())
+            case coordination.RequestCompleted():
+                self._requests.completed(effect)
+                self._forget(effect.request)
+            case coordination.RequestFailed():
+                self._requests.failed(effect)
+                self._forget(effect.request)
+            case _:
+                self._store(effect)
+
+    def _store(self, effect: coordination.StorageEffect) -> None:
+        match effect:
             case coordination.StoreManifest():
                 self._store_manifest(effect)
             case coordination.RecordStop():
                 self._record_stop(effect)
             case coordination.CommitForAll(order=order):
                 self._commit_for_all(order)
-            case coordination.NotifyCompleted(attempt=attempt, checkpoint_id=checkpoint_id):
-                self._host.send_all(messages.CheckpointCompleted(attempt=attempt, checkpoint_id=checkpoint_id))
-            case coordination.NotifyAborted(attempt=attempt, checkpoint_id=checkpoint_id, failure=failure):
-                _log.warning("checkpoint %d was given up: %s", checkpoint_id, failure)
-                self._note_failed(checkpoint_id, failure)
-                self._host.send_all(
-                    messages.CheckpointAborted(attempt=attempt, checkpoint_id=checkpoint_id, completed=self.latest)
-                )
             case coordination.DiscardFiles(checkpoint_id=checkpoint_id, attempt=attempt):
                 self._note_failed(checkpoint_id)
                 self._storage.discard(checkpoint_id, attempt)
@@ -224,20 +255,6 @@ class Checkpoints:
             case coordination.AbortOutput():
                 after, prepared = self._prepared.take(self.latest)
                 self._storage.abort(prepared, after, self.stored_up_to, self._telling(coordination.OutputAborted))
-            case coordination.BeginRestore(attempt=attempt):
-                self._host.begin_restore(attempt)
-            case coordination.BeginEnd():
-                self._host.begin_end()
-            case coordination.FailAttempt(attempt=attempt, failure=failure, retriable=retriable):
-                self._host.fail_attempt(attempt, failure.text, retriable=retriable)
-            case coordination.FinishJob(attempt=attempt):
-                self._host.job_done(attempt)
-            case coordination.RequestCompleted():
-                self.requests.completed(effect)
-                self._forget(effect.request)
-            case coordination.RequestFailed():
-                self.requests.failed(effect)
-                self._forget(effect.request)
             case _:
                 assert_never(effect)
 
@@ -251,7 +268,7 @@ class Checkpoints:
     def _note_failed(self, checkpoint_id: CheckpointId, failure: CheckpointFailure | None = None) -> None:
         """Have statistics say why; of one that is only discarded, unless they have been told already."""
         text = str(failure or FailureReason.ATTEMPT_ENDED.told())
-        self.statistics.failed(checkpoint_id, text, self._host.clock.wall_ms())
+        self.statistics.failed(checkpoint_id, text, self._clock.wall_ms())
 
     def _store_manifest(self, order: coordination.StoreManifest) -> None:
         checkpoint_id = order.checkpoint_id
@@ -271,11 +288,11 @@ class Checkpoints:
                 if location is None:
                     self._registry.register(manifest)
                 self.statistics.completed(checkpoint_id, location or self._storage.locate(checkpoint_id), now_ms)
-                self._on(coordination.ManifestStored(checkpoint_id=checkpoint_id, now_ms=now_ms))
+                self._post(coordination.ManifestStored(checkpoint_id=checkpoint_id, now_ms=now_ms))
             else:
                 self._heed(outcome)
                 reason = outcome.reason
-                self._on(coordination.ManifestRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
+                self._post(coordination.ManifestRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
 
         gone = [] if location is not None else self._registry.unknown(manifest)
         if gone:
@@ -289,11 +306,11 @@ class Checkpoints:
         def known(outcome: Outcome) -> None:
             now_ms = self._now()
             if isinstance(outcome, Stored):
-                self._on(coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms))
+                self._post(coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms))
             else:
                 self._heed(outcome)
                 reason = outcome.reason
-                self._on(coordination.StopRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
+                self._post(coordination.StopRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
 
         self._storage.record_stop(checkpoint_id, order.savepoint.location, known)
 
@@ -304,21 +321,21 @@ class Checkpoints:
         def known(outcome: Outcome) -> None:
             now_ms = self._now()
             if isinstance(outcome, Stored):
-                self._on(coordination.CommittedForAll(checkpoint_id=checkpoint_id, now_ms=now_ms))
+                self._post(coordination.CommittedForAll(checkpoint_id=checkpoint_id, now_ms=now_ms))
                 return
             self._heed(outcome)
             retriable = isinstance(outcome, Refused) and outcome.retriable
             refused = coordination.CommitRefused(
                 checkpoint_id=checkpoint_id, reason=outcome.reason, retriable=retriable, now_ms=now_ms
             )
-            self._on(refused)
+            self._post(refused)
 
         self._storage.commit(self._plan, manifest_of(self._plan, self._placement, order, None), savepoint, known)
 
     def _heed(self, outcome: Refused | Superseded) -> None:
         if isinstance(outcome, Superseded):
-            self._host.taken_over(outcome.reason)
+            self._post(outcome)
 
     def _telling(self, over: type[coordination.CheckpointsRetained | coordination.OutputAborted]) -> Callable[[], None]:
         """Return what tells the coordinator that clean-up is over, however it went."""
-        return lambda: self._on(over(now_ms=self._now()))
+        return lambda: self._post(over(now_ms=self._now()))

@@ -1,14 +1,14 @@
-"""Discovery: looks for new splits while a job runs, and for those of the next stage, and gives each to one subtask.
+"""Discovery: looks for new splits while a job runs, and for the splits of the next stage; deals them to subtasks. Pure.
 
-Looking blocks, and is done on an I/O thread, for each source once at a time: where it never returns, nothing more is
-found, and all else goes on. What was found is handed out on the loop, over the link that triggers
-checkpoints as well: a split that is handed out behind a trigger reaches its reader behind the barrier. Nothing of it is
-stored here: each subtask's state says which splits it was ever given, so an attempt knows exactly those of the
-checkpoint that it starts from, and finds the others again.
+Looking blocks, so the job master has it done on an I/O thread, for each source once at a time. Where it never returns,
+no more splits of that source are found, and all else continues. Found splits travel on the connection that also
+triggers checkpoints: a split that is sent behind a trigger reaches its reader behind the barrier. Found splits are not
+stored here. Each subtask's state contains the splits that the subtask was ever given, so an attempt knows exactly the
+splits of its checkpoint, and finds the others again.
 
-A source that acknowledges waits for checkpoints: one is taken when its readers have read all that they were given.
-One that reads in stages is then asked for the next stage. All its splits are handed out in one go, so that a checkpoint
-knows of all of them or of none.
+A source that acknowledges waits for checkpoints: one is taken when its readers have read all splits they were given.
+A source that reads in stages is then asked for the next stage. All splits of a stage are dealt at once, so that a
+checkpoint contains all of them or none.
 """
 
 from __future__ import annotations
@@ -16,30 +16,34 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 from headgate import options
 from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE, ordinals_of
-from headgate.clock import Clock
 from headgate.errors import SuppressRestartsException
 from headgate.functions.source import NO_MORE_SPLITS, NO_MORE_STAGES, Given, NoMoreSplits, Source
 from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
 from headgate.operators.error_text import causes
-from headgate.runtime.control.messages import AddSplits, SplitsRead, ToSlot
-from headgate.runtime.io import WaitingIo
+from headgate.runtime.control.messages import AddSplits, SplitsRead
 from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.job_storage.sources import sources_of
+from headgate.runtime.master.services import SendToSubtask
+from headgate.runtime.master.supervision import AttemptFailed
 from headgate.state.operator.list_elements import ListElements
+
+_log = logging.getLogger(__name__)
+
+CHECKPOINT_RETRY_MS: Final = 1_000.0
+"""Milliseconds before the next checkpoint when the checkpoint that a source waits for has failed."""
 
 
 @final
 class Reading:
-    """What the subtasks of one source were given in an attempt, and whether they have read it all."""
+    """The splits that the subtasks of one source were given in an attempt, and whether they have read them all."""
 
     def __init__(self, parallelism: int, *, unfinished: bool, after: int = 0) -> None:
         """`unfinished`: the attempt starts with an end to reach, and with splits whose ordinals are below `after`."""
@@ -77,38 +81,6 @@ class Reading:
         return True
 
 
-_log = logging.getLogger(__name__)
-
-CHECKPOINT_RETRY_MS: Final = 1_000.0
-"""Pause before another checkpoint is asked for when the one that a source waits for has failed."""
-
-
-class DiscoveryHost(Protocol):
-    """What discovery asks of the job master."""
-
-    @property
-    def clock(self) -> Clock:
-        """The injected clock."""
-        ...
-
-    @property
-    def io(self) -> WaitingIo:
-        """Where blocking work is done."""
-        ...
-
-    def send_to(self, subtask: SubtaskId, message: ToSlot) -> None:
-        """Send a message to the slot of a subtask."""
-        ...
-
-    def trigger_checkpoint(self, answer: Future[str]) -> None:
-        """Take a checkpoint now; `answer` gets its location, or an error."""
-        ...
-
-    def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:
-        """The attempt fails, and the job with it if that may not mend."""
-        ...
-
-
 @final
 @dataclass(slots=True)
 class _Looking:
@@ -132,8 +104,8 @@ class _Looking:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The ids that were known, what was found, and whether there will never be more, or more stages."""
+class FoundSplits:
+    """The ids that were known, the new splits by id, and whether there will never be more splits, or more stages."""
 
     before: frozenset[str]
     new: dict[str, Any]
@@ -142,12 +114,34 @@ class _Found:
 
 
 @final
-class Discovery:
-    """The sources of one job that discover. Owned by the job master's loop."""
+@dataclass(frozen=True, slots=True)
+class FindSplits:
+    """Call `find` on an I/O thread that may wait for long, then `Discovery.found` with the result or the exception."""
 
-    def __init__(self, plan: JobGraph, host: DiscoveryHost) -> None:
+    attempt: Attempt
+    vertex: int
+    stage_ended: bool
+    find: Callable[[], FoundSplits]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckpointToAcknowledge:
+    """Take a checkpoint, so that a source can acknowledge; call `Discovery.checkpoint_failed` if there is none."""
+
+    attempt: Attempt
+    vertex: int
+
+
+DiscoveryEffect = FindSplits | CheckpointToAcknowledge | SendToSubtask | AttemptFailed
+
+
+@final
+class Discovery:
+    """The sources of one job that discover splits. Owned by the job master's loop."""
+
+    def __init__(self, plan: JobGraph) -> None:
         self._plan = plan
-        self._host = host
         self._sources = [
             (plan.vertices[vertex], source)
             for vertex, source in sources_of(plan).items()
@@ -157,10 +151,9 @@ class Discovery:
         self._looking: dict[int, _Looking] = {}
         self._asked: set[int] = set()
 
-    def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
+    def attempt_started(self, attempt: Attempt, point: RestorePoint, now_ms: float) -> None:
         """Look from now on: at once where the attempt starts from a snapshot, which may be old."""
         self._attempt = None if point.finishing else attempt
-        now_ms = self._host.clock.monotonic_ms()
         for vertex, source in self._sources:
             restored = _restored(vertex, point)
             if restored:
@@ -172,46 +165,58 @@ class Discovery:
             self._looking[vertex.id] = _Looking(source, starts_from, due_ms, reading, source.in_stages)
 
     def attempt_ended(self) -> None:
-        """Hand out nothing more."""
+        """Deal no more splits."""
         self._attempt = None
         self._looking = {}
 
-    def step(self, now_ms: float) -> float | None:
-        """Have those asked that are due; return when to call again, None for no need."""
+    @property
+    def wake_ms(self) -> float | None:
+        """When to call `step` next, None: no need."""
         if self._attempt is None:
             return None
-        for vertex, looking in self._looking.items():
-            if vertex not in self._asked and now_ms >= looking.due_ms:
-                self._look(self._attempt, vertex, looking)
-            if now_ms >= looking.checkpoint_ms:
-                self._take_checkpoint(looking)
         due = [own.due_ms for vertex, own in self._looking.items() if vertex not in self._asked]
         wake_ms = min([*due, *(own.checkpoint_ms for own in self._looking.values())], default=math.inf)
         return None if math.isinf(wake_ms) else wake_ms
 
-    def splits_read(self, message: SplitsRead) -> None:
-        """A subtask of the running attempt has read all that it had got."""
+    def step(self, now_ms: float) -> list[DiscoveryEffect]:
+        """Look for splits of the sources that are due, and have checkpoints taken."""
+        effects: list[DiscoveryEffect] = []
+        if self._attempt is None:
+            return effects
+        for vertex, looking in self._looking.items():
+            if vertex not in self._asked and now_ms >= looking.due_ms:
+                effects.append(self._look(self._attempt, vertex, looking))
+            if now_ms >= looking.checkpoint_ms:
+                looking.checkpoint_ms = math.inf
+                effects.append(CheckpointToAcknowledge(self._attempt, vertex))
+        return effects
+
+    def splits_read(self, message: SplitsRead, now_ms: float) -> None:
+        """A subtask of the running attempt has read all splits that it was given."""
         looking = self._looking.get(message.subtask.vertex)
         if looking is None or message.attempt != self._attempt:
             return
         if looking.reading.ended(message.subtask.index, message.given):
-            now_ms = self._host.clock.monotonic_ms()
             if looking.stages_follow:
                 looking.stage_ended, looking.due_ms = True, now_ms
             if looking.source.acknowledger() is not None:
                 looking.checkpoint_ms = now_ms
 
-    def _take_checkpoint(self, looking: _Looking) -> None:
-        """Take one, and another one a while later if it fails; but one attempt takes none for another."""
+    def checkpoint_failed(self, order: CheckpointToAcknowledge, now_ms: float) -> None:
+        """There is no checkpoint: take another one a while later, if the attempt still runs."""
+        if order.attempt == self._attempt:
+            self._looking[order.vertex].checkpoint_ms = now_ms + CHECKPOINT_RETRY_MS
 
-        def answered(answer: Future[str]) -> None:
-            if answer.exception() is not None:
-                looking.checkpoint_ms = self._host.clock.monotonic_ms() + CHECKPOINT_RETRY_MS
-
-        looking.checkpoint_ms = math.inf
-        answer = Future[str]()
-        answer.add_done_callback(answered)
-        self._host.trigger_checkpoint(answer)
+    def found(self, order: FindSplits, result: FoundSplits | BaseException, now_ms: float) -> list[DiscoveryEffect]:
+        """Looking has ended: deal what was found, or fail the attempt where it cannot do without the next stage."""
+        self._asked.discard(order.vertex)
+        if order.attempt != self._attempt:
+            return []
+        looking = self._looking[order.vertex]
+        looking.due_ms = min(looking.due_ms, _next_ms(looking.source, now_ms))
+        if isinstance(result, BaseException):
+            return self._failed(order, looking, result, now_ms)
+        return self._deal(order, looking, result)
 
     def _restored_ids(
         self, vertex: VertexPlan, source: Source[Any], restored: list[dict[str, ListElements]]
@@ -225,56 +230,52 @@ class Discovery:
 
         return frozenset(every(KNOWN_STATE)) | _ids(source, every(SPLITS_STATE))
 
-    def _look(self, attempt: Attempt, vertex: int, looking: _Looking) -> None:
+    def _look(self, attempt: Attempt, vertex: int, looking: _Looking) -> FindSplits:
         source, known, stage_ended = looking.source, looking.known, looking.stage_ended
         looking.stage_ended, looking.due_ms = False, math.inf
 
-        def look() -> _Found:
+        def find() -> FoundSplits:
             before = looking.starts_from() if known is None else known
             return _found(source, before, looking.reading.parallelism if stage_ended else None)
 
-        def done(result: _Found | BaseException) -> None:
-            self._asked.discard(vertex)
-            if attempt != self._attempt:
-                return
-            looking.due_ms = min(looking.due_ms, _next_ms(source, self._host.clock.monotonic_ms()))
-            if isinstance(result, BaseException):
-                self._failed(attempt, self._plan.vertices[vertex].operators[0].name, looking, result, stage_ended)
-            else:
-                self._hand_out(attempt, vertex, looking, result)
-
         self._asked.add(vertex)
-        self._host.io.submit_waiting(look, done)
+        return FindSplits(attempt, vertex, stage_ended, find)
 
-    def _hand_out(self, attempt: Attempt, vertex: int, looking: _Looking, found: _Found) -> None:
+    def _deal(self, order: FindSplits, looking: _Looking, found: FoundSplits) -> list[DiscoveryEffect]:
         source, reading = looking.source, looking.reading
         looking.trouble = ""
         looking.known = frozenset(source.to_remember([*found.before, *found.new]))
-        for index, splits in reading.deal(list(found.new.values()), len(found.before)).items():
-            self._give(attempt, SubtaskId(vertex, index), splits)
+        dealt = reading.deal(list(found.new.values()), len(found.before))
+        effects: list[DiscoveryEffect] = [_given(order, index, splits) for index, splits in dealt.items()]
         if found.no_more or (looking.stages_follow and not found.stages_follow):
             looking.stages_follow = False
             ends = found.no_more or source.discovery_interval_ms is None
             if ends:
                 looking.due_ms = math.inf
-            for index in range(reading.parallelism):
-                self._give(attempt, SubtaskId(vertex, index), NO_MORE_SPLITS if ends else NO_MORE_STAGES)
+            last = NO_MORE_SPLITS if ends else NO_MORE_STAGES
+            effects += [_given(order, index, last) for index in range(reading.parallelism)]
+        return effects
 
     def _failed(
-        self, attempt: Attempt, source: str, looking: _Looking, error: BaseException, stage_ended: bool
-    ) -> None:
+        self, order: FindSplits, looking: _Looking, error: BaseException, now_ms: float
+    ) -> list[DiscoveryEffect]:
+        source = self._plan.vertices[order.vertex].operators[0].name
         retriable = not any(isinstance(each, SuppressRestartsException) for each in causes(error))
-        if stage_ended or not retriable:
-            self._host.fail_attempt(attempt, f"{source}: {error}", retriable=retriable)
-        elif str(error) != looking.trouble:
+        if order.stage_ended or not retriable:
+            cause = f"{source}: {error}"
+            return [AttemptFailed(attempt=order.attempt, cause=cause, retriable=retriable, now_ms=now_ms)]
+        if str(error) != looking.trouble:
             looking.trouble = str(error)
             _log.warning("no new splits of %r: %s", source, error)
-
-    def _give(self, attempt: Attempt, subtask: SubtaskId, splits: Given) -> None:
-        self._host.send_to(subtask, AddSplits(attempt=attempt, splits={subtask: splits}))
+        return []
 
 
-def _found(source: Source[Any], before: frozenset[str], next_stage_of: int | None) -> _Found:
+def _given(order: FindSplits, index: int, splits: Given) -> SendToSubtask:
+    subtask = SubtaskId(order.vertex, index)
+    return SendToSubtask(subtask, AddSplits(attempt=order.attempt, splits={subtask: splits}))
+
+
+def _found(source: Source[Any], before: frozenset[str], next_stage_of: int | None) -> FoundSplits:
     """Look for splits that were not there `before`: those of the next stage, at a parallelism of `next_stage_of`."""
     asked = "discover()"
     found: list[Any] | NoMoreSplits = []
@@ -283,11 +284,11 @@ def _found(source: Source[Any], before: frozenset[str], next_stage_of: int | Non
     elif source.discovery_interval_ms is not None:
         found = source.discover(before)
     if isinstance(found, NoMoreSplits):
-        return _Found(before, {}, no_more=True, stages_follow=False)
+        return FoundSplits(before, {}, no_more=True, stages_follow=False)
     named = {source.split_id(split): split for split in expect(list, found, source, asked)}
     new = {split_id: split for split_id, split in named.items() if split_id not in before}
     stages_follow = source.in_stages and not source.is_last_stage(before.union(new))
-    return _Found(before, new, no_more=False, stages_follow=stages_follow)
+    return FoundSplits(before, new, no_more=False, stages_follow=stages_follow)
 
 
 def _ids(source: Source[Any], splits: list[Any]) -> frozenset[str]:

@@ -10,7 +10,6 @@ from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.place import after_cancellation, going_on, way_on
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.services import MasterServices
-from headgate.runtime.master.supervision import EndJob
 from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress
 
@@ -30,8 +29,6 @@ class JobEnd:
         """When the job was submitted, on the monotonic clock."""
         self.fatal: str | None = None
         """Why the job has failed, whatever it is ordered to end as."""
-        self.order: EndJob | None = None
-        """The supervisor's."""
         self._plan = plan
         self._services = services
         self._storage = services.storage
@@ -47,11 +44,6 @@ class JobEnd:
             self.outcome = outcome
 
         self._storage.release(done)
-
-    def perform(self) -> None:
-        """End the job as the supervisor has ordered."""
-        assert self.order is not None
-        self.begin(self.order.status, self.order.cause)
 
     def begin(self, status: JobStatus, cause: str | None) -> None:
         """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""

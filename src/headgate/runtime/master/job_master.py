@@ -1,8 +1,11 @@
-"""Job master: runs one job from submission to outcome, by performing what two pure machines order.
+"""Job master: runs one job from submission to outcome, by performing what its parts decide.
 
-The supervisor says when to launch slots, deploy, start, tear down and end; the checkpoint coordinator when to trigger,
-store a manifest and commit. This shell turns messages, results of storage work and the passing of time into their
-events, and their effects into messages and storage work. It is stepped by its host and owned by the thread that steps.
+The supervisor decides when to launch slots, deploy, start, tear down and end. The checkpoint coordinator decides when
+to trigger, store a manifest and commit; `Checkpoints` does its work on storage. `Rescales`, `Discovery` and `Taps`
+decide on growth, new splits and samples. All of them return effects, and `_perform` is the one place that performs
+them. The master turns messages of slots, results of blocking work and the passing of time into events of these parts.
+
+It is stepped by its host and owned by the thread that steps.
 """
 
 from __future__ import annotations
@@ -10,40 +13,53 @@ from __future__ import annotations
 import logging
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 from typing import Final, assert_never, final
 
 from headgate import options
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
-from headgate.clock import Clock
 from headgate.graph.job_graph import JobGraph
-from headgate.graph.placement import Placement, as_programmed
-from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
+from headgate.graph.placement import as_programmed
+from headgate.ids import Attempt, Launch, SlotIndex
 from headgate.job_status import JobStatus
 from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
-from headgate.runtime.control.messages import FromSlot, ToSlot
-from headgate.runtime.io import WaitingIo
-from headgate.runtime.job_storage.discovery import Discovery
+from headgate.runtime.control.messages import FromSlot
 from headgate.runtime.job_storage.restoring import RestorePoint, restore_is_retriable
 from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
 from headgate.runtime.master.assembly import deploy_messages, growth_of, supervisor_of, watermark_aligner_of
-from headgate.runtime.master.checkpoints import Checkpoints
-from headgate.runtime.master.growing import Growing
+from headgate.runtime.master.checkpoints import CheckpointEffect, CheckpointEvent, Checkpoints, JobTakenOver
+from headgate.runtime.master.discovery import (
+    CheckpointToAcknowledge,
+    Discovery,
+    DiscoveryEffect,
+    FindSplits,
+    FoundSplits,
+)
 from headgate.runtime.master.job_end import JobEnd
-from headgate.runtime.master.links import SlotLinks
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.master.rescales import Bounds, Rescales
-from headgate.runtime.master.services import MasterServices, SlotCount, SlotLink
+from headgate.runtime.master.rescales import Bounds, CountSlots, Rescales
+from headgate.runtime.master.services import MasterServices, SendToAll, SendToSubtask, SlotCount, SlotLink, SlotLinks
 from headgate.runtime.master.supervision import SupervisorState, origin_of_event
 from headgate.runtime.master.taps import See, Taps
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
 from headgate.runtime.monitoring.outcome import JobOutcome
-from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
+from headgate.runtime.monitoring.progress import JobProgress
 
 _log = logging.getLogger(__name__)
+
+MasterEffect = (
+    supervision.SupervisorEffect
+    | supervision.RescaleRequested
+    | CheckpointEffect
+    | DiscoveryEffect
+    | CountSlots
+    | SendToAll
+    | SendToSubtask
+)
 
 _UNCLOSED: Final = (
     "(All input was processed and its output is committed, so the job does not start again. What close() was to write "
@@ -56,19 +72,17 @@ class JobMaster:
     """The master of one job."""
 
     def __init__(self, plan: JobGraph, services: MasterServices) -> None:
-        self._next_placement = as_programmed(plan)
-        self.progress = JobProgress(placement=self._next_placement)
+        self.progress = JobProgress(placement=as_programmed(plan))
         self._plan = plan
         self._services = services
         self._storage = services.storage
         # Each job has its own delays before restarts, and the same ones wherever it runs.
         self._supervisor = supervisor_of(plan, services.placed, random.Random(plan.job_id).random)
-        self._checkpoints = Checkpoints(plan, services.storage, self)
-        self._discovery = Discovery(plan, self)
-        self._rescales = Rescales(plan, self)
+        self._checkpoints = Checkpoints(plan, services.storage, services.clock, self._coordinate)
+        self._discovery = Discovery(plan)
+        self._rescales = Rescales(plan, growth_of(plan))
         self._aligner = watermark_aligner_of(plan)
-        self._growing = Growing(growth_of(plan), self._rescales, self)
-        self._taps = Taps(plan, self)
+        self._taps = Taps(plan)
         self._job_end = JobEnd(plan, services, self.progress, self._checkpoints)
         self._ordered = 0
         self.progress.statistics = self._checkpoints.statistics
@@ -76,6 +90,8 @@ class JobMaster:
         self._point: RestorePoint | None = None
         self._ended: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
+        self._awaiting: supervision.ResolveRestore | supervision.EndJob | None = None
+        """What begins when the gate of the checkpoints opens for it."""
         self._preparing = False
         self._left: JobStatus | None = None
         self._is_taken_over = False
@@ -128,30 +144,30 @@ class JobMaster:
 
     def trigger_checkpoint(self, answer: Future[str]) -> None:
         """Take a checkpoint now; `answer` gets its location, or a CheckpointError that says why there is none."""
-        self._checkpoints.requests.checkpoint(answer)
+        self._checkpoints.trigger_checkpoint(answer)
 
     def take_savepoint(self, request: SavepointRequest, answer: Future[str]) -> None:
         """Take a savepoint; `answer` gets its location, or an error that says why there is none.
 
-        With one that stops the job it comes when the job has ended. Raises nothing, and does not block.
+        The answer to a request that stops the job comes when the job has ended. Raises nothing, and does not block.
         """
-        self._checkpoints.requests.savepoint(request, answer)
+        self._checkpoints.take_savepoint(request, answer)
 
     def rescale(self, bounds: Bounds, answer: Future[str]) -> None:
-        """Have the job go on at another parallelism, from a checkpoint that is taken for that.
+        """Continue the job at another parallelism, from a checkpoint that is taken for that.
 
-        `answer` gets a sentence that says which, once the job runs so; or an error that says why it does not: the job
-        then goes on as before. Raises nothing, and does not block.
+        `answer` gets a sentence with the parallelism once the job runs at it, or an error that says why the job runs as
+        before. Raises nothing, and does not block.
         """
-        self._rescales.request(bounds, answer)
+        self._perform_all(self._rescales.request(bounds, answer, self._now()))
 
     def tap(self, uid: str, see: See) -> None:
-        """Show `see` samples of what leaves an operator, until `untap`. Does not block."""
-        self._taps.open(uid, see)
+        """Show `see` samples of the records that leave an operator, until `untap`. Does not block."""
+        self._perform_all(self._taps.open(uid, see, self._now()))
 
     def untap(self, uid: str, see: See) -> None:
-        """Show it no more."""
-        self._taps.close(uid, see)
+        """Show `see` no more samples."""
+        self._perform_all(self._taps.close(uid, see, self._now()))
 
     def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
         """A slot has connected and is fit to run."""
@@ -211,17 +227,17 @@ class JobMaster:
         if due_ms is not None and now_ms >= due_ms:
             self._supervise(supervision.SupervisorTick(now_ms=now_ms))
         self._announce(now_ms)
-        self._growing.step(now_ms)
-        self._rescales.step(now_ms)
-        self._taps.step(now_ms)
+        self._perform_all(self._rescales.step(self._free_attempt, now_ms))
+        self._perform_all(self._taps.step(now_ms))
+        self._checkpoints.step(now_ms)
+        self._perform_all(self._discovery.step(now_ms))
         wakes = (
-            self._checkpoints.step(now_ms),
-            self._discovery.step(now_ms),
             self._supervisor.next_wake_ms(),
             self._aligner.wake_ms,
-            self._growing.wake_ms,
             self._rescales.wake_ms,
             self._taps.wake_ms,
+            self._checkpoints.wake_ms,
+            self._discovery.wake_ms,
         )
         return min((wake for wake in wakes if wake is not None), default=None)
 
@@ -229,7 +245,7 @@ class JobMaster:
         """Tell aligned sources how far they may read, if it is time."""
         allowed = self._aligner.announce(now_ms)
         if allowed:
-            self.send_all(messages.AllowWatermarks(attempt=self._supervisor.attempt, allowed=allowed))
+            self._links.send_all(messages.AllowWatermarks(attempt=self._supervisor.attempt, allowed=allowed))
 
     def _now(self) -> float:
         return self._services.clock.monotonic_ms()
@@ -257,12 +273,13 @@ class JobMaster:
                 if self._is_current(message.attempt):
                     self._services.collected(message)
             case messages.Progress():
-                self._on_progress(message)
+                if self._is_current(message.attempt):
+                    self.progress.reported(message, self._services.clock.wall_ms())
             case messages.LiveOutput():
                 if self._is_current(message.attempt):
                     self._taps.received(message)
             case messages.SplitsRead():
-                self._discovery.splits_read(message)
+                self._discovery.splits_read(message, now_ms)
             case messages.RegisterSlot():
                 _log.warning("slot %d registered twice on one connection", message.slot)
             case _:
@@ -297,18 +314,10 @@ class JobMaster:
         """Whether this is the newest attempt, and it has not ended."""
         return attempt == self._supervisor.attempt != self._ended
 
-    def _on_progress(self, message: messages.Progress) -> None:
-        if self._is_current(message.attempt):
-            self.progress.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
-            self.progress.subtasks = {**self.progress.subtasks, **message.metrics}
-            self.progress.counted = {**self.progress.counted, message.slot: message.counters}
-            self.progress.logged(message.slot, message.log)
-            self.progress.records_failed(message.attempt, message.metrics, self._services.clock.wall_ms())
-
-    # --- the supervisor's orders
+    # --- events of the two machines
 
     def _supervise(self, event: supervision.SupervisorEvent, origin: FailureOrigin | None = None) -> None:
-        self.handle(lambda: self._supervised(event, origin or origin_of_event(event)))
+        self._handle(lambda: self._supervised(event, origin or origin_of_event(event)))
 
     def _supervised(self, event: supervision.SupervisorEvent, origin: FailureOrigin) -> None:
         known = self._supervisor.newest_verdict
@@ -316,8 +325,7 @@ class JobMaster:
         verdict = self._supervisor.newest_verdict
         if verdict is not None and verdict is not known:
             self._note_failure(verdict.cause, origin, verdict.restart_delay_ms)
-        for effect in effects:
-            self._perform(effect)
+        self._perform_all(effects)
 
     def _note_failure(self, cause: str, origin: FailureOrigin, restart_delay_ms: float | None) -> None:
         """Note a failure. If the job restarts, tell the whole cause, or its first line when it comes again."""
@@ -338,16 +346,37 @@ class JobMaster:
             told = line if is_known else cause
             _log.warning("the job starts again (restart %d): %s", self.progress.restarts, told)
 
-    def handle(self, event: Callable[[], None]) -> None:
-        """Handle an event, and those that performing its effects brings about, one wholly after the other."""
+    def _coordinate(self, event: CheckpointEvent) -> None:
+        self._handle(lambda: self._perform_all(self._checkpoints.handle(event)))
+
+    def _handle(self, event: Callable[[], None]) -> None:
+        """Handle an event, then the events that its effects bring about, each wholly before the next one."""
         self._events.append(event)
         if len(self._events) > 1:
             return
         while self._events:
             self._events[0]()
             self._events.popleft()
+        self._pass_gate()
 
-    def _perform(self, effect: supervision.SupervisorEffect) -> None:
+    def _pass_gate(self) -> None:
+        """Begin what waits for the gate, if it is open."""
+        gate = self._checkpoints.gate
+        match self._awaiting:
+            case supervision.ResolveRestore() as order if gate.is_open_for_restore:
+                self._awaiting = None
+                self._restore(order)
+            case supervision.EndJob() as order if gate.is_open_for_end:
+                self._awaiting = None
+                self._job_end.begin(order.status, order.cause)
+
+    # --- effects
+
+    def _perform_all(self, effects: Iterable[MasterEffect]) -> None:
+        for effect in effects:
+            self._perform(effect)
+
+    def _perform(self, effect: MasterEffect) -> None:
         match effect:
             case supervision.LaunchSlots():
                 self._ordered = effect.slots
@@ -358,59 +387,82 @@ class JobMaster:
             case supervision.RefuseSlot():
                 if effect.launch == self._supervisor.launch and effect.slot in self._links:
                     self._links.drop(effect.slot)
-            case supervision.ResolveRestore():
-                self._next_placement = effect.placement
-                self._checkpoints.await_restore(effect.attempt)
+            case supervision.ResolveRestore() | supervision.EndJob():
+                self._awaiting = effect
             case supervision.DeployAttempt():
                 self._deploy(effect.attempt)
             case supervision.StartAttempt():
                 self._start(effect.attempt)
             case supervision.TakeCheckpoint():
-                self._take_checkpoint(effect.attempt)
+                self._take_checkpoint(partial(self._checkpoint_over, effect))
             case supervision.ReleaseSlots():
                 self._links.release(effect.slots)
             case supervision.RescaleOver():
                 self._watch_growth()
-                self._rescales.over(effect)
+                self._rescales.over(effect, self.progress.placement, self._now())
             case supervision.EndAttempt():
                 self._ended = effect.attempt
                 self.progress.attempt_ended(self._services.clock.wall_ms())
                 self._discovery.attempt_ended()
                 self._aligner.ended()
-                self._growing.ended()
+                self._rescales.attempt_ended()
                 self._taps.ended()
                 self._checkpoints.attempt_ended(effect.attempt, self.progress.failure_of(effect.attempt))
             case supervision.TearDownAttempt():
-                self.send_all(messages.TearDown(attempt=effect.attempt))
+                self._links.send_all(messages.TearDown(attempt=effect.attempt))
             case supervision.ShutDownSlots():
                 after = self._checkpoints.stored_up_to if self._is_taken_over else None
-                self.send_all(messages.Shutdown(abandons_after=after))
-            case supervision.EndJob():
-                self._job_end.order = effect
-                self._checkpoints.await_end()
+                self._links.send_all(messages.Shutdown(abandons_after=after))
+            case supervision.AttemptFailed() | supervision.JobDone() | supervision.RescaleRequested():
+                self._supervise(effect)
+            case SendToAll():
+                self._links.send_all(effect.message)
+            case SendToSubtask():
+                self._links.send(self.progress.placement.slot_of(effect.subtask), effect.message)
+            case CountSlots():
+                held = self._supervisor.slots_held
+                count = partial(self._services.launcher.count_slots, held)
+                self._services.io.submit_waiting(count, partial(self._slots_counted, effect))
+            case FindSplits():
+                self._services.io.submit_waiting(effect.find, partial(self._splits_found, effect))
+            case CheckpointToAcknowledge():
+                self._take_checkpoint(partial(self._checkpoint_acknowledges, effect))
+            case JobTakenOver():
+                # The slots remove the output that they have prepared and no snapshot holds: the other driver may never
+                # look for it.
+                self._is_taken_over = True
+                self._end_as_failed(effect.reason)
             case _:
                 assert_never(effect)
 
-    def _take_checkpoint(self, attempt: Attempt) -> None:
-        def over(answer: Future[str]) -> None:
+    def _take_checkpoint(self, over: Callable[[str | None], None]) -> None:
+        """Take a checkpoint now, and call `over` with why there is none, None: it is complete."""
+
+        def answered(answer: Future[str]) -> None:
             error = answer.exception()
-            failure = None if error is None else str(error)
-            self._supervise(supervision.CheckpointOver(attempt=attempt, failure=failure, now_ms=self._now()))
+            over(None if error is None else str(error))
 
         ordered = Future[str]()
-        ordered.add_done_callback(over)
-        self.trigger_checkpoint(ordered)
+        ordered.add_done_callback(answered)
+        self._checkpoints.trigger_checkpoint(ordered)
 
-    def send_all(self, message: ToSlot) -> None:
-        """Send a message to every slot."""
-        self._links.send_all(message)
+    def _checkpoint_over(self, order: supervision.TakeCheckpoint, failure: str | None) -> None:
+        self._supervise(supervision.CheckpointOver(attempt=order.attempt, failure=failure, now_ms=self._now()))
 
-    def send_to(self, subtask: SubtaskId, message: ToSlot) -> None:
-        """Send a message to the slot of a subtask."""
-        self._links.send(self.progress.placement.slot_of(subtask), message)
+    def _checkpoint_acknowledges(self, order: CheckpointToAcknowledge, failure: str | None) -> None:
+        if failure is not None:
+            self._discovery.checkpoint_failed(order, self._now())
 
-    def begin_restore(self, attempt: Attempt) -> None:
+    def _slots_counted(self, order: CountSlots, count: SlotCount | BaseException | None) -> None:
+        wanted = self._supervisor.wanted if self.progress.attempt else self.progress.placement
+        self._perform_all(self._rescales.counted(order, count, wanted, self._free_attempt, self._now()))
+
+    def _splits_found(self, order: FindSplits, result: FoundSplits | BaseException) -> None:
+        self._perform_all(self._discovery.found(order, result, self._now()))
+
+    def _restore(self, order: supervision.ResolveRestore) -> None:
         """Find in storage what the attempt starts from."""
+        attempt = order.attempt
 
         def done(result: RestorePoint | BaseException) -> None:
             if attempt != self._supervisor.attempt:
@@ -428,20 +480,12 @@ class JobMaster:
                 supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
             )
 
-        self._storage.resolve(self._plan, attempt, self._next_placement, self._checkpoints.latest, done)
+        self._storage.resolve(self._plan, attempt, order.placement, self._checkpoints.latest, done)
 
     def _deploy(self, attempt: Attempt) -> None:
         point = self._point
         assert point is not None
-        self.progress.counted = {}
-        self.progress.attempts.append(
-            AttemptRun(
-                attempt=attempt,
-                parallelism=point.placement.parallelism,
-                checkpoint_id=point.checkpoint_id,
-                deployed_ms=self._services.clock.wall_ms(),
-            )
-        )
+        self.progress.deployed(attempt, point.placement, point.checkpoint_id, self._services.clock.wall_ms())
         addresses = self._links.addresses(point.placement.slots)
         lineage = self._storage.lineage
         for slot, message in deploy_messages(self._plan, attempt, lineage, point, addresses).items():
@@ -450,90 +494,31 @@ class JobMaster:
     def _start(self, attempt: Attempt) -> None:
         point = self._point
         assert point is not None
-        self.progress.attempt = attempt
-        self.progress.placement = point.placement
-        own = set(map(str, point.placement.subtasks()))
-        self.progress.records_in = {name: n for name, n in self.progress.records_in.items() if name in own}
-        self.progress.attempt_began(self._services.clock.wall_ms())
-        self.progress.subtasks = {}
+        now_ms = self._now()
+        self.progress.attempt_began(attempt, point.placement, self._services.clock.wall_ms())
         self._checkpoints.attempt_started(attempt, point)
-        self._discovery.attempt_started(attempt, point)
-        self._aligner.started(self._now())
+        self._discovery.attempt_started(attempt, point, now_ms)
+        self._aligner.started(now_ms)
         self._watch_growth()
-        self.send_all(messages.Start(attempt=attempt))
-        self._taps.started(attempt)
+        self._links.send_all(messages.Start(attempt=attempt))
+        self._perform_all(self._taps.started(attempt, point.placement, now_ms))
 
     def _watch_growth(self) -> None:
-        """Note what the job wants. Only from checkpoints can it go on with more slots."""
+        """Note the placement that the job wants. A job without checkpoints cannot continue with more slots."""
         if self._supervisor.state is SupervisorState.RUNNING and self._plan.checkpointing:
             self.progress.wanted = self._supervisor.wanted
-            self._growing.started(self.placement.slots, self._supervisor.wanted.slots)
+            self._rescales.attempt_runs(self.progress.placement.slots, self._supervisor.wanted, self._now())
 
     def _refuse(self, cause: str) -> None:
         """End a job that could not begin."""
         self._note_failure(cause, FailureOrigin(), None)
         self._job_end.refuse(cause)
 
-    def begin_end(self) -> None:
-        """End the job as the supervisor has ordered."""
-        self._job_end.perform()
-
-    # --- what checkpoints ask for
-
     @property
-    def clock(self) -> Clock:
-        """The injected clock."""
-        return self._services.clock
-
-    @property
-    def io(self) -> WaitingIo:
-        """Where blocking work is done."""
-        return self._services.io
-
-    def taken_over(self, reason: str) -> None:
-        """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more.
-
-        What its slots have prepared, and no snapshot holds, they remove: the other driver may never look for it.
-        """
-        self._is_taken_over = True
-        self._end_as_failed(reason)
-
-    def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:
-        """Have the supervisor end the attempt."""
-        self._supervise(
-            supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=retriable, now_ms=self._now())
-        )
-
-    def job_done(self, attempt: Attempt) -> None:
-        """Everything is processed and committed."""
-        self._supervise(supervision.JobDone(attempt=attempt, now_ms=self._now()))
-
-    # --- what rescales and growth ask for
-
-    @property
-    def free_attempt(self) -> Attempt | None:
+    def _free_attempt(self) -> Attempt | None:
         """The attempt that runs, if the job could go on with more slots at once."""
-        is_free = self._supervisor.state is SupervisorState.RUNNING and not self._checkpoints.requests.is_open
+        is_free = self._supervisor.state is SupervisorState.RUNNING and not self._checkpoints.has_requests
         return self._supervisor.attempt if is_free else None
-
-    @property
-    def placement(self) -> Placement:
-        """The placement of the newest attempt that has run."""
-        return self.progress.placement
-
-    @property
-    def wanted(self) -> Placement:
-        """The placement that it would have if there were slots enough."""
-        return self._supervisor.wanted if self.progress.attempt else self.placement
-
-    def slots_counted(self, done: Callable[[SlotCount | BaseException | None], None]) -> None:
-        """Count the slots that a launch could have if the present one ended; None: any number. Does not block."""
-        held = self._supervisor.slots_held
-        self._services.io.submit_waiting(lambda: self._services.launcher.count_slots(held), done)
-
-    def request_rescale(self, request: supervision.RescaleRequested) -> None:
-        """Take a request to the supervisor."""
-        self._supervise(request)
 
 
 def _describe(error: BaseException) -> str:

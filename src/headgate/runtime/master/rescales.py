@@ -1,63 +1,38 @@
-"""Requests to rescale a running job: what they come to, and who waits for which answer."""
+"""Rescales of a running job: requests of users, with their answers, and growth when there are more slots. Pure."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from headgate import options
-from headgate.clock import Clock
 from headgate.errors import EnvironmentFault, HeadgateError, ProgramError, RescaleError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, fitted, place
+from headgate.ids import Attempt
+from headgate.runtime.master.growth import Growth
 from headgate.runtime.master.services import SlotCount
 from headgate.runtime.master.supervision import RescaleOver, RescaleRequested
 
 _log = logging.getLogger(__name__)
 
 Bounds = Mapping[int, tuple[int, int]]
-"""The least and the most subtasks that a vertex is to have, by its id; vertices that are not named stay as they are."""
+"""The least and the most subtasks of a vertex, by the vertex' id. Vertices that are not named stay as they are."""
 
 SETTLE_MS: Final = 4_000.0
-"""How long a request waits for slots that still count as taken: those of other work, or their own, may be ending."""
+"""Milliseconds that a request waits for slots that still count as taken, since the work in them may be ending."""
 COUNT_AGAIN_MS: Final = 100.0
+"""Milliseconds between two counts of slots while a request waits."""
 RUNS_SO: Final = "the job runs at parallelism {}"
-
-
-class RescaleHost(Protocol):
-    """What rescales ask of the job master."""
-
-    @property
-    def clock(self) -> Clock:
-        """The injected clock."""
-        ...
-
-    @property
-    def placement(self) -> Placement:
-        """The placement of the newest attempt that has run."""
-        ...
-
-    @property
-    def wanted(self) -> Placement:
-        """The placement that it would have if there were slots enough."""
-        ...
-
-    def slots_counted(self, done: Callable[[SlotCount | BaseException | None], None]) -> None:
-        """Count the slots that a launch could have if the present one ended; None: any number. Does not block."""
-        ...
-
-    def request_rescale(self, request: RescaleRequested) -> None:
-        """Take a request to the supervisor."""
-        ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request that has not reached the supervisor, and until when it may wait for slots."""
+class AwaitedRescale:
+    """A user's request that has not reached the supervisor. Until `until_ms` it may wait for slots to become free."""
 
     bounds: Bounds
     answer: Future[str]
@@ -65,106 +40,154 @@ class _Asked:
 
 
 @final
-class Rescales:
-    """The rescales of one job that are not answered yet. Owned by the job master's loop.
+@dataclass(frozen=True, slots=True)
+class CountSlots:
+    """Count the slots that a launch could have if the present launch ended, then call `Rescales.counted`.
 
-    An answer is a sentence on the parallelism that the job runs at, or an error that says why it is the one before.
+    The count is for a user's request; or, where `request` is None, for the growth of `attempt`, None: there is no
+    attempt that could grow now.
     """
 
-    def __init__(self, plan: JobGraph, host: RescaleHost) -> None:
+    request: AwaitedRescale | None
+    attempt: Attempt | None = None
+
+
+@final
+class Rescales:
+    """The rescales of one job: those that users ask for, and its growth. Owned by the job master's loop.
+
+    A user's answer is a sentence on the parallelism that the job runs at, or an error that says why the job runs as
+    before.
+    """
+
+    def __init__(self, plan: JobGraph, growth: Growth) -> None:
         self._plan = plan
-        self._host = host
-        self._answers: dict[int, tuple[Placement, Future[str]]] = {}
+        self._growth = growth
+        self._is_counting_for_growth = False
+        self._answers: dict[int, tuple[Placement, Future[str] | None]] = {}
+        """The placement of each rescale under way, and the user's answer; None: the job grows."""
         self._numbers = 0
-        self._waiting: list[_Asked] = []
-        """Requests that have found too few slots, which may become more in a moment."""
+        self._waiting: list[AwaitedRescale] = []
+        """Requests that found too few slots. More slots may become free in a moment."""
         self._count_ms = 0.0
 
-    def request(self, bounds: Bounds, answer: Future[str]) -> None:
-        """Have the job go on at another parallelism, once it is known how many slots there can be."""
+    # --- what happens
+
+    def request(self, bounds: Bounds, answer: Future[str], now_ms: float) -> list[CountSlots]:
+        """A user wants another parallelism. It is first found out how many slots the job could have."""
         if not answer.set_running_or_notify_cancel():
-            return
+            return []
         if not self._plan.checkpointing:
             key = options.CHECKPOINT_INTERVAL.key
             answer.set_exception(self._refusal(f"it makes no checkpoints to go on from: set {key}"))
-        else:
-            self._count(_Asked(bounds, answer, self._now() + SETTLE_MS))
+            return []
+        return [CountSlots(AwaitedRescale(bounds, answer, now_ms + SETTLE_MS))]
+
+    def attempt_runs(self, slots: int, wanted: Placement, now_ms: float) -> None:
+        """An attempt of a job that makes checkpoints runs in so many slots, and would have the `wanted` placement."""
+        self._growth.started(slots, wanted.slots, now_ms)
+
+    def attempt_ended(self) -> None:
+        """The attempt has ended, so it does not grow."""
+        self._growth.ended()
 
     @property
     def wake_ms(self) -> float | None:
         """When to call `step` next, None: no need."""
-        return self._count_ms if self._waiting else None
+        wakes = (self._growth.wake_ms, self._count_ms if self._waiting else None)
+        return min((wake for wake in wakes if wake is not None), default=None)
 
-    def step(self, now_ms: float) -> None:
-        """Count slots again for the requests that wait for them, if it is time."""
+    def step(self, free_attempt: Attempt | None, now_ms: float) -> list[CountSlots]:
+        """Count slots, if it is time. `free_attempt` runs, and could go on with more slots at once; None: none."""
+        counts: list[CountSlots] = []
+        if self._growth.counting(now_ms) and not self._is_counting_for_growth:
+            self._is_counting_for_growth = True
+            counts.append(CountSlots(None, free_attempt))
         if self._waiting and now_ms >= self._count_ms:
-            waiting, self._waiting = self._waiting, []
-            for asked in waiting:
-                self._count(asked)
+            counts += map(CountSlots, self._waiting)
+            self._waiting = []
+        return counts
 
-    def _count(self, asked: _Asked) -> None:
-        def done(count: SlotCount | BaseException | None) -> None:
-            try:
-                self._counted(asked, count)
-            except HeadgateError as error:
-                asked.answer.set_exception(error)
+    def counted(
+        self,
+        counted: CountSlots,
+        count: SlotCount | BaseException | None,
+        wanted: Placement,
+        free_attempt: Attempt | None,
+        now_ms: float,
+    ) -> list[RescaleRequested]:
+        """Slots were counted, None: there is any number, or counting failed.
 
-        self._host.slots_counted(done)
+        `wanted` is the placement that the job would have if there were slots enough; `free_attempt` is as in `step`.
+        """
+        if counted.request is not None:
+            return self._counted_for_request(counted.request, count, wanted, now_ms)
+        self._is_counting_for_growth = False
+        if isinstance(count, BaseException):
+            _log.warning("headgate cannot count the task slots of the cluster: %s", count)
+            return []
+        if count is None or counted.attempt is None or counted.attempt != free_attempt:
+            return []
+        if not self._growth.counted(count.now, now_ms):
+            return []
+        self._growth.ended()
+        return [self._begun(wanted, count.now, None, now_ms)]
 
-    def _counted(self, asked: _Asked, count: SlotCount | BaseException | None) -> None:
+    def over(self, outcome: RescaleOver, runs: Placement, now_ms: float) -> None:
+        """A rescale has ended, and the job runs in the placement `runs`: answer the user, or log how growth ended."""
+        placement, answer = self._answers.pop(outcome.number)
+        what = f"job {self._plan.job_id} was not rescaled to {described(placement)}: {outcome.failure}"
+        runs_so = RUNS_SO.format(described(runs))
+        match answer, outcome.failure:
+            case None, None:
+                _log.info("there are more task slots: %s", runs_so)
+            case None, _:
+                _log.warning("%s", what)
+                self._growth.failed(now_ms)
+            case asked, None:
+                asked.set_result(runs_so)
+            case asked, _:
+                asked.set_exception(RescaleError(what))
+
+    # --- requests of users
+
+    def _counted_for_request(
+        self, asked: AwaitedRescale, count: SlotCount | BaseException | None, wanted: Placement, now_ms: float
+    ) -> list[RescaleRequested]:
+        try:
+            return self._decided(asked, count, wanted, now_ms)
+        except HeadgateError as error:
+            asked.answer.set_exception(error)
+            return []
+
+    def _decided(
+        self, asked: AwaitedRescale, count: SlotCount | BaseException | None, wanted: Placement, now_ms: float
+    ) -> list[RescaleRequested]:
         if isinstance(count, BaseException):
             why = str(count) or type(count).__name__
             raise self._refusal(f"Spark could not be asked how many task slots it has for the job: {why}")
-        if count is not None and self._now() < asked.until_ms and self._may_settle(asked.bounds, count):
+        if count is not None and now_ms < asked.until_ms and self._may_settle(asked.bounds, count, wanted):
             self._waiting.append(asked)
-            self._count_ms = self._now() + COUNT_AGAIN_MS
-            return
+            self._count_ms = now_ms + COUNT_AGAIN_MS
+            return []
         is_adaptive = options.is_adaptive(self._plan.settings)
-        wanted = wanted_of(self._plan, self._host.wanted, asked.bounds, count, is_adaptive=is_adaptive)
-        self._begin(wanted, None if count is None else count.now, asked.answer)
+        placement = wanted_of(self._plan, wanted, asked.bounds, count, is_adaptive=is_adaptive)
+        return [self._begun(placement, None if count is None else count.now, asked.answer, now_ms)]
 
-    def _may_settle(self, bounds: Bounds, count: SlotCount) -> bool:
-        """Whether the job could have more slots than it would get now, if other work ended."""
-        most = place(self._plan, widest(self._plan, self._host.wanted, bounds, count.in_all)).slots
+    def _may_settle(self, bounds: Bounds, count: SlotCount, wanted: Placement) -> bool:
+        """Return whether the job could have more slots than it would get now, if other work ended."""
+        most = place(self._plan, widest(self._plan, wanted, bounds, count.in_all)).slots
         return count.now < min(most, count.in_all)
 
     def _refusal(self, why: str) -> RescaleError:
         return RescaleError(f"job {self._plan.job_id} was not rescaled: {why}")
 
-    def _now(self) -> float:
-        return self._host.clock.monotonic_ms()
-
-    def grow(self, slots_max: int, failed: Callable[[], None]) -> None:
-        """Have the job go on with more slots, now that there are some; `failed` is called if that comes to nothing."""
-
-        def over(answer: Future[str]) -> None:
-            error = answer.exception()
-            if error is None:
-                _log.info("there are more task slots: %s", answer.result())
-            else:
-                _log.warning("%s", error)
-                failed()
-
-        answer = Future[str]()
-        answer.add_done_callback(over)
-        self._begin(self._host.wanted, slots_max, answer)
-
-    def _begin(self, wanted: Placement, slots_max: int | None, answer: Future[str]) -> None:
+    def _begun(
+        self, wanted: Placement, slots_max: int | None, answer: Future[str] | None, now_ms: float
+    ) -> RescaleRequested:
         self._numbers += 1
         self._answers[self._numbers] = fitted(wanted, slots_max), answer
-        self._host.request_rescale(
-            RescaleRequested(number=self._numbers, placement=wanted, slots_max=slots_max, now_ms=self._now())
-        )
-
-    def over(self, outcome: RescaleOver) -> None:
-        """Answer the request."""
-        placement, answer = self._answers.pop(outcome.number)
-        if outcome.failure is None:
-            answer.set_result(RUNS_SO.format(described(self._host.placement)))
-        else:
-            answer.set_exception(
-                RescaleError(f"job {self._plan.job_id} was not rescaled to {described(placement)}: {outcome.failure}")
-            )
+        return RescaleRequested(number=self._numbers, placement=wanted, slots_max=slots_max, now_ms=now_ms)
 
 
 def widest(plan: JobGraph, before: Placement, bounds: Bounds, slots_max: int | None) -> list[int]:

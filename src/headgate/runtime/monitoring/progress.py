@@ -11,7 +11,7 @@ from typing import Final, final
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.failed_samples import FailedSample
-from headgate.runtime.control.messages import LogLine
+from headgate.runtime.control.messages import LogLine, Progress
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
 from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
@@ -108,20 +108,37 @@ class JobProgress:
         """The newest completed checkpoints, oldest first."""
         return self.statistics.figures
 
-    def records_failed(self, attempt: Attempt, metrics: Mapping[SubtaskId, SubtaskMetrics], now_ms: int) -> None:
-        """Keep the failed records that subtasks report."""
-        for subtask, own in metrics.items():
+    def reported(self, message: Progress, now_ms: int) -> None:
+        """Take what a slot reports of the running attempt; `now_ms` is wall clock."""
+        self.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
+        self.subtasks = {**self.subtasks, **message.metrics}
+        self.counted = {**self.counted, message.slot: message.counters}
+        if message.log:
+            self.logs.setdefault(message.slot, SlotLog()).add(message.log)
+        for subtask, own in message.metrics.items():
             for sample in own.failed:
                 kept = self.failed_records.setdefault(sample.uid, deque(maxlen=FAILED_RECORDS_MAX))
-                kept.append(ReportedFailure(sample=sample, subtask=subtask, attempt=attempt, wall_ms=now_ms))
+                record = ReportedFailure(sample=sample, subtask=subtask, attempt=message.attempt, wall_ms=now_ms)
+                kept.append(record)
 
-    def logged(self, slot: SlotIndex, lines: Sequence[LogLine]) -> None:
-        """Keep the lines that a slot reports."""
-        if lines:
-            self.logs.setdefault(slot, SlotLog()).add(lines)
+    def deployed(self, attempt: Attempt, placement: Placement, checkpoint_id: CheckpointId | None, now_ms: int) -> None:
+        """The slots deploy an attempt that starts from a checkpoint; `now_ms` is wall clock."""
+        self.counted = {}
+        self.attempts.append(
+            AttemptRun(
+                attempt=attempt,
+                parallelism=placement.parallelism,
+                checkpoint_id=checkpoint_id,
+                deployed_ms=now_ms,
+            )
+        )
 
-    def attempt_began(self, now_ms: int) -> None:
+    def attempt_began(self, attempt: Attempt, placement: Placement, now_ms: int) -> None:
         """The newest attempt runs from now on; `now_ms` is wall clock."""
+        self.attempt, self.placement = attempt, placement
+        own = set(map(str, placement.subtasks()))
+        self.records_in = {name: n for name, n in self.records_in.items() if name in own}
+        self.subtasks = {}
         self.running_since_ms = now_ms
         self.attempts[-1] = replace(self.attempts[-1], began_ms=now_ms)
 

@@ -63,7 +63,7 @@ class MasterProcess(Process):
         self.master._supervisor.check_invariants()
         coordinator = self.master._checkpoints._coordinator
         coordinator.check_invariants()
-        if coordinator.in_doubt() is not None and self._cluster.on_doubt is not None:
+        if coordinator.gate.in_doubt is not None and self._cluster.on_doubt is not None:
             self._cluster.on_doubt()
         return wake_ms
 

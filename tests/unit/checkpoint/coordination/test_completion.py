@@ -12,8 +12,6 @@ from headgate.errors import InternalError
 from headgate.ids import Attempt
 from tests.unit.checkpoint.coordinated import Job, keep, of_type
 
-RESTORE = c.BeginRestore(attempt=Attempt(2))
-
 
 @pytest.fixture
 def job() -> Iterator[Job]:
@@ -36,9 +34,9 @@ def acked(job: Job) -> c.StoreManifest:
 def test_what_is_stored_is_committed_for_all_before_anybody_hears_of_it(job: Job) -> None:
     order = acked(job)
     assert job.stored(1) == [c.CommitForAll(order=order)]
-    assert (job.coordinator.completed, job.coordinator.in_doubt()) == ((), 1)
+    assert (job.coordinator.completed, job.coordinator.gate.in_doubt) == ((), 1)
     assert job.committed_for_all(1) == [job.notify(1), keep(1)]
-    assert (job.coordinator.completed, job.coordinator.in_doubt()) == ((1,), None)
+    assert (job.coordinator.completed, job.coordinator.gate.in_doubt) == ((1,), None)
 
 
 def test_an_asker_hears_of_the_checkpoint_only_when_it_is_committed_for_all(job: Job) -> None:
@@ -81,7 +79,7 @@ def test_a_stop_is_recorded_then_committed_for_all_then_told(job: Job) -> None:
     (order,) = of_type(job.ack(1), c.StoreManifest)
     assert isinstance(job.stored(1)[-1], c.RecordStop)
     assert job.recorded(1) == [c.CommitForAll(order=order)]
-    assert job.coordinator.in_doubt() == 1
+    assert job.coordinator.gate.in_doubt == 1
     assert job.committed_for_all(1) == [job.notify(1)]
     assert job.coordinator.phase is c.Phase.COMMITTING
 
@@ -123,45 +121,54 @@ def test_one_retention_runs_at_a_time_and_the_next_covers_all_that_were_due_mean
 # --- who waits --------------------------------------------------------------------------------------------------------
 
 
-def test_a_restore_begins_at_once_when_nothing_is_in_doubt() -> None:
+def test_the_gate_is_open_when_nothing_is_in_doubt() -> None:
     job = Job()
     job.start()
     job.end_attempt()
-    assert job.await_restore(2) == [RESTORE]
+    assert job.coordinator.gate.is_open_for_restore
+    assert job.coordinator.gate.is_open_for_end
 
 
 def test_a_restore_waits_for_the_manifest_the_commit_and_the_abort_of_what_is_left_over(job: Job) -> None:
+    gate = job.coordinator.gate
     order = acked(job)
     job.end_attempt()
-    assert job.await_restore(2) == []
+    assert not gate.is_open_for_restore
     assert job.stored(1) == [c.CommitForAll(order=order)]
+    assert not gate.is_open_for_restore
     assert job.committed_for_all(1) == [c.AbortOutput()]
-    assert job.aborted() == [RESTORE]
+    assert not gate.is_open_for_restore
+    assert job.aborted() == []
+    assert gate.is_open_for_restore
 
 
-def test_only_the_newest_attempt_that_waits_is_restored(job: Job) -> None:
+def test_a_refused_manifest_is_in_doubt_no_more_but_what_is_left_over_is_aborted_first(job: Job) -> None:
+    gate = job.coordinator.gate
     acked(job)
     job.end_attempt()
-    job.await_restore(2)
-    job.await_restore(3)
     assert job.refused(1)[-1] == c.AbortOutput()
-    assert job.aborted() == [c.BeginRestore(attempt=Attempt(3))]
+    assert not gate.is_open_for_restore
+    job.aborted()
+    assert gate.is_open_for_restore
 
 
 def test_the_job_ends_when_no_clean_up_is_under_way() -> None:
     job = Job(deletes_at_once=False, commits_for_all=True)
+    gate = job.coordinator.gate
     job.start()
     acked(job)
     job.stored(1)
     job.committed_for_all(1)
     assert job.end_attempt() == [c.AbortOutput()]
-    assert job.await_end() == []
-    assert job.retained() == []
-    assert job.aborted() == [c.BeginEnd()]
+    assert not gate.is_open_for_end
+    job.aborted()
+    assert (gate.is_open_for_restore, gate.is_open_for_end) == (True, False)
+    job.retained()
+    assert gate.is_open_for_end
 
 
 def test_the_end_does_not_wait_for_what_is_not_under_way(job: Job) -> None:
     job.end_attempt()
     job.aborted()
-    assert job.await_end() == [c.BeginEnd()]
+    assert job.coordinator.gate.is_open_for_end
     assert job.end_job() == []

@@ -39,7 +39,7 @@ def test_the_manifest_is_ordered_only_when_every_subtask_has_acknowledged(job: J
     assert isinstance(order, c.StoreManifest)
     assert order.states == {SOURCE: STATE, SINK: STATE}
     assert (order.checkpoint_id, order.attempt, order.final) == (1, 1, False)
-    assert job.coordinator.in_doubt() == 1
+    assert job.coordinator.gate.in_doubt == 1
 
 
 def test_completion_is_told_only_after_the_manifest_is_stored(job: Job) -> None:
@@ -47,7 +47,7 @@ def test_completion_is_told_only_after_the_manifest_is_stored(job: Job) -> None:
     assert of_type(job.ack(1), c.NotifyCompleted) == []
     assert job.stored(1) == [job.notify(1), keep(1)]
     assert job.coordinator.completed == (1,)
-    assert job.coordinator.in_doubt() is None
+    assert job.coordinator.gate.in_doubt is None
 
 
 def test_only_the_newest_completed_checkpoints_are_retained() -> None:
@@ -241,7 +241,7 @@ def test_a_checkpoint_in_doubt_is_neither_late_nor_declined_nor_cleaned_up(job: 
     assert job.at(100_000.0) == []
     assert job.decline(1) == []
     assert job.end_attempt() == []
-    assert job.coordinator.in_doubt() == 1
+    assert job.coordinator.gate.in_doubt == 1
 
 
 def test_late_state_of_an_aborted_checkpoint_is_discarded_again() -> None:
@@ -285,7 +285,7 @@ def test_messages_of_an_older_attempt_neither_acknowledge_nor_end_nor_commit(job
     assert job.ack(2) == []
     assert job.decline(2) == []
     assert job.end_data() == []
-    assert job.coordinator.in_doubt() is None
+    assert job.coordinator.gate.in_doubt is None
 
 
 def test_a_manifest_stored_after_its_attempt_ended_is_complete_but_told_to_nobody(job: Job) -> None:
@@ -294,7 +294,7 @@ def test_a_manifest_stored_after_its_attempt_ended_is_complete_but_told_to_nobod
     job.end_attempt()
     assert job.stored(1) == []
     assert job.coordinator.completed == (1,)
-    assert job.coordinator.in_doubt() is None
+    assert job.coordinator.gate.in_doubt is None
 
 
 def test_a_manifest_refused_after_its_attempt_ended_has_its_files_discarded(job: Job) -> None:

@@ -11,7 +11,7 @@ from headgate.errors import RestoreError, SuppressRestartsException
 from headgate.functions.acknowledging import Acknowledger, SourceProgress
 from headgate.functions.source import NO_MORE_SPLITS, NoMoreSplits
 from headgate.job_status import JobStatus
-from tests.unit.runtime.job_storage.test_discovery import (
+from tests.unit.runtime.master.test_discovery import (
     TOPICS,
     Place,
     Topics,

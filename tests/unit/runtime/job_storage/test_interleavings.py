@@ -15,9 +15,6 @@ from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.master.requests import SavepointRequest
 from tests.unit.runtime.job_storage.test_acknowledging import Acknowledged, Notes
-from tests.unit.runtime.job_storage.test_discovery import Place, appear
-from tests.unit.runtime.job_storage.test_discovery import clear as clear_topics
-from tests.unit.runtime.job_storage.test_discovery import rig_of as rig_of_topics
 from tests.unit.runtime.job_storage.test_global_commits import (
     COUNT,
     SETTINGS,
@@ -27,6 +24,9 @@ from tests.unit.runtime.job_storage.test_global_commits import (
     rig_of,
     stop,
 )
+from tests.unit.runtime.master.test_discovery import Place, appear
+from tests.unit.runtime.master.test_discovery import clear as clear_topics
+from tests.unit.runtime.master.test_discovery import rig_of as rig_of_topics
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan

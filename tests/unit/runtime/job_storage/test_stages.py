@@ -15,7 +15,7 @@ from headgate.errors import SuppressRestartsException
 from headgate.functions.source import Poll, Records, SourceContext, SourceReader
 from headgate.job_status import JobStatus
 from headgate.runtime.master.requests import SavepointRequest
-from tests.unit.runtime.job_storage.test_discovery import (
+from tests.unit.runtime.master.test_discovery import (
     SETTINGS,
     SIZE,
     TOPICS,
