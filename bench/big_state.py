@@ -30,7 +30,7 @@ from headgate.elements import Barrier, Batch
 from headgate.functions.api import KeyedProcessFunction
 from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.operators.base import Operator, OperatorContext, RestoredState
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.services import Services
 from headgate.runtime.slot.garbage import survivors_set_aside
 from headgate.runtime.slot_storage.fetch import Fetch

@@ -14,7 +14,7 @@ from pyarrow import fs
 
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.delta import DeltaSink
-from headgate.connectors.delta.folder import table_folder
+from headgate.connectors.delta.table import table_folder
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError
 from headgate.ids import CheckpointId

@@ -16,7 +16,7 @@ from headgate.elements import Batch, Flow, Watermark
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.operators.async_keyed import AsyncKeyedFactory
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.typeinfo import Types

@@ -19,7 +19,7 @@ from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph.job_graph import EdgePlan, JobGraph, OperatorPlan, VertexPlan
 from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, Partitioning
 from headgate.operators.base import Around, method_of
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.reduce import STATE_NAME, ReduceFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory

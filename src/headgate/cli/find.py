@@ -1,22 +1,30 @@
-"""Finding jobs: by the addresses that drivers leave for their user on this machine, and by what is in storage."""
+"""Finding jobs: by the addresses that drivers leave for their user on this machine, and by what is in storage.
+
+A command that names no job gets the one whose driver may be there, or the one that its user chooses.
+"""
 
 from __future__ import annotations
 
 import re
 import socket
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
+
+import click
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers.address import DriverAddress, RunDirectory, is_alive, read_address
 from headgate.checkpoint.seal import is_torn
 from headgate.cli.exits import CommandFailedError, ExitCode
+from headgate.cli.output import moment, print_table
 from headgate.ids import CheckpointId, JobId
 
 if TYPE_CHECKING:
     from headgate.checkpoint.store import CheckpointStore
     from headgate.checkpoint.workflow import JobResult
+
 
 _JOB_ID: Final = re.compile(r"[0-9a-f]{32}")
 _PREFIX: Final = re.compile(r"[0-9a-f]{4,32}")
@@ -136,3 +144,21 @@ def _last_checkpoint(job: FoundJob) -> str | None:
     folder = job.folder
     ids = [] if folder is None else complete_checkpoints(folder)
     return paths.below(str(folder), paths.checkpoint_folder(ids[-1])) if ids else None
+
+
+def chosen_job(storage: str | None) -> FoundJob:
+    """Return the one job whose driver may be there; on a terminal, of several the one that the user chooses. Blocks.
+
+    Raises CommandFailedError when there is none, or nobody to choose.
+    """
+    jobs = [job for job in find_jobs(storage) if job.address is not None and job.result is None and not job.is_lost()]
+    if len(jobs) == 1:
+        return jobs[0]
+    if not jobs or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        what = "no job runs here" if not jobs else f"{len(jobs)} jobs run here"
+        raise CommandFailedError(ExitCode.NO_SUCH_JOB, f"{what}: name one; `headgate list` shows what there is")
+    started = [None if job.address is None else moment(job.address.started_ms) for job in jobs]
+    rows = [(at + 1, job.job_id, job.name, when) for at, (job, when) in enumerate(zip(jobs, started, strict=True))]
+    print_table(["", "ID", "NAME", "STARTED"], rows)
+    number: int = click.prompt("Which one?", type=click.IntRange(1, len(jobs)), default=1)
+    return jobs[number - 1]

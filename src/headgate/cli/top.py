@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Final, cast, final
 
 import click
 
-from headgate.cli.choice import chosen_job
 from headgate.cli.client import DriverClient, UnreachableError, ask
 from headgate.cli.exits import CommandFailedError, ExitCode
-from headgate.cli.find import FoundJob, find_job
+from headgate.cli.find import FoundJob, chosen_job, find_job
 from headgate.cli.options import storage_option
 from headgate.runtime.monitoring.statistics_json import Json
 

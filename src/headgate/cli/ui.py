@@ -6,9 +6,8 @@ import webbrowser
 
 import click
 
-from headgate.cli.choice import chosen_job
 from headgate.cli.client import ask
-from headgate.cli.find import find_job
+from headgate.cli.find import chosen_job, find_job
 from headgate.cli.options import json_option, storage_option
 from headgate.cli.output import print_json
 

@@ -9,8 +9,7 @@ from headgate import unsupported
 from headgate.datastream.checks import check_positive, check_process_function, check_retry_strategy
 from headgate.datastream.data_stream import DataStream
 from headgate.errors import ProgramError
-from headgate.functions.async_retries import AsyncRetryStrategy
-from headgate.functions.asynchronous import AsyncFunction, AsyncFunctionDescriptor
+from headgate.functions.asynchronous import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
 from headgate.functions.windows.assigner import millis_of
 from headgate.operators.async_calls import AsyncFactory
 from headgate.types.instant import Duration, Time

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate import unsupported
-from headgate.functions.async_retries import (
+from headgate.functions.asynchronous import (
     ExponentialBackoffDelayRetryStrategy,
     FixedDelayRetryStrategy,
     NoRetryStrategy,

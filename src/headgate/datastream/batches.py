@@ -8,7 +8,7 @@ from typing import Any, Final
 from headgate.datastream.checks import check_choice, check_positive, check_retry_strategy
 from headgate.errors import ProgramError
 from headgate.functions.api import Function
-from headgate.functions.async_retries import AsyncRetryStrategy
+from headgate.functions.asynchronous import AsyncRetryStrategy
 from headgate.functions.batch_calls import BatchCalls, class_of
 from headgate.functions.windows.assigner import millis_of
 from headgate.types.instant import Duration, Time

@@ -24,8 +24,7 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
-from headgate.functions.async_retries import AsyncRetryStrategy
-from headgate.functions.asynchronous import AsyncFunction
+from headgate.functions.asynchronous import AsyncFunction, AsyncRetryStrategy
 from headgate.functions.broadcast import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,

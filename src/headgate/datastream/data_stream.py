@@ -43,7 +43,7 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
-from headgate.functions.async_retries import AsyncRetryStrategy
+from headgate.functions.asynchronous import AsyncRetryStrategy
 from headgate.functions.sink import Sink
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.functions.windows.assigner import WindowAssigner
@@ -53,8 +53,12 @@ from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.operators.batch_calls import BatchCallFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.custom_partition import CustomPartition
-from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import (
+    KeyedFilterFactory,
+    KeyedFlatMapFactory,
+    KeyedMapFactory,
+    KeyedProcessFactory,
+)
 from headgate.operators.keys import DeclaredKeys
 from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
 from headgate.operators.print import PrintFactory

@@ -16,8 +16,12 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
-from headgate.functions.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
-from headgate.functions.asynchronous import AsyncFunction, AsyncFunctionDescriptor
+from headgate.functions.asynchronous import (
+    AsyncFunction,
+    AsyncFunctionDescriptor,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
+)
 from headgate.functions.broadcast import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,

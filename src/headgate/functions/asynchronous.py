@@ -1,15 +1,18 @@
-"""Asynchronous functions, with PyFlink's names: calls that wait for others while the next records are taken in."""
+"""Asynchronous functions, with PyFlink's names: calls that wait for others while the next records are taken in.
+
+A retry strategy says whether a call is made again, and when.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, final
+from typing import Any, TypeVar, final
 
+from headgate.errors import ProgramError
 from headgate.functions.api import Function
-from headgate.functions.async_retries import AsyncRetryStrategy
 from headgate.types.instant import Duration, Time
 
 
@@ -51,3 +54,199 @@ class AsyncFunctionDescriptor:
     capacity: int
     async_retry_strategy: AsyncRetryStrategy
     output_mode: OutputMode
+
+
+N = TypeVar("N", int, float)
+ResultPredicate = Callable[[list[Any]], bool]
+"""Given the results of a call: whether it is to be made again."""
+ExceptionPredicate = Callable[[Exception], bool]
+"""Given what a call has raised: whether it is to be made again."""
+
+
+class RetryAfter(Exception):  # it is what the header of an HTTP response is called
+    """A service refuses calls for now, and says for how many seconds; at least 0.
+
+    An attribute `retry_after` of any other exception, a number of seconds, means the same.
+    """
+
+    def __init__(self, retry_after: float, message: str = "the service refuses calls for now") -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[type[RetryAfter], tuple[float, str]]:
+        return RetryAfter, (self.retry_after, str(self))
+
+
+def retry_after_s(error: object) -> float:
+    """Return for how many seconds no call is to be made, by what a call has raised; 0.0 if that does not say so.
+
+    >>> retry_after_s(RetryAfter(1.5)), retry_after_s(OSError())
+    (1.5, 0.0)
+    """
+    seconds = getattr(error, "retry_after", None)
+    return max(0.0, seconds) if isinstance(seconds, int | float) else 0.0
+
+
+class AsyncRetryPredicate(ABC):
+    """Says after which calls another one is made for the same record."""
+
+    @abstractmethod
+    def result_predicate(self) -> ResultPredicate | None:
+        """Return what decides by the results of a call; None: they are always taken."""
+
+    @abstractmethod
+    def exception_predicate(self) -> ExceptionPredicate | None:
+        """Return what decides by what a call has raised; None: it always fails the job."""
+
+
+class AsyncRetryStrategy(ABC):
+    """Says whether, and when, a call is made again. It may be asked about many records at the same time."""
+
+    @abstractmethod
+    def can_retry(self, current_attempts: int) -> bool:
+        """Whether there may be another call for a record that had this many, at least 1."""
+
+    @abstractmethod
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """Return how many milliseconds to wait after this many calls."""
+
+    @abstractmethod
+    def get_retry_predicate(self) -> AsyncRetryPredicate:
+        """Return what decides which calls are made again at all."""
+
+    @staticmethod
+    def no_restart() -> AsyncRetryStrategy:
+        """Return the strategy that makes no call again."""
+        return NoRetryStrategy()
+
+    @staticmethod
+    def fixed_delay(
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: ResultPredicate | None,
+        exception_predicate: ExceptionPredicate | None,
+    ) -> AsyncRetryStrategy:
+        """Return a strategy that waits for the same time before each of at most `max_attempts` further calls."""
+        return FixedDelayRetryStrategy(max_attempts, backoff_time_millis, result_predicate, exception_predicate)
+
+    @staticmethod
+    def exponential_backoff(  # noqa: PLR0913  # as in PyFlink
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: ResultPredicate | None,
+        exception_predicate: ExceptionPredicate | None,
+    ) -> AsyncRetryStrategy:
+        """Return a strategy that waits longer from one further call to the next; times are in milliseconds."""
+        return ExponentialBackoffDelayRetryStrategy(
+            max_attempts, initial_delay, max_retry_delay, multiplier, result_predicate, exception_predicate
+        )
+
+
+@final
+class RetryPredicate(AsyncRetryPredicate):
+    """Decides by two functions. Either may be None. Raises ProgramError for anything else."""
+
+    def __init__(
+        self, result_predicate: ResultPredicate | None, exception_predicate: ExceptionPredicate | None
+    ) -> None:
+        for name, predicate in (("result_predicate", result_predicate), ("exception_predicate", exception_predicate)):
+            if predicate is not None and not callable(predicate):
+                raise ProgramError(f"{name} must be a function that says whether to call again, not {predicate!r}")
+        self._result_predicate = result_predicate
+        self._exception_predicate = exception_predicate
+
+    def result_predicate(self) -> ResultPredicate | None:
+        return self._result_predicate
+
+    def exception_predicate(self) -> ExceptionPredicate | None:
+        return self._exception_predicate
+
+
+@final
+class NoRetryStrategy(AsyncRetryStrategy):
+    """Makes no call again."""
+
+    def can_retry(self, current_attempts: int) -> bool:
+        return False
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        return -1
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate:
+        return RetryPredicate(None, None)
+
+
+@final
+class FixedDelayRetryStrategy(AsyncRetryStrategy):
+    """Waits for the same time before each further call. Raises ProgramError for numbers that are not above 0."""
+
+    def __init__(
+        self,
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: ResultPredicate | None,
+        exception_predicate: ExceptionPredicate | None,
+    ) -> None:
+        self._max_attempts = _above_0("max_attempts", max_attempts)
+        self._backoff_time_millis = _above_0("backoff_time_millis", backoff_time_millis)
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        return current_attempts <= self._max_attempts
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        return self._backoff_time_millis
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate:
+        return self._predicate
+
+
+@final
+class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy):
+    """Waits `initial_delay` ms, and `multiplier` times as long before each further call, up to `max_retry_delay` ms.
+
+    Raises ProgramError for numbers that are not above 0.
+
+    >>> strategy = ExponentialBackoffDelayRetryStrategy(4, 100, 350, 2.0, None, lambda error: True)
+    >>> [strategy.get_backoff_time_millis(calls) for calls in (1, 2, 3, 4)]
+    [100, 200, 350, 350]
+    >>> strategy.can_retry(4), strategy.can_retry(5)
+    (True, False)
+    """
+
+    def __init__(  # noqa: PLR0913  # as in PyFlink
+        self,
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: ResultPredicate | None,
+        exception_predicate: ExceptionPredicate | None,
+    ) -> None:
+        self._max_attempts = _above_0("max_attempts", max_attempts)
+        self._initial_delay = _above_0("initial_delay", initial_delay)
+        self._max_retry_delay = _above_0("max_retry_delay", max_retry_delay)
+        self._multiplier = _above_0("multiplier", multiplier)
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        return current_attempts <= self._max_attempts
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        delay = float(self._initial_delay)
+        for _ in range(current_attempts - 1):  # a power of many calls would overflow
+            delay *= self._multiplier
+            if delay >= self._max_retry_delay:
+                break
+        return int(min(delay, self._max_retry_delay))
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate:
+        return self._predicate
+
+
+def _above_0(name: str, number: N) -> N:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
+        raise ProgramError(f"{name} must be a number above 0, not {number!r}")
+    return number

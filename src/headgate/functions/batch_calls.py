@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
-from headgate.functions.async_retries import AsyncRetryStrategy
+from headgate.functions.asynchronous import AsyncRetryStrategy
 
 if TYPE_CHECKING:
     import pyarrow as pa

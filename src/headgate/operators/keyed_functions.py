@@ -1,11 +1,11 @@
-"""Map, flat map and filter on a keyed stream, where the functions may use state."""
+"""Map, flat map, filter and process on a keyed stream, where the functions may use state."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import final
 
-from headgate.operators.calls import FILTER, FLAT_MAP, MAP
+from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS
 from headgate.operators.keyed import KeyedOperator
 from headgate.operators.user_function import FunctionFactory
 
@@ -35,3 +35,12 @@ class KeyedFilterFactory(FunctionFactory):
 
     def create(self) -> KeyedOperator:
         return KeyedOperator(self.function, FILTER.call, self.errors)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyedProcessFactory(FunctionFactory):
+    """Makes a keyed operator of a `KeyedProcessFunction`."""
+
+    def create(self) -> KeyedOperator:
+        return KeyedOperator(self.function, PROCESS.call, self.errors)

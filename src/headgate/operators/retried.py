@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from headgate.errors import ProgramError
-from headgate.functions.async_retries import AsyncRetryStrategy, retry_after_s
+from headgate.functions.asynchronous import AsyncRetryStrategy, retry_after_s
 
 Call = Callable[[Any], Awaitable[Any]]
 

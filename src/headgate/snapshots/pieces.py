@@ -20,11 +20,10 @@ from headgate.snapshots.restored import StateRestorer
 from headgate.snapshots.sizes import Amount, amounts
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
-from headgate.state.files import FetchedKeyed, KeyedState
+from headgate.state.files import FetchedKeyed, KeyedState, LocalFile
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import decode
 from headgate.state.keyed.loading import SavedFile
-from headgate.state.local_file import LocalFile
 
 SUBTASK_BYTES_MAX: Final = 256 * 2**20
 """How much of one subtask's state is brought into this process."""

@@ -31,8 +31,12 @@ from headgate.operators.connected import (
     KeyedCoMapFactory,
     KeyedCoProcessFactory,
 )
-from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import (
+    KeyedFilterFactory,
+    KeyedFlatMapFactory,
+    KeyedMapFactory,
+    KeyedProcessFactory,
+)
 from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink_function import SinkFunctionFactory

@@ -16,13 +16,13 @@ from uvicorn.server import ServerState
 
 from headgate.web.acceptor import Visit
 from headgate.web.checks import PROVEN, IdentityCheck, OriginCheck
-from headgate.web.entrance import Entrance
 from headgate.web.json_answer import broken, refused
+from headgate.web.logins import Entrance
 from headgate.web.output_paths import OutputPaths
 from headgate.web.page.history import Histories
 from headgate.web.page.paths import PagePaths
 from headgate.web.paths import RestPaths
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs
 from headgate.web.state_paths import StatePaths
 
 # Strangers cause warnings, one for each request that is none.

@@ -15,9 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headgate import options
 from headgate.clock import SystemClock
 from headgate.web.access import RestConfig
-from headgate.web.entrance import Entrance
 from headgate.web.json_answer import errors
-from headgate.web.logins import Rights, Session
+from headgate.web.logins import Entrance, Rights, Session
 
 _ALWAYS: Final = ("localhost",)
 

@@ -19,8 +19,7 @@ from headgate.operators.sampler import Sample
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.events import EventStream, event
 from headgate.web.question import ServedJob
-from headgate.web.requests import job_of, of_records
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs, job_of, of_records
 
 TAPS_MAX: Final = 4
 """Streams of live output that a server has at a time."""

@@ -31,9 +31,7 @@ from headgate.web.json_answer import PRIVATE, JsonAnswer
 from headgate.web.operations import OperationKind
 from headgate.web.question import ServedJob
 from headgate.web.reach import check_reach
-from headgate.web.reading import reading
-from headgate.web.requests import body_of, flag_of, format_of, job_of, of_records, text_of
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs, body_of, flag_of, format_of, job_of, of_records, reading, text_of
 
 
 @final

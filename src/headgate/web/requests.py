@@ -1,24 +1,51 @@
-"""What requests bring: the job that they name, a JSON object, its fields. What is wrong is answered with a status."""
+"""From requests to the jobs of a server: the job that a request names, the fields of its JSON, what a GET asks.
+
+What is wrong with a request is answered with a status.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
 from headgate.ids import JobId
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checks import IDENTITY, Identity
+from headgate.web.job_view import JobView
+from headgate.web.json_answer import JsonAnswer
 from headgate.web.logins import Rights
-from headgate.web.question import ServedJob
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.operations import Operations
+from headgate.web.question import Answer, Question, ServedJob
+
+
+@final
+class ServedJobs:
+    """The jobs that were added, and the orders to them. `by_id` is read by the serving thread, so it is replaced."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[JobId, ServedJob] = {}
+        self.operations: Final = Operations()
+        self.clock: Final = SystemClock()
+
+    def add(self, view: JobView, folder: str | None, facts: Mapping[str, str]) -> ServedJob:
+        """Answer for a job, whose checkpoints are in `folder`, or in the memory of the driver; it runs on `facts`."""
+        job = ServedJob(view, self.clock.wall_ms(), folder, facts)
+        self.by_id = {**self.by_id, view.job_id: job}
+        return job
+
+    def remove(self, job_id: JobId) -> None:
+        """Forget a job that has ended."""
+        self.by_id = {id_: job for id_, job in self.by_id.items() if id_ != job_id}
+
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -98,3 +125,21 @@ def format_of(body: Json) -> SavepointFormat:
     if word.upper() not in SavepointFormat.__members__:
         raise HTTPException(400, f"formatType is {word!r}, but must be one of {', '.join(SavepointFormat.__members__)}")
     return SavepointFormat[word.upper()]
+
+
+def reading(served: ServedJobs, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint that asks `answer` about the job in the path; what it does not find is answered 404."""
+
+    async def read(request: Request) -> Response:
+        asked = Question(
+            job=job_of(served, request),
+            now_ms=served.clock.wall_ms(),
+            path=request.path_params,
+            query=dict(request.query_params),
+        )
+        try:
+            return JsonAnswer(answer(asked))
+        except LookupError as error:
+            raise HTTPException(404, str(error.args[0])) from None
+
+    return read

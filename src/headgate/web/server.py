@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from headgate.web.acceptor import Acceptor
 from headgate.web.access import RestConfig, check_certificate, listen
-from headgate.web.entrance import Entrance
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.logins import Entrance
+from headgate.web.requests import ServedJobs
 
 if TYPE_CHECKING:
     import uvicorn

@@ -25,9 +25,7 @@ from headgate.snapshots.rows import RowQuery
 from headgate.web import state_json
 from headgate.web.json_answer import JsonAnswer
 from headgate.web.question import ServedJob, whole_number
-from headgate.web.reading import reading
-from headgate.web.requests import job_of, of_records
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs, job_of, of_records, reading
 from headgate.web.state_json import LATEST, KnownSnapshot
 
 T = TypeVar("T")

@@ -9,8 +9,7 @@ from typing import Any, final
 
 from headgate.datastream.async_retry_predicates import exception_type_predicate
 from headgate.functions.api import ProcessFunction
-from headgate.functions.async_retries import AsyncRetryStrategy
-from headgate.functions.asynchronous import AsyncFunction, AsyncFunctionDescriptor
+from headgate.functions.asynchronous import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
 from headgate.functions.context import RuntimeContext
 from headgate.operators.async_calls import AsyncFactory
 from headgate.testing.sim.external import system

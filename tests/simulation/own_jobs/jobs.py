@@ -26,7 +26,7 @@ from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.operators.broadcast import KeyedBroadcastFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.connected import KeyedCoProcessFactory
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory

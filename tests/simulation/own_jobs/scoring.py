@@ -7,7 +7,7 @@ import zlib
 from functools import partial
 from typing import Any, Final, final
 
-from headgate.functions.async_retries import AsyncRetryStrategy, RetryAfter
+from headgate.functions.asynchronous import AsyncRetryStrategy, RetryAfter
 from headgate.functions.batch_calls import BatchCalls
 from headgate.operators.batch_calls import BatchCallFactory
 from headgate.testing.sim.external import system

@@ -12,7 +12,7 @@ from headgate.common import Duration, WatermarkStrategy
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import CoMapFunction, DataStream, StreamExecutionEnvironment
 from headgate.graph.job_graph import OperatorPlan
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.options import CHANGELOG, CHECKPOINT_INCREMENTAL, STATE_BACKEND

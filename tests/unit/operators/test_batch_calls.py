@@ -19,7 +19,7 @@ from headgate.datastream.async_retry_strategies import RetryAfter
 from headgate.elements import MAX_TIMESTAMP, Batch, Watermark
 from headgate.errors import ProgramError, SerializationError
 from headgate.operators.base import UserCodeError
-from headgate.operators.batch_formats import results_of
+from headgate.operators.slot_function import results_of
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 
 

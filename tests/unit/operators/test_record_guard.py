@@ -28,8 +28,12 @@ from headgate.operators.connected import (
     KeyedCoProcessFactory,
 )
 from headgate.operators.failed_samples import SAMPLES_MAX, TEXT_MAX
-from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import (
+    KeyedFilterFactory,
+    KeyedFlatMapFactory,
+    KeyedMapFactory,
+    KeyedProcessFactory,
+)
 from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
 from headgate.operators.record_guard import FAILED_COUNT, LOGGED_MAX
 from headgate.operators.reduce import ReduceFactory

@@ -13,7 +13,7 @@ from headgate.graph.logical import Partitioning
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.failure import UserFailure
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.runtime.control.messages import (
     CheckpointCompleted,
     Collected,

@@ -14,7 +14,7 @@ from headgate.graph.logical import Partitioning
 from headgate.ids import SubtaskId
 from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import JobMetrics

@@ -17,9 +17,9 @@ from starlette.routing import Route
 from headgate.job_status import JobStatus
 from headgate.web.access import RestConfig
 from headgate.web.app import application
-from headgate.web.entrance import Entrance
+from headgate.web.logins import Entrance
 from headgate.web.page.history import Histories
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs
 from tests.unit.web.served import Served, served
 
 JOBS = ServedJobs()

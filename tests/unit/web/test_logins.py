@@ -7,8 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from headgate.clock import SystemClock
 from headgate.web.access import PageConfig, RestConfig
-from headgate.web.entrance import Entrance
-from headgate.web.logins import KEPT_MAX, LINK_MS_MAX, SESSION_MS_MAX, Grant, Logins, Rights
+from headgate.web.logins import KEPT_MAX, LINK_MS_MAX, SESSION_MS_MAX, Entrance, Grant, Logins, Rights
 
 HOUR_MS = 3_600_000
 LOOK = Grant(rights=Rights.READ)

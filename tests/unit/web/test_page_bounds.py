@@ -17,7 +17,7 @@ from headgate.web.page.history import KEPT, Histories
 from headgate.web.page.live import LiveOverviews
 from headgate.web.page.overview_json import overview
 from headgate.web.question import Question, ServedJob
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs
 from tests.unit.web.page_jobs import FAILED, PageJob, own
 from tests.unit.web.test_job_json import View
 

@@ -11,10 +11,11 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from headgate.connectors.files.byte_stream import BLOCK_BYTES, FileByteStream, where_it_is
+from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.byte_stream import BLOCK_BYTES, FileByteStream, is_compressed, where_it_is
 from headgate.connectors.files.file_errors import UnreadableFileError
 from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder, check_start
-from headgate.connectors.files.places import Place, Stamp, name_of, restore_part
+from headgate.connectors.files.places import FoundFile, Place, Stamp, name_of, restore_part
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
@@ -258,3 +259,27 @@ def _line_number(place: Place, offset: int) -> int:
         number += data.count(b"\n")
     stream.close()
     return number
+
+
+@final
+class LineSplits(BulkFormat[FileSplit]):
+    """Files of lines. What is compressed, or has newlines within records, is one split."""
+
+    def __init__(self, stream_format: StreamFormat) -> None:
+        self._format = stream_format
+        self.produced_type = stream_format.produced_type
+
+    def cut(self, files: list[FoundFile], part_bytes: int) -> list[FileSplit]:
+        return [split for file in files for split in self._cut(file, part_bytes)]
+
+    def _cut(self, file: FoundFile, part_bytes: int) -> list[FileSplit]:
+        size = file.size_bytes
+        if size == 0:
+            return []
+        if not self._format.is_splittable or is_compressed(file.place):
+            return [FileSplit(file.place, size, 0, None, file.stamp)]
+        starts = range(0, size, part_bytes)
+        return [FileSplit(file.place, size, start, min(start + part_bytes, size), file.stamp) for start in starts]
+
+    def reader(self, context: SourceContext) -> FileReader:
+        return FileReader(self._format, context)

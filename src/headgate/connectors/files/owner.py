@@ -12,8 +12,7 @@ from typing import Final, final
 
 from headgate.checkpoint.local_files import LocalFiles
 from headgate.clock import SystemClock
-from headgate.connectors.files.durable_places import make_folder
-from headgate.connectors.files.places import FAILURES, Place
+from headgate.connectors.files.places import FAILURES, Place, make_folder
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkIdentity
 

@@ -28,9 +28,8 @@ from typing import Final, final
 
 from pyarrow import fs
 
-from headgate.connectors.files.durable_places import folders_to, sync_files, sync_folders
 from headgate.connectors.files.part_names import IN_PROGRESS, KEPT, OutputFileConfig
-from headgate.connectors.files.places import FAILURES, Place, is_hidden, together
+from headgate.connectors.files.places import FAILURES, Place, folders_to, is_hidden, sync_files, sync_folders, together
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext, SinkIdentity
 

@@ -1,12 +1,13 @@
-"""Where files are: local paths and URIs of any file system that `pyarrow.fs` knows.
+"""Where files are: local paths and URIs of any file system that `pyarrow.fs` knows; and how files are made durable.
 
-A place is text, so that it can be pickled; the file system is opened where it is used.
+A place is text, so that it can be pickled; the file system is opened where it is used. Files of local file systems are
+synced before a checkpoint counts on them; what an object store has is durable anyway.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -17,6 +18,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
+from headgate.checkpoint import durable
 from headgate.checkpoint.file_store import without_secret
 from headgate.errors import HeadgateError
 
@@ -237,3 +239,31 @@ def _is_data(info: fs.FileInfo, folder: str) -> bool:
 def is_hidden(name: str) -> bool:
     """Return whether readers, ours and Spark's, leave out files and folders of this name."""
     return name.startswith((".", "_"))
+
+
+def make_folder(folder: Place) -> None:
+    """Make a folder, and those above it, unless they are there; blocks."""
+    if folder.root:
+        folder.system.create_dir(folder.path, recursive=True)
+    else:
+        durable.make_folder(folder.path)
+
+
+def sync_files(files: Iterable[Place]) -> None:
+    """Make durable what the files hold, except those that are not there; blocks."""
+    durable.sync_files(file.path for file in files if not file.root)
+
+
+def sync_folders(folders: Iterable[Place]) -> None:
+    """Make durable which names there are in the folders; blocks."""
+    for folder in folders:
+        if not folder.root:
+            durable.sync_folder(folder.path)
+
+
+def folders_to(base: Place, folder: Place) -> Iterator[Place]:
+    """Yield the folder, and each that it is in up to `base`."""
+    while folder != base:
+        yield folder
+        folder = folder.folder
+    yield base

@@ -12,7 +12,7 @@ from headgate.connectors.files.checks import given
 from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.file_errors import FileErrors
 from headgate.connectors.files.known_files import KnownFiles
-from headgate.connectors.files.line_splits import LineSplits
+from headgate.connectors.files.line_reader import LineSplits
 from headgate.connectors.files.places import (
     FoundFile,
     PartOfFile,

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final, final
 
 from headgate.config import Settings
-from headgate.deploy.code.cached_files import CachedFile, cached_files
-from headgate.deploy.code.local_path import local_path
+from headgate.deploy.code.cached_files import CachedFile, cached_files, local_path
 from headgate.errors import ConfigError
 from headgate.options import CACHED_FILES, PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, PYTHON_REQUIREMENTS
 

@@ -22,9 +22,8 @@ from headgate.errors import StorageError
 from headgate.ids import CheckpointId
 from headgate.runtime.slot_storage.state_writers import CheckpointWriter, StateWriters
 from headgate.state.backend import KeyedSnapshot, StateWriter
-from headgate.state.files import InlineHandle, KeyedState, StateFile, StateHandle
+from headgate.state.files import InlineHandle, KeyedState, LocalFile, StateFile, StateHandle
 from headgate.state.formats.snapshot import decode
-from headgate.state.local_file import LocalFile
 
 _ENTRIES: Final = "entries"
 

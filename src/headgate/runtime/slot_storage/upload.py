@@ -29,7 +29,7 @@ from headgate.runtime.slot_storage.in_flight import Side
 from headgate.runtime.slot_storage.state_writers import StateWriters
 from headgate.runtime.slot_storage.taken import TakenSnapshot
 from headgate.state.backend import StateWriter
-from headgate.state.keyed.pace import rest_ms
+from headgate.state.keyed.changelog import rest_ms
 
 
 class UploadHost(Io, Protocol):

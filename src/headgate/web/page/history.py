@@ -14,7 +14,7 @@ from typing import Final, final
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.page.overview_json import overview
 from headgate.web.question import ServedJob
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs
 
 _log = logging.getLogger(__name__)
 

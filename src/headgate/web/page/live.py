@@ -14,7 +14,7 @@ from headgate.web.page.findings import Seen, findings
 from headgate.web.page.history import Histories
 from headgate.web.page.overview_json import overview
 from headgate.web.question import Question, ServedJob
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs
 
 EVERY_S: Final = 1.0
 _LOOK_S: Final = 0.1

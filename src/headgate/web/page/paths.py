@@ -15,16 +15,13 @@ from headgate import __version__
 from headgate.clock import SystemClock
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checks import IDENTITY, SESSION_PATH, Identity
-from headgate.web.entrance import Entrance
 from headgate.web.json_answer import PRIVATE, JsonAnswer
-from headgate.web.logins import Grant, Rights
+from headgate.web.logins import Entrance, Grant, Rights
 from headgate.web.page import vertex_json
 from headgate.web.page.history import Histories
 from headgate.web.page.live import LiveOverviews
 from headgate.web.question import Answer, Question
-from headgate.web.reading import reading
-from headgate.web.requests import body_of, flag_of, job_of, text_of
-from headgate.web.served_jobs import ServedJobs
+from headgate.web.requests import ServedJobs, body_of, flag_of, job_of, reading, text_of
 
 FOLDER: Final = Path(__file__).parents[1] / "static"
 _KINDS: Final = {

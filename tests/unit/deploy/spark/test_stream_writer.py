@@ -25,8 +25,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from headgate.datastream.connectors.spark import SparkSink
-from headgate.deploy.spark.stream_writer.batch_ids import PreparedMessage, first_id_of
 from headgate.deploy.spark.stream_writer.call import WriteAbandoned
+from headgate.deploy.spark.stream_writer.sink import PreparedMessage, first_id_of
 from headgate.errors import ProgramError, SerializationError, SinkError
 from headgate.functions.sink import RetriableCommitError, SinkWriter
 from headgate.ids import CheckpointId, Lineage

@@ -17,7 +17,7 @@ from headgate.graph.logical import Partitioning
 from headgate.ids import CheckpointId, Launch, SlotIndex, SubtaskId
 from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Deploy, RegisterSlot, Shutdown
 from headgate.runtime.monitoring import statistics_json

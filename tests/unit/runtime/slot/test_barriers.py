@@ -11,7 +11,7 @@ from headgate.elements import Barrier, Batch, CancelBarrier, SavepointOrder, Wat
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import CheckpointId
-from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.runtime.slot_storage.taken import TakenSnapshot
