@@ -12,10 +12,10 @@ from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.combined import Combined
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.merging_windows import MergingWindows
+from headgate.operators.windows.pane_windows import WindowsInPanes
 from headgate.operators.windows.session_snapshots import cells_of, saved_keys
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import SLICE, SliceWindows, Stretch, WindowProgress
-from headgate.operators.windows.windows_in_panes import WindowsInPanes
 from headgate.state.keyed.cells import KEY, plain_key
 from headgate.state.keyed.panes import Panes
 from tests.simulation.plants import Plant

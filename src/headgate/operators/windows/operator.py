@@ -15,16 +15,13 @@ from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import AnyWindowFunction
-from headgate.operators.windows.merging_windows import MergingWindows
-from headgate.operators.windows.overlapping_panes import OverlappingPanes
-from headgate.operators.windows.pane_windows import PaneWindows
-from headgate.operators.windows.saved_windows import SavedWindows
+from headgate.operators.windows.layout import SavedWindows, layout_of
+from headgate.operators.windows.pane_windows import EVALUATED
 from headgate.operators.windows.session_snapshots import SessionRows
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import WINDOWS_OPEN, Opened, Windows
-from headgate.operators.windows.windows_in_panes import EVALUATED
 from headgate.state.backend import KeyedSnapshot
 from headgate.time.timers import Timers
 
@@ -55,23 +52,10 @@ class WindowOperator(KeyedOperator):
 
     def _kind(self) -> type[Windows]:
         """Return how windows lie in state. Raises `RestoreError` where what was saved cannot be taken over."""
-        kind = self._layout()
+        kind = layout_of(self._windowing, self._contents, self._window_function)
         saved = SavedWindows(self.context.name, self._backend, has_slices=PROGRESS in self.context.restored.lists)
         saved.check(self._windowing, as_sessions=kind is SessionWindows, as_slices=kind is SliceWindows)
         return kind
-
-    def _layout(self) -> type[Windows]:
-        if SessionWindows.can_hold(self._windowing, self._contents):
-            return SessionWindows
-        if self._windowing.merges:
-            return MergingWindows
-        if PaneWindows.can_hold(self._windowing, self._contents):
-            return PaneWindows
-        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function):
-            return SliceWindows
-        if OverlappingPanes.can_hold(self._windowing, self._contents):
-            return OverlappingPanes
-        return CellWindows
 
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
         opened = Opened(self.context, runtime, self._backend, self._context.timers)

@@ -64,15 +64,6 @@ class SessionWindows(BulkWindows):
             self._keep(cell, sessions)
         self._note_restored()
 
-    @staticmethod
-    def can_hold(windowing: Windowing, contents: Contents) -> bool:
-        """Return whether the windows are such sessions."""
-        return (
-            type(windowing.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
-            and windowing.has_default_trigger
-            and isinstance(contents, PaneContents)
-        )
-
     def rows(self, keyed: KeyedSnapshot) -> KeyedSnapshot:
         return SessionRows(keyed, self._terms)
 

@@ -22,12 +22,12 @@ from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
-from headgate.operators.windows.contexts import AnyWindowFunction, clearing
+from headgate.operators.windows.contexts import AnyWindowFunction
+from headgate.operators.windows.pane_windows import WindowsInPanes
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.window_rows import SlicedState, window_rows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
-from headgate.operators.windows.windows_in_panes import WindowsInPanes
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.keyed.panes import Namespace, Pane, SealedPane, ToWindows
 from headgate.state.operator.list_elements import ListElements, ListMode
@@ -115,17 +115,6 @@ class SliceWindows(WindowsInPanes):
     def _pane_of(self, namespace: Namespace) -> Pane:
         """Return the pane of a slice, which has no timers, or of a window that was saved by itself."""
         return Pane(None, None) if namespace[0] == SLICE else self._new_pane(namespace)
-
-    @staticmethod
-    def can_hold(windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> bool:
-        """Return whether the windows can lie in slices."""
-        return (
-            windowing.overlaps
-            and windowing.has_default_trigger
-            and isinstance(contents, PaneContents)
-            and contents.is_sliceable
-            and clearing(function) is None
-        )
 
     # --- snapshots
 

@@ -16,7 +16,7 @@ from headgate.elements import MAX_TIMESTAMP
 @final
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """Windows of `size` ms. One begins every `slide` ms; `slide` is less than `size`.
+    """Windows of `size` ms. One begins every `slide` ms; `slide` is at most `size`.
 
     >>> Slicing(size=10, slide=4, offset=0, lateness_ms=0).slice_at(7)
     (6, 8)

@@ -7,7 +7,6 @@ from typing import Any, final
 
 from headgate.elements import MAX_TIMESTAMP
 from headgate.functions.windows.assigner import MergingWindowAssigner, WindowAssigner
-from headgate.functions.windows.time_windows import SlidingEventTimeWindows
 from headgate.functions.windows.trigger import Trigger
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import Window
@@ -36,12 +35,6 @@ class Windowing:
     def has_default_trigger(self) -> bool:
         """Whether the trigger is the default one of event time itself: a subclass may fire at other times."""
         return type(self.trigger) is EventTimeTrigger
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether windows are sliding ones of event time that overlap."""
-        assigner = self.assigner
-        return type(assigner) is SlidingEventTimeWindows and assigner.slide < assigner.size
 
     def cleanup_ms(self, window: Window) -> int:
         """Return the time when all of a window goes; `MAX_TIMESTAMP` is never.

@@ -23,6 +23,7 @@ from headgate.datastream.window import (
 from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
+from headgate.operators.windows import operator
 from headgate.operators.windows.merging_windows import MERGING_SET, MergingWindows
 from headgate.operators.windows.operator import WindowOperator
 from headgate.operators.windows.session_state import DueKeys, columns_of, first_due, rows_of
@@ -237,7 +238,7 @@ def test_a_function_has_the_session_and_state_of_the_key_and_clears_it_when_a_se
 def saved_by_merging(backend: str, lateness: int, monkeypatch: pytest.MonkeyPatch) -> SavedOperator:
     """Return a snapshot with sessions of a key that were merged, evaluated, and neither, each in cells of its own."""
     with monkeypatch.context() as patch:
-        patch.setattr(SessionWindows, "can_hold", staticmethod(lambda *_: False))
+        patch.setattr(operator, "layout_of", lambda *_: MergingWindows)
         with harness(backend, lateness) as sessions:
             assert isinstance(windows_of(sessions), MergingWindows)
             add(sessions, ("a", 0), ("a", 14), ("a", 7), ("b", 3))

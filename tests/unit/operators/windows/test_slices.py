@@ -15,7 +15,7 @@ from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
 from headgate.operators.windows.operator import WindowOperator
-from headgate.operators.windows.overlapping_panes import OverlappingPanes
+from headgate.operators.windows.pane_windows import PaneWindows
 from headgate.operators.windows.slice_windows import SliceWindows, WindowProgress
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
@@ -106,7 +106,7 @@ def test_a_record_is_kept_once_however_many_windows_it_is_in() -> None:
 def test_merge_is_not_called_unless_it_is_declared() -> None:
     with harness(Sum()) as windows:
         add(windows, ("a", 1, 5), ("a", 2, 9))
-        assert isinstance(windows_of(windows), OverlappingPanes)
+        assert isinstance(windows_of(windows), PaneWindows)
         assert windows.watermark(20) == [1, 3, 3, 2]
 
 

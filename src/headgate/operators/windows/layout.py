@@ -1,7 +1,12 @@
-"""Saved windows: whether what a restore found of windows can go on as those of the program.
+"""Which layout the windows of an operator have in state, and whether the windows of a snapshot can go on in it.
 
-A snapshot does not record the kind of its windows; their namespaces and timers show it. Without this check, windows
-that the changed program never evaluates would be lost silently.
+| layout | a record | a window |
+|---|---|---|
+| `CellWindows` | each window of a key has a cell and timers, as in Flink | any assigner, trigger and evictor |
+| `MergingWindows` | the same, with a set of the key's windows | any merging assigner |
+| `PaneWindows` | each window has a dictionary of keys | tumbling, sliding |
+| `SliceWindows` | each slice of the windows has a dictionary of keys | sliding |
+| `SessionWindows` | the cell of the key has all sessions of the key | sessions |
 """
 
 from __future__ import annotations
@@ -21,13 +26,44 @@ from headgate.functions.windows.session_windows import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
 )
-from headgate.functions.windows.time_windows import TimeWindows
-from headgate.operators.windows.contents import STATE_NAME
-from headgate.operators.windows.merging_windows import MERGING_SET
+from headgate.functions.windows.time_windows import SlidingEventTimeWindows, TimeWindows, TumblingEventTimeWindows
+from headgate.operators.windows.cell_windows import CellWindows
+from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
+from headgate.operators.windows.contexts import AnyWindowFunction, clearing
+from headgate.operators.windows.merging_windows import MERGING_SET, MergingWindows
+from headgate.operators.windows.pane_windows import PaneWindows
 from headgate.operators.windows.session_snapshots import saved_keys
+from headgate.operators.windows.session_windows import SessionWindows
+from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.operators.windows.windowing import Windowing
+from headgate.operators.windows.windows import Windows
 from headgate.state.backend import KeyedBackend
 from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS
+
+
+def layout_of(windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> type[Windows]:
+    """Return the layout that costs least for windows of this kind.
+
+    The comments have the CPU time of a record with its share of the results, in the layout and in the one that would
+    take its place.
+    """
+    in_cells = MergingWindows if windowing.merges else CellWindows
+    if not windowing.has_default_trigger or not isinstance(contents, PaneContents):
+        return in_cells  # another trigger may fire at any record, and an evictor asks for the times of all records
+    assigner = windowing.assigner
+    kind = type(assigner)  # a class derived from one of these may assign any windows
+    if kind in (EventTimeSessionWindows, DynamicEventTimeSessionWindows):
+        return SessionWindows  # 0.2 to 4.4 us; in cells 25 to 34 us
+    if kind not in (TumblingEventTimeWindows, SlidingEventTimeWindows):
+        return in_cells
+    assert isinstance(assigner, TimeWindows)
+    if assigner.slide > assigner.size:
+        return in_cells  # some records are in no window
+    # A function that clears state of its own is called for each key of a window that is over: slices do not know them.
+    if assigner.slide < assigner.size and contents.is_sliceable and clearing(function) is None:
+        return SliceWindows  # with an overlap of 2: 0.3 to 0.5 us, of 60: 0.4 us; in panes of windows 0.8 us, 19 us
+    return PaneWindows  # tumbling: 0.2 to 0.6 us; in cells 3 to 25 us. Overlap of 5: 1.4 us; in cells 11 us
+
 
 _KINDS: Final = {tuple: "windows of time", int: "windows of a number of records", str: "global windows"}
 """What windows are, by the type of their namespaces. Those of a program's own classes are bytes."""
