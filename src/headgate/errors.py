@@ -47,6 +47,18 @@ class EnvironmentFault(HeadgateError):
     """Something around the job is wrong or missing: Spark settings, Java, ports, storage, versions."""
 
 
+def missing_extra(what: str, extra: str, error: ImportError) -> EnvironmentFault:
+    """Return the error of a part whose library could not be imported: `what` needs an extra of this package.
+
+    >>> print(missing_extra("Avro", "avro", ImportError("No module named 'fastavro'")))
+    Avro needs an extra: pip install 'headgate[avro]', in the driver and on every worker (No module named 'fastavro')
+    """
+    package = f"headgate[{extra}]"
+    return EnvironmentFault(
+        f"{what} needs an extra: pip install {package!r}, in the driver and on every worker ({error})"
+    )
+
+
 class NetworkError(EnvironmentFault):
     """A connection could not be made, was refused, or ended."""
 

@@ -33,8 +33,7 @@ def spark_conf(spark: Any) -> dict[str, str]:
 def deployment(settings: Settings, spark: Any) -> Deployment:
     """Return the place where jobs run: `spark` (a session) if given, else what the settings choose.
 
-    Raises EnvironmentFault when that is Spark, and pyspark is not installed; ConfigError when the state backend lacks
-    a package.
+    Raises EnvironmentFault when a package is not installed: pyspark for Spark, or one that the state backend needs.
     """
     check_backend(settings)
     if settings.get(DEPLOY_TARGET) == "minicluster":

@@ -13,7 +13,7 @@ from headgate.state.keyed.hashmap import HashMapBackend
 def open_backend(context: BackendContext) -> KeyedBackend:
     """Return a new, empty backend of the kind that the job's settings ask for (`state.backend.type`).
 
-    Raises `ConfigError` when a package that it needs is not installed.
+    Raises `EnvironmentFault` when a package that it needs is not installed.
     """
     if context.settings.get(options.STATE_BACKEND) == "rocksdb":
         from headgate.state.rocksdb.backend import RocksDBBackend  # noqa: PLC0415  # an extra that not everybody has
@@ -23,6 +23,6 @@ def open_backend(context: BackendContext) -> KeyedBackend:
 
 
 def check_backend(settings: Settings) -> None:
-    """Raise `ConfigError` when a package that the chosen backend needs is not installed here, before a slot does."""
+    """Raise `EnvironmentFault` when the chosen backend needs a package that is not installed: before a slot does."""
     if settings.get(options.STATE_BACKEND) == "rocksdb":
         importlib.import_module("headgate.state.rocksdb.database")

@@ -8,7 +8,7 @@ import pytest
 
 from headgate.deploy import choose
 from headgate.deploy.local.mini_cluster import MiniCluster
-from headgate.errors import ConfigError, EnvironmentFault
+from headgate.errors import EnvironmentFault
 from headgate.options import resolve
 
 MINICLUSTER = resolve({"headgate.deploy.target": "minicluster"})
@@ -29,7 +29,7 @@ def test_without_rocksdb_a_job_that_needs_it_fails_before_it_is_submitted(monkey
     monkeypatch.delitem(sys.modules, "headgate.state.rocksdb.database", raising=False)
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     settings = resolve({"headgate.deploy.target": "minicluster", "state.backend.type": "rocksdb"})
-    with pytest.raises(ConfigError, match=r"pip install 'headgate\[rocksdb\]'"):
+    with pytest.raises(EnvironmentFault, match=r"pip install 'headgate\[rocksdb\]'"):
         choose.deployment(settings, None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.errors import EnvironmentFault
+from headgate.errors import missing_extra
 
 try:
     from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -11,9 +11,7 @@ try:
     from deltalake.schema import DataType
     from deltalake.transaction import AddAction
 except ImportError as error:
-    raise EnvironmentFault(
-        "the Delta Lake sink needs an extra: pip install 'headgate[delta]', in the driver and on every worker"
-    ) from error
+    raise missing_extra("the Delta Lake sink", "delta", error) from error
 
 __all__ = [
     "AddAction",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from headgate.errors import EnvironmentFault
+from headgate.errors import missing_extra
 
 try:
     from fastavro import block_reader, parse_schema, schemaless_reader, schemaless_writer
     from fastavro.schema import SchemaParseException, UnknownType
     from fastavro.write import Writer
 except ImportError as error:
-    raise EnvironmentFault(
-        "Avro needs an extra: pip install 'headgate[avro]', in the driver and on every worker"
-    ) from error
+    raise missing_extra("Avro", "avro", error) from error
 
 __all__ = [
     "SchemaParseException",

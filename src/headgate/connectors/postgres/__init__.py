@@ -7,15 +7,12 @@ after a failure: for upserts.
 
 from __future__ import annotations
 
-from headgate.errors import EnvironmentFault
+from headgate.errors import missing_extra
 
 try:
     import psycopg  # noqa: F401  # the modules of this package import from it
 except ImportError as error:
-    raise EnvironmentFault(
-        "sinks to PostgreSQL need an extra: pip install 'headgate[postgres]', in the driver and on every worker "
-        f"({error})"
-    ) from error
+    raise missing_extra("the PostgreSQL connector", "postgres", error) from error
 
 from headgate.connectors.postgres.flushing import PostgresFlushingSink
 from headgate.connectors.postgres.prepared import PreparedPostgresSink

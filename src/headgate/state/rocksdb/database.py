@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from headgate.errors import ConfigError, DamagedFileError, StorageError
+from headgate.errors import DamagedFileError, StorageError, missing_extra
 
 try:
     import rocksdict
 except ImportError as error:
-    raise ConfigError(
-        "state.backend.type is rocksdb, which needs an extra: pip install 'headgate[rocksdb]', in the driver and on "
-        f"every worker ({error})"
-    ) from error
+    raise missing_extra("state.backend.type: rocksdb", "rocksdb", error) from error
 
 _PENDING_MAX: Final = 8192
 _SORTED_RUNS: Final = 12

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headgate.errors import ConfigError, DamagedFileError, InternalError, RestoreError, SerializationError
+from headgate.errors import DamagedFileError, EnvironmentFault, InternalError, RestoreError, SerializationError
 from headgate.ids import CheckpointId
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.state.files import FileHandle, KeyedState
@@ -32,7 +32,7 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
     for name in [name for name in sys.modules if name.startswith("headgate.state.rocksdb.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "rocksdict", None)
-    with pytest.raises(ConfigError, match=r"pip install 'headgate\[rocksdb\]'"):
+    with pytest.raises(EnvironmentFault, match=r"pip install 'headgate\[rocksdb\]'"):
         __import__("headgate.state.rocksdb.backend")
 
 
