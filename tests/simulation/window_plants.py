@@ -9,13 +9,14 @@ import pytest
 
 from headgate.operators.windows import slice_windows
 from headgate.operators.windows.cell_windows import CellWindows
-from headgate.operators.windows.combined import Combined
+from headgate.operators.windows.combined_contents import Combined
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.pane_windows import WindowsInPanes
 from headgate.operators.windows.session_snapshots import cells_of, saved_keys
 from headgate.operators.windows.session_windows import SessionWindows
-from headgate.operators.windows.slice_windows import SLICE, SliceWindows, Stretch, WindowProgress
+from headgate.operators.windows.slice_snapshots import SLICE, Stretch, WindowProgress
+from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.state.keyed.cells import KEY, plain_key
 from headgate.state.keyed.panes import Panes
 from tests.simulation.plants import Plant
@@ -109,7 +110,7 @@ def a_slice_goes_with_its_first_window(patch: pytest.MonkeyPatch) -> None:
 
 def a_savepoint_has_no_window_before_its_end(patch: pytest.MonkeyPatch) -> None:
     """What slices hold of windows that are not yet due is missing in a canonical savepoint."""
-    patch.setattr(slice_windows, "window_rows", lambda state, values_of: iter(state.windows.values()))
+    patch.setattr(slice_windows, "window_rows", lambda slices, windows, *_: iter(windows.values()))
 
 
 def _with_saved(change: Callable[[list[Stretch], range], list[Stretch]]) -> Callable[..., None]:

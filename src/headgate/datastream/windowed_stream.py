@@ -22,11 +22,11 @@ from headgate.functions.windows.functions import (
 )
 from headgate.functions.windows.trigger import Trigger
 from headgate.operators.reduce import TypedReduce
-from headgate.operators.windows.combined import Aggregated, Reduced
+from headgate.operators.windows.base import Windowing
+from headgate.operators.windows.combined_contents import Aggregated, Reduced
 from headgate.operators.windows.contents import Contents, Elements, Evicting
 from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.operator import WindowFactory
-from headgate.operators.windows.windowing import Windowing
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 

@@ -1,11 +1,13 @@
-"""Windows in cells: all that is known of a window lies in the cell of the key and window.
+"""Windows in cells, for any assigner, trigger and evictor: the cell of a key and window holds all state of the window.
 
-It is Flink's `WindowOperator`: the contents, the state and the timers of the trigger, the program's own state. A
-window's last timer is that of its clean-up. Any assigner, trigger and evictor will do.
+This is Flink's `WindowOperator`. The cell holds the contents, the state and the timers of the trigger, and the
+program's own state. The last timer of a window is the timer of its clean-up. The window is the *namespace* of the
+state, as a plain value that is hashed, compared and saved without any Python code.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -13,22 +15,48 @@ from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import ProgramError
 from headgate.functions.context import TimeDomain
 from headgate.functions.windows.trigger import TriggerResult
-from headgate.functions.windows.window import Window
+from headgate.functions.windows.window import GLOBAL_WINDOW, CountWindow, GlobalWindow, TimeWindow, Window
 from headgate.operators.base import USER_ERRORS, UserCodeError
+from headgate.operators.windows.base import Opened, Windowing, WindowLayout
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import AnyWindowFunction, AssignerContext
-from headgate.operators.windows.namespaces import as_namespace, window_of
-from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened, Windows
 from headgate.state.keyed.cells import GENERATION, KEY, Cell, plain_key
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.time.timers import Timers
 from headgate.types.typed_key import untyped
 
+_GLOBAL: Final = "global"
 _CONTINUE: Final = TriggerResult.CONTINUE
 
 
-class CellWindows(Windows):
+def as_namespace(window: Window) -> Any:
+    """Return the namespace of a window: its times or its number; of a program's own class, its pickle.
+
+    >>> as_namespace(TimeWindow(0, 10)), as_namespace(CountWindow(3))
+    ((0, 10), 3)
+    """
+    kind = type(window)
+    if kind is TimeWindow:
+        return (window.start, window.end)  # type: ignore[attr-defined]  # a cast costs a call for each record
+    if kind is GlobalWindow:
+        return _GLOBAL
+    return window.id if isinstance(window, CountWindow) else pickle.dumps(window)
+
+
+def window_of(namespace: Any) -> Any:
+    """Return the window of a namespace.
+
+    >>> window_of((0, 10)), window_of("global")
+    (TimeWindow(start=0, end=10), GlobalWindow)
+    """
+    if type(namespace) is tuple:
+        return TimeWindow(*namespace)
+    if namespace == _GLOBAL:
+        return GLOBAL_WINDOW
+    return CountWindow(namespace) if type(namespace) is int else pickle.loads(namespace)  # noqa: S301  # of the job
+
+
+class CellWindows(WindowLayout):
     """Windows that each have a cell for each key, and timers of their own."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:

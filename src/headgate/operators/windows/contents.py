@@ -1,6 +1,6 @@
 """Contents: what the state keeps of the records of a window, and what the window function gets of it.
 
-`Elements` keeps all records, and `Evicting` all records with their timestamps. The module `combined` has the contents
+`Elements` keeps all records, and `Evicting` all records with their timestamps. `combined_contents` has the contents
 that are one value.
 """
 

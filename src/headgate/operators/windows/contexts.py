@@ -21,7 +21,6 @@ from headgate.functions.windows.window import GLOBAL_WINDOW, Window
 from headgate.operators.calls import expect_records
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.keyed_states import StatesByKind
-from headgate.operators.windows.namespaces import as_namespace
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import StateDescriptor
 
@@ -45,16 +44,20 @@ class AssignerContext(WindowAssigner.WindowAssignerContext):
 
 @final
 class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
-    """What triggers and evictors may ask; `window` and `merged` are set before each call of `on_merge`."""
+    """What triggers and evictors may ask.
 
-    __slots__ = ("_backend", "_runtime", "_timers", "merged", "window")
+    Whoever calls `on_merge` sets before: `target`, the namespace of the merged window, and `sources`, the namespaces of
+    the windows that are gone.
+    """
+
+    __slots__ = ("_backend", "_runtime", "_timers", "sources", "target")
 
     def __init__(self, timers: KeyedTimerService, runtime: RuntimeContext, backend: KeyedBackend) -> None:
         self._timers = timers
         self._runtime = runtime
         self._backend = backend
-        self.window: Window = GLOBAL_WINDOW
-        self.merged: list[Window] = []
+        self.target: Any = None
+        self.sources: list[Any] = []
 
     def get_current_processing_time(self) -> int:
         return self._timers.current_processing_time()
@@ -82,9 +85,7 @@ class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
 
     def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
         self._backend.namespaced_state(state_descriptor)
-        self._backend.merge_namespaces(
-            state_descriptor, as_namespace(self.window), [as_namespace(window) for window in self.merged]
-        )
+        self._backend.merge_namespaces(state_descriptor, self.target, self.sources)
 
 
 @final

@@ -27,6 +27,7 @@ from headgate.functions.windows.session_windows import (
     ProcessingTimeSessionWindows,
 )
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, TimeWindows, TumblingEventTimeWindows
+from headgate.operators.windows.base import Windowing, WindowLayout
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.contexts import AnyWindowFunction, clearing
@@ -35,13 +36,11 @@ from headgate.operators.windows.pane_windows import PaneWindows
 from headgate.operators.windows.session_snapshots import saved_keys
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import SliceWindows
-from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Windows
 from headgate.state.backend import KeyedBackend
 from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS
 
 
-def layout_of(windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> type[Windows]:
+def layout_of(windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> type[WindowLayout]:
     """Return the layout that costs least for windows of this kind.
 
     The comments have the CPU time of a record with its share of the results, in the layout and in the one that would

@@ -17,12 +17,10 @@ from headgate.errors import ProgramError
 from headgate.functions.windows.assigner import MergingWindowAssigner
 from headgate.functions.windows.trigger import TriggerResult
 from headgate.functions.windows.window import Window
-from headgate.operators.windows.cell_windows import CellWindows
+from headgate.operators.windows.base import Opened, Windowing
+from headgate.operators.windows.cell_windows import CellWindows, as_namespace, window_of
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import AnyWindowFunction
-from headgate.operators.windows.namespaces import as_namespace, window_of
-from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.handles import MapState
@@ -136,8 +134,8 @@ class MergingWindows(CellWindows):
         """Have the trigger merge its state, remove that of the windows that are gone, and move their contents."""
         self._check_end(merge.window)
         namespaces, context = self._backend.namespaces, self._trigger_context
-        context.window, context.merged = merge.window, merge.gone
-        namespaces.set(as_namespace(merge.window))
+        context.target, context.sources = as_namespace(merge.window), [as_namespace(window) for window in merge.gone]
+        namespaces.set(context.target)
         self._trigger.on_merge(merge.window, context)
         for window in merge.gone:
             namespaces.set(as_namespace(window))

@@ -12,6 +12,7 @@ from headgate.functions.context import TimeDomain
 from headgate.operators.base import OperatorSnapshot, Runtime
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.keyed_context import KeyedContext
+from headgate.operators.windows.base import WINDOWS_OPEN, Opened, Windowing, WindowLayout
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import AnyWindowFunction
@@ -19,9 +20,8 @@ from headgate.operators.windows.layout import SavedWindows, layout_of
 from headgate.operators.windows.pane_windows import EVALUATED
 from headgate.operators.windows.session_snapshots import SessionRows
 from headgate.operators.windows.session_windows import SessionWindows
-from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
-from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import WINDOWS_OPEN, Opened, Windows
+from headgate.operators.windows.slice_snapshots import PROGRESS
+from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.state.backend import KeyedSnapshot
 from headgate.time.timers import Timers
 
@@ -50,7 +50,7 @@ class WindowOperator(KeyedOperator):
     def _has_timers(self) -> bool:
         return isinstance(self._windows, CellWindows)
 
-    def _kind(self) -> type[Windows]:
+    def _kind(self) -> type[WindowLayout]:
         """Return how windows lie in state. Raises `RestoreError` where what was saved cannot be taken over."""
         kind = layout_of(self._windowing, self._contents, self._window_function)
         saved = SavedWindows(self.context.name, self._backend, has_slices=PROGRESS in self.context.restored.lists)

@@ -19,12 +19,10 @@ from typing import Any, Final, final
 from headgate.functions.windows.time_windows import TimeWindows, check_timestamp
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
-from headgate.operators.windows.bulk_windows import BulkWindows
+from headgate.operators.windows.base import BulkWindows, Opened, Windowing
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.slicing import Slicing
-from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened
 from headgate.state.keyed.panes import Namespace, Pane, Panes, ToWindows
 from headgate.state.operator.list_elements import ListElements
 from headgate.time.timers import EVENT_TIMERS

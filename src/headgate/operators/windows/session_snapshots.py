@@ -19,9 +19,9 @@ from typing import Any, Final, cast, final
 
 from headgate.errors import RestoreError, StorageError
 from headgate.operators.keyed_context import KeyedTimerService
+from headgate.operators.windows.cell_windows import window_of
 from headgate.operators.windows.contents import PaneContents
 from headgate.operators.windows.merging_windows import MERGING_SET, merging_set
-from headgate.operators.windows.namespaces import window_of
 from headgate.operators.windows.session_state import END, OTHERS, Session, over_ms, rows_of, session_states
 from headgate.state.backend import KeyedBackend, KeyedSnapshot, StateWriter
 from headgate.state.descriptors import StateDescriptor

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 from headgate.functions.windows.session_windows import DynamicEventTimeSessionWindows, EventTimeSessionWindows
 from headgate.functions.windows.time_windows import check_timestamp
 from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
-from headgate.operators.windows.bulk_windows import BulkWindows
+from headgate.operators.windows.base import BulkWindows, Opened, Windowing
 from headgate.operators.windows.contents import Contents, PaneContents
 from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.session_snapshots import MergedSessions, SessionRows, SessionTerms, cells_of, saved_keys
@@ -30,8 +30,6 @@ from headgate.operators.windows.session_state import (
     rows_of,
     session_states,
 )
-from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened
 from headgate.state.backend import KeyedSnapshot
 from headgate.state.keyed.cells import GENERATION, Cell
 from headgate.types.typed_key import untyped

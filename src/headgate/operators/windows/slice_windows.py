@@ -1,12 +1,13 @@
-"""Windows in slices: sliding windows whose records are combined, once for each key and slice instead of each window.
+"""Windows in slices: sliding windows that share the values of their slices.
 
-A slice is a pane like that of a tumbling window. When a window is due, its slices are combined. Two stacks keep most of
-that from the window before (see `two_stacks`), so that neither a record nor a result costs more where windows overlap
-more. Carbone et al. ("Cutty", 2016) and Traub et al. ("Scotty", 2018) show that it pays off for windows of any size.
+A slice is a stretch of time in which no window begins or ends. It has a pane, as a tumbling window has. The operator
+combines the slices of a window when the window is due. Two stacks keep most of the result of the window before (see
+`two_stacks`). So neither a record nor a result costs more where windows overlap more. Carbone et al. ("Cutty", 2016)
+and Traub et al. ("Scotty", 2018) show that slices pay off for windows of any size.
 
-A late record goes into its slice; windows that have been evaluated, and wait for late records, are evaluated again for
-its key. A slice goes when its last window does. Nothing is kept of a window itself, so that snapshots tell until when
-windows have been evaluated (see `progress`).
+A late record goes into its slice. Windows that have been evaluated and wait for late records are evaluated again for
+the key of the record. The operator removes a slice with its last window. No state belongs to a window itself, so
+snapshots tell until when windows have been evaluated (see `slice_snapshots`).
 """
 
 from __future__ import annotations
@@ -14,73 +15,23 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
 from typing import Any, Final, final
 
-from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
-from headgate.errors import RestoreError, SerializationError
+from headgate.elements import MAX_TIMESTAMP
+from headgate.errors import RestoreError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.operators.base import USER_ERRORS, UserCodeError
+from headgate.operators.windows.base import Opened, Windowing
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.pane_windows import WindowsInPanes
+from headgate.operators.windows.slice_snapshots import PROGRESS, SLICE, Evaluated, WindowProgress, window_rows
 from headgate.operators.windows.slicing import Slicing
-from headgate.operators.windows.window_rows import SlicedState, window_rows
-from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.keyed.panes import Namespace, Pane, SealedPane, ToWindows
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import EVENT_TIMERS
 from headgate.types.typeinfo import Types
-
-Stretch = tuple[int, int, int]
-"""The first and the last of some key groups, and until when their windows have been evaluated."""
-
-
-@final
-class WindowProgress:
-    """Until when windows had been evaluated before the start: `floor_ms` for all key groups, more for those `ahead`.
-
-    >>> progress = WindowProgress([(0, 3, 50), (4, 7, 80)], range(2, 6))
-    >>> progress.floor_ms, progress.ahead
-    (50, {4: 80, 5: 80})
-    >>> progress.stretches(60)
-    [(2, 3, 60), (4, 5, 80)]
-    """
-
-    def __init__(self, saved: Iterable[Stretch], groups: range) -> None:
-        until = dict.fromkeys(groups, MIN_TIMESTAMP)
-        for first, last, until_ms in saved:
-            for group in range(max(first, groups.start), min(last + 1, groups.stop)):
-                until[group] = until_ms
-        self._groups = groups
-        self.floor_ms = min(until.values())
-        self.ahead = {group: until_ms for group, until_ms in until.items() if until_ms > self.floor_ms}
-
-    def passed(self, watermark_ms: int) -> None:
-        """Event time has come so far."""
-        if self.ahead and watermark_ms >= max(self.ahead.values()):
-            self.ahead = {}
-
-    def of_group(self, group: int, watermark_ms: int) -> int:
-        """Return until when the windows of a key group have been evaluated, at this event time."""
-        return max(self.ahead.get(group, self.floor_ms), watermark_ms)
-
-    def stretches(self, watermark_ms: int) -> list[Stretch]:
-        """Return what the next snapshot is to tell, at this event time."""
-        found = []
-        for until_ms, some in groupby(self._groups, lambda group: self.of_group(group, watermark_ms)):
-            groups = list(some)
-            found.append((groups[0], groups[-1], until_ms))
-        return found
-
-
-SLICE: Final = "slice"
-"""In the namespace of a slice, before its start and its end."""
-
-PROGRESS: Final = "_window-slices"
-"""The list state that tells how windows are sliced, and how far they have been evaluated."""
 
 _COPIES: Final = 2
 """The stacks hold about as many values as the slices."""
@@ -143,37 +94,20 @@ class SliceWindows(WindowsInPanes):
         return self._until_ms if self.is_due(watermark_ms) else max(self._until_ms, watermark_ms)
 
     def _to_windows(self) -> ToWindows:
-        """Return what makes windows of slices, as of now."""
-        slicing, half, ahead, group_of = self._slicing, self._half_evaluated(), self._progress.ahead, self._group_of
-        all_until_ms, told = self._evaluated_ms(), super()._to_windows()
+        """Return a function that makes windows of slices, as of now."""
+        ahead, group_of, told = self._progress.ahead, self._group_of, super()._to_windows()
+        all_until_ms, values_of = self._evaluated_ms(), self._values_of
 
         def until_ms(key: Any) -> int:
             return max(ahead.get(group_of(key), all_until_ms), all_until_ms) if ahead else all_until_ms
 
-        def is_evaluated(window: tuple[int, int], key: Any) -> bool:
-            return slicing.last_ms(window[0]) <= until_ms(key) or key in half.get(window, ())
-
-        def is_over(window: tuple[int, int], key: Any) -> bool:
-            if slicing.lateness_ms == 0:
-                return is_evaluated(window, key)
-            return slicing.cleanup_ms(window[0]) <= until_ms(key)
+        evaluated = Evaluated(self._slicing, until_ms, self._half_evaluated())
 
         def windows(panes: list[SealedPane]) -> Iterator[SealedPane]:
             slices = sorted((pane for pane in panes if pane.namespace[0] == SLICE), key=lambda pane: pane.namespace)
             whole = told([pane for pane in panes if pane.namespace[0] != SLICE])
-            state = SlicedState(
-                slicing=slicing,
-                slices={pane.namespace[1]: pane for pane in slices},
-                windows={pane.namespace: pane for pane in whole},
-                is_evaluated=is_evaluated,
-                is_over=is_over,
-            )
-            try:
-                yield from window_rows(state, self._values_of)
-            except USER_ERRORS as error:
-                raise SerializationError(
-                    f"no windows can be made of slices: {type(error).__name__}: {error}"
-                ) from error
+            by_start = {pane.namespace[1]: pane for pane in slices}
+            return window_rows(by_start, {pane.namespace: pane for pane in whole}, evaluated, values_of)
 
         return windows
 

@@ -16,7 +16,8 @@ from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
 from headgate.operators.windows.operator import WindowOperator
 from headgate.operators.windows.pane_windows import PaneWindows
-from headgate.operators.windows.slice_windows import SliceWindows, WindowProgress
+from headgate.operators.windows.slice_snapshots import WindowProgress
+from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
