@@ -9,6 +9,8 @@ SPARKS := spark35 spark40
 SEED ?= 1
 # Three for two cores: many tests wait for a while for what a job does at an interval.
 WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
+# The installed one, else one that is unpacked from Debian's package.
+VALGRIND = $(or $(shell command -v valgrind),build/valgrind/usr/bin/valgrind)
 # The tests are compiled once, not in each run and process.
 unexport PYTHONDONTWRITEBYTECODE
 ON_SPARK := (spark or standalone) and not soak
@@ -16,7 +18,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 sim-rescales kafka-histories mutants soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
+.PHONY: help venv lock quick test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +71,14 @@ figures: $(STAMP) ## events in a second of CPU time by query of Nexmark, beside 
 
 bench: $(STAMP) ## measure against the bare Python loop, and PyFlink and Bytewax after make peers (CHECK=1: fail below the promised figures)
 	$(BIN)/python -m bench $(if $(CHECK),--check)
+
+instructions: $(STAMP) $(filter build/%,$(VALGRIND)) ## count instructions a record and fail above the committed figures (RECORD=1: write them anew)
+	$(BIN)/python -m bench.instructions --valgrind $(VALGRIND) $(if $(RECORD),--record)
+
+NO_VALGRIND := counting instructions needs valgrind: install it (on Debian and Ubuntu: apt-get install valgrind)
+build/valgrind/usr/bin/valgrind:
+	@mkdir -p build
+	@cd build && apt-get download --quiet valgrind && dpkg -x valgrind_*.deb valgrind || { echo "$(NO_VALGRIND)" >&2; exit 1; }
 
 peers: $(PEERS_STAMP) ## PyFlink with its Kafka connector, and Bytewax, for what compares with them: make bench and figures, python -m tests.peers (needs Java and Maven)
 

@@ -190,21 +190,21 @@ class TimedSource(Source[int]):
     def splits(self, parallelism: int) -> list[int]:
         return [0]
 
-    def reader(self, context: SourceContext) -> TimedReader:
+    def reader(self, context: SourceContext) -> ListReader:
         times_ms = list(range(self.count))
         rng = random.Random(5)
         if self.disorder_ms is None:
             rng.shuffle(times_ms)
         else:
             times_ms.sort(key=lambda time_ms: time_ms + rng.uniform(0, self.disorder_ms or 0))
-        return TimedReader([(time_ms % SPREAD_KEYS, time_ms) for time_ms in times_ms], times_ms)
+        return ListReader([(time_ms % SPREAD_KEYS, time_ms) for time_ms in times_ms], times_ms)
 
 
 @final
-class TimedReader(SourceReader[int]):
-    """Hands out the records with their times."""
+class ListReader(SourceReader[int]):
+    """Hands out the records of a list once, with their times if there are any."""
 
-    def __init__(self, records: list[tuple[int, int]], times_ms: list[int]) -> None:
+    def __init__(self, records: list[Any], times_ms: list[int] | None) -> None:
         self._records = records
         self._times_ms = times_ms
         self._position = 0
@@ -216,7 +216,9 @@ class TimedReader(SourceReader[int]):
     def poll(self, records_max: int) -> Poll:
         first, self._position = self._position, self._position + records_max
         records = self._records[first : self._position]
-        return Records(records, self._times_ms[first : self._position]) if records else END_OF_INPUT
+        if not records:
+            return END_OF_INPUT
+        return Records(records, None if self._times_ms is None else self._times_ms[first : self._position])
 
     def snapshot(self) -> list[int]:
         return [self._position]

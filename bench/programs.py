@@ -14,6 +14,7 @@ from bench import inputs
 from bench.outputs import ArrivalSink, LatencySink, TallySink, note_collections
 from headgate.common import Row, Types
 from headgate.datastream import (
+    DataStream,
     KeyedProcessFunction,
     MapFunction,
     RuntimeContext,
@@ -151,17 +152,35 @@ def add(one: tuple[str, int], other: tuple[str, int]) -> tuple[str, int]:
     return one[0], one[1] + other[1]
 
 
+# --- streams
+
+
+def counted(tuples: DataStream) -> DataStream:
+    """The keyed count."""
+    return tuples.key_by(key_of).process(Count())
+
+
+def doubled_odd(tuples: DataStream) -> DataStream:
+    """The map-filter chain."""
+    return tuples.map(doubled).filter(is_odd_key)
+
+
+def word_counts(lines: DataStream) -> DataStream:
+    """The word count."""
+    return lines.flat_map(split).key_by(key_of).reduce(add)
+
+
 # --- jobs
 
 
 def build_count(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.CycleSource(inputs.keyed_tuples, seconds)
-    env.from_source(source, None, "tuples").key_by(key_of).process(Count()).sink_to(TallySink(folder))
+    counted(env.from_source(source, None, "tuples")).sink_to(TallySink(folder))
 
 
 def build_chain(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.CycleSource(inputs.keyed_tuples, seconds)
-    env.from_source(source, None, "tuples").map(doubled).filter(is_odd_key).sink_to(TallySink(folder))
+    doubled_odd(env.from_source(source, None, "tuples")).sink_to(TallySink(folder))
 
 
 def build_typed_chain(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
@@ -172,17 +191,17 @@ def build_typed_chain(env: StreamExecutionEnvironment, folder: str, seconds: flo
 
 def build_words(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.CycleSource(inputs.lines, seconds)
-    env.from_source(source, None, "lines").flat_map(split).key_by(key_of).reduce(add).sink_to(TallySink(folder))
+    word_counts(env.from_source(source, None, "lines")).sink_to(TallySink(folder))
 
 
 def build_million(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.CycleSource(inputs.million_keys, seconds)
-    env.from_source(source, None, "tuples").key_by(key_of).process(Count()).sink_to(TallySink(folder))
+    counted(env.from_source(source, None, "tuples")).sink_to(TallySink(folder))
 
 
 def build_spread(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.CycleSource(inputs.spread_tuples, seconds)
-    env.from_source(source, None, "tuples").key_by(key_of).process(Count()).sink_to(TallySink(folder))
+    counted(env.from_source(source, None, "tuples")).sink_to(TallySink(folder))
 
 
 def build_churn(env: StreamExecutionEnvironment, folder: str, seconds: float, keys: int) -> None:
@@ -232,8 +251,8 @@ def slowly(value: Any) -> Any:
 
 def build_clogged(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.CycleSource(inputs.keyed_tuples, seconds)
-    counted = env.from_source(source, None, "tuples").key_by(key_of).process(Count())
-    counted.rebalance().map(slowly).sink_to(TallySink(folder))
+    counts = counted(env.from_source(source, None, "tuples"))
+    counts.rebalance().map(slowly).sink_to(TallySink(folder))
 
 
 def same(line: str) -> str:

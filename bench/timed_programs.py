@@ -11,7 +11,13 @@ from bench import inputs
 from bench.outputs import TallySink
 from bench.programs import Build, key_of
 from headgate.common import Time, WatermarkStrategy
-from headgate.datastream import AggregateFunction, KeyedStream, ProcessJoinFunction, StreamExecutionEnvironment
+from headgate.datastream import (
+    AggregateFunction,
+    DataStream,
+    KeyedStream,
+    ProcessJoinFunction,
+    StreamExecutionEnvironment,
+)
 from headgate.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from headgate.pattern import CEP, AfterMatchSkipStrategy, Match, Pattern
 
@@ -68,6 +74,14 @@ def ends(match: Match) -> Any:
     return match["first"][0], match["third"][0]
 
 
+# --- streams
+
+
+def tumbling_counts(tuples: KeyedStream) -> DataStream:
+    """The count in tumbling windows."""
+    return tuples.window(TumblingEventTimeWindows(WINDOW_MS, 0)).aggregate(Counted())
+
+
 # --- jobs
 
 
@@ -78,7 +92,7 @@ def _timed(env: StreamExecutionEnvironment, seconds: float, per_ms: int, pause_m
 
 def build_windows(env: StreamExecutionEnvironment, folder: str, seconds: float, per_key: int) -> None:
     keyed = _timed(env, seconds, records_per_ms(per_key))
-    keyed.window(TumblingEventTimeWindows(WINDOW_MS, 0)).aggregate(Counted()).sink_to(TallySink(folder))
+    tumbling_counts(keyed).sink_to(TallySink(folder))
 
 
 def build_sessions(env: StreamExecutionEnvironment, folder: str, seconds: float, per_key: int) -> None:

@@ -10,11 +10,11 @@ from bench.inputs import (
     CycleReader,
     FilledReader,
     FilledSource,
+    ListReader,
     PacedReader,
     PacedSplit,
     TimedCycleReader,
     TimedCycleSource,
-    TimedReader,
 )
 from headgate.functions.source import EndOfInput, NotReady, Records
 
@@ -64,7 +64,7 @@ def test_restored_paced_reader_makes_what_fell_due_meanwhile_at_once() -> None:
 
 
 def test_timed_records_come_with_their_times_and_once() -> None:
-    reader = TimedReader([(1, 30), (2, 10), (3, 20)], [30, 10, 20])
+    reader = ListReader([(1, 30), (2, 10), (3, 20)], [30, 10, 20])
     reader.add_splits([0])
     polled = reader.poll(2)
     assert isinstance(polled, Records)
