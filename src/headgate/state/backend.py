@@ -126,7 +126,7 @@ class KeyedBackend(Protocol):
     emptied: list[Cell]
     generation: int
     namespaces: NamespaceView
-    """Has the cell of the current key and namespace, until the key changes."""
+    """The states of keys and namespaces. Its cell belongs to the current key and namespace, until the key changes."""
     prefetch: Callable[[list[Any]], None] | None
     """Makes the cells of a batch's keys ready, where that is cheaper than one at a time."""
 
@@ -154,20 +154,8 @@ class KeyedBackend(Protocol):
         """
         ...
 
-    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
-        """Return the handle of a state that has a value for each key and namespace; see `namespaces`."""
-        ...
-
-    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
-        """Merge a state's content in `sources` into `target`, all of the current key. The sources are empty then."""
-        ...
-
     def timers(self, name: str) -> tuple[int, TimerIndex]:
         """Return the column of the timers called `name`, and their index."""
-        ...
-
-    def group_of(self, key: Any) -> int:
-        """Return the key group of the key of a cell. Raises `InternalError` for one that belongs elsewhere."""
         ...
 
     def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1) -> Panes:
@@ -179,12 +167,8 @@ class KeyedBackend(Protocol):
         """
         ...
 
-    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
-        """Yield the keys of this subtask that have a value of the state. State must not change meanwhile."""
-        ...
-
-    def namespaces_with(self, state_name: str) -> Iterator[Any]:
-        """Yield the namespace of each value of the state, once for each key. State must not change meanwhile."""
+    def keys(self, state_name: str) -> Iterator[Any]:
+        """Yield the keys that have a value of the state without a namespace. State must not change meanwhile."""
         ...
 
     @property

@@ -84,7 +84,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
     def merge(self, name: str, key: Any, into: int, sources: set[int]) -> None:
         with self.job.batch([key]):
             self.job.at(key, self.states.merging[name], into)
-            self.job.subtask_of(key).backend.merge_namespaces(self.states.merging[name], into, sorted(sources))
+            self.job.subtask_of(key).backend.namespaces.merge(self.states.merging[name], into, sorted(sources))
             self.models[name].merge(key, into, sorted(sources))
             for namespace in (into, *sorted(sources)):
                 self.same(name, key, namespace, self.states.read(name))

@@ -249,7 +249,7 @@ def check_merging_namespaces(under_test: BackendUnderTest) -> None:
                     for namespace, value in content.items():
                         job.at(number, descriptor, namespace).add((value,))
                     handle = job.at(number, descriptor, 9)
-                    job.subtask_of(number).backend.merge_namespaces(descriptor, 9, sources)
+                    job.subtask_of(number).backend.namespaces.merge(descriptor, 9, sources)
                     found = apply(handle, ("get", ()))
                     expected: Any = [(value,) for value in merged]
                     if kind == "reducing":

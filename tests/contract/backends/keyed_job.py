@@ -135,7 +135,7 @@ class ContractSubtask:
         """Return the handle of a state, asked for when it is first used."""
         known = (descriptor.name, namespaced)
         if known not in self.handles:
-            declare = self.backend.namespaced_state if namespaced else self.backend.state
+            declare = self.backend.namespaces.state if namespaced else self.backend.state
             self.handles[known] = declare(descriptor)
         return self.handles[known]
 

@@ -55,7 +55,7 @@ class Contents(ABC):
         self._backend = backend
         self.described = self._descriptor()
         try:
-            self._state = backend.namespaced_state(self.described)
+            self._state = backend.namespaces.state(self.described)
         except RestoreError as error:
             raise RestoreError(
                 f"{error}. The state is what windows hold: one record with reduce(), an accumulator with aggregate(), "
@@ -86,7 +86,7 @@ class Contents(ABC):
 
     def merge(self, target: Any, sources: list[Any]) -> None:
         """Move the contents of the namespaces `sources` to those of `target`."""
-        self._backend.merge_namespaces(self.described, target, sources)
+        self._backend.namespaces.merge(self.described, target, sources)
 
 
 class PaneContents(Contents):

@@ -81,11 +81,11 @@ class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
         self._timers.delete_event_time_timer(time)
 
     def get_partitioned_state(self, state_descriptor: StateDescriptor) -> Any:
-        return self._backend.namespaced_state(state_descriptor)
+        return self._backend.namespaces.state(state_descriptor)
 
     def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
-        self._backend.namespaced_state(state_descriptor)
-        self._backend.merge_namespaces(state_descriptor, self.target, self.sources)
+        self._backend.namespaces.state(state_descriptor)
+        self._backend.namespaces.merge(state_descriptor, self.target, self.sources)
 
 
 @final
@@ -103,7 +103,7 @@ class WindowStates(StatesByKind):
                 f"operator {self._operator_name!r} asks for window state {descriptor.name!r}, which windows that merge "
                 "do not have: use context.global_state()"
             )
-        return self._backend.namespaced_state(descriptor)
+        return self._backend.namespaces.state(descriptor)
 
 
 @final

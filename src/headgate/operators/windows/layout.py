@@ -96,7 +96,7 @@ class SavedWindows:
             raise self._in_one_layout("sessions in the cells of keys", "sessions")
         if not as_slices and self._has_slices:
             raise self._in_one_layout("sliding windows in slices", "sliding windows")
-        namespace = next(self._backend.namespaces_with(STATE_NAME), None)
+        namespace = next(self._backend.namespaces.having(STATE_NAME), None)
         if namespace is not None:
             self._check_kept(windowing, namespace)
 
@@ -118,7 +118,7 @@ class SavedWindows:
             raise self._refused(f"windows of {clock}", f"which {assigner!r} would never evaluate")
 
     def _has_timers(self, clock: str) -> bool:
-        return next(self._backend.namespaces_with(clock), None) is not None
+        return next(self._backend.namespaces.having(clock), None) is not None
 
     def _refused(self, found: str, why: str) -> RestoreError:
         return RestoreError(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from headgate.errors import InternalError
 from headgate.ids import CheckpointId
 from headgate.state.backend import BackendContext
 from headgate.state.formats.schema import StateMeta
@@ -18,7 +17,7 @@ from headgate.state.keyed.increments import Increments
 from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.timer_index import TimerIndex
 from headgate.state.keyed.walk import Filter
-from headgate.state.kinds.binding import bind, merged
+from headgate.state.kinds.binding import bind
 from headgate.state.kinds.handle import State
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner, ListLike, MapLike
@@ -43,7 +42,7 @@ class CellBackend(ABC, Generic[Index]):
         self._columns = StateColumns()
         self._filters: dict[int, ExpiryFilter] = {}
         self._timers: dict[str, tuple[int, Index]] = {}
-        self.namespaces = NamespaceView(self)
+        self.namespaces = NamespaceView(self, context.clock)
         self._increments = Increments()
 
     # --- the current key
@@ -58,12 +57,10 @@ class CellBackend(ABC, Generic[Index]):
         return bool(self._columns.metas)
 
     def state(self, descriptor: StateDescriptor) -> Any:
-        return self._handle(descriptor, meta_of(descriptor), self)
+        return self.handle(descriptor, meta_of(descriptor), self)
 
-    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
-        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self.namespaces)
-
-    def _handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> State:
+    def handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> State:
+        """Return the handle of a state, declared if it is not yet, whose current cell is the owner's."""
         known = self._columns.handle(meta)
         if known is not None:
             return known
@@ -90,15 +87,15 @@ class CellBackend(ABC, Generic[Index]):
 
     # --- what there is
 
-    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
-        for key in self._found(state_name):
-            if namespace_of(key) == namespace:
-                yield key if namespace is None else key[1]
+    def keys(self, state_name: str) -> Iterator[Any]:
+        return (key for key in self.cell_keys_with(state_name) if namespace_of(key) is None)
 
-    def namespaces_with(self, state_name: str) -> Iterator[Any]:
-        return (name for key in self._found(state_name) if (name := namespace_of(key)) is not None)
+    def column_of(self, state_name: str) -> int | None:
+        """Return the column of a declared state; None without one."""
+        return self._columns.index(state_name)
 
-    def _found(self, state_name: str) -> Iterator[Any]:
+    def cell_keys_with(self, state_name: str) -> Iterator[Any]:
+        """Yield the keys of the cells that have a value of the state."""
         column = self._columns.index(state_name)
         return iter(()) if column is None else self._cells_with(column)
 
@@ -106,23 +103,7 @@ class CellBackend(ABC, Generic[Index]):
     def _cells_with(self, column: int) -> Iterator[Any]:
         """Yield the keys of the cells that hold something in a column."""
 
-    # --- namespaces
-
-    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
-        column = self._columns.index(descriptor.name)
-        if column is None:
-            raise InternalError(f"state {descriptor.name!r} is merged but was never declared")
-        form = descriptor.kind.form
-        stored = []
-        for source in sources:
-            cell = self.namespaces.at(source)
-            if cell[column] is not None:
-                stored.append(form.plain(cell[column]))
-                form.put(self, cell, column, None)
-        if stored:
-            cell = self.namespaces.at(target)
-            content = None if cell[column] is None else form.plain(cell[column])
-            form.put(self, cell, column, merged(descriptor, content, stored, self._context.clock.wall_ms()))
+    # --- what is in memory
 
     async def loaded(self) -> None:
         """Return at once: the current key's cell is in memory."""

@@ -121,7 +121,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         if self._notes_changes:
             self._touched += touched
 
-    def group_of(self, key: Any) -> int:
+    def _group_of(self, key: Any) -> int:
         plain = plain_key(key) if type(key) is tuple else key
         group = murmur32(key_hash_code(plain)) % self._max_parallelism
         if group not in self._key_groups:
@@ -131,13 +131,13 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return group
 
     def _known_group_of(self, key: Any) -> int:
-        """Return what `group_of` returns, which is not computed again for a key that comes again, or its windows."""
+        """Return what `_group_of` returns, which is not computed again for a key that comes again, or its windows."""
         plain = key if namespace_of(key) is None else key[1]
         group = self._groups.get(plain)
         if group is None:
             if len(self._groups) >= _GROUPS_KNOWN_MAX:
                 self._groups.clear()
-            group = self._groups[plain] = self.group_of(key)
+            group = self._groups[plain] = self._group_of(key)
         return group
 
     def _new_cell(self, generation: int, group: int, key: Any, values: list[Any]) -> Cell:

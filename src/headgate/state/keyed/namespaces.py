@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, final
 
-from headgate.errors import StateAccessError
-from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, NO_CELL, Cell
+from headgate.clock import Clock
+from headgate.errors import InternalError, StateAccessError
+from headgate.state.formats.schema import StateMeta
+from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, NO_CELL, Cell, namespace_of
+from headgate.state.keyed.columns import meta_of
+from headgate.state.kinds.binding import merged
+from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import CellOwner, HandleOwner, ListLike, MapLike
 
 
@@ -19,15 +25,28 @@ class NamespaceOwner(HandleOwner, CellOwner, Protocol):
         """Return the cell of `key`, safe to read and change."""
         ...
 
+    def handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> Any:
+        """Return the handle of a state, declared if it is not yet, whose current cell is the owner's."""
+        ...
+
+    def column_of(self, state_name: str) -> int | None:
+        """Return the column of a declared state; None without one."""
+        ...
+
+    def cell_keys_with(self, state_name: str) -> Iterator[Any]:
+        """Yield the keys of the cells that have a value of the state."""
+        ...
+
 
 @final
 class NamespaceView:
-    """The owner of namespaced states: its current cell is that of the current key and namespace."""
+    """The states that have a value for each key and namespace. The current cell belongs to the current ones of both."""
 
-    __slots__ = ("_backend", "cell", "emptied")
+    __slots__ = ("_backend", "_clock", "cell", "emptied")
 
-    def __init__(self, backend: NamespaceOwner) -> None:
+    def __init__(self, backend: NamespaceOwner, clock: Clock) -> None:
         self._backend = backend
+        self._clock = clock
         self.cell: Cell = NO_CELL
         self.emptied = backend.emptied
 
@@ -45,6 +64,33 @@ class NamespaceView:
         if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
         return cell
+
+    def state(self, descriptor: StateDescriptor) -> Any:
+        """Return the handle of a state of namespaces, the same each time. Raises what `KeyedBackend.state` raises."""
+        return self._backend.handle(descriptor, meta_of(descriptor, namespaced=True), self)
+
+    def merge(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
+        """Merge a state's content in `sources` into `target`, all of the current key. Empties the sources."""
+        backend = self._backend
+        column = backend.column_of(descriptor.name)
+        if column is None:
+            raise InternalError(f"state {descriptor.name!r} is merged but was never declared")
+        form = descriptor.kind.form
+        stored = []
+        for source in sources:
+            cell = self.at(source)
+            if cell[column] is not None:
+                stored.append(form.plain(cell[column]))
+                form.put(backend, cell, column, None)
+        if stored:
+            cell = self.at(target)
+            content = None if cell[column] is None else form.plain(cell[column])
+            form.put(backend, cell, column, merged(descriptor, content, stored, self._clock.wall_ms()))
+
+    def having(self, state_name: str) -> Iterator[Any]:
+        """Yield the namespace of each value of the state, once for each key. State must not change meanwhile."""
+        found = map(namespace_of, self._backend.cell_keys_with(state_name))
+        return (namespace for namespace in found if namespace is not None)
 
     async def loaded(self) -> None:
         """Return at once: the current cell is in memory."""

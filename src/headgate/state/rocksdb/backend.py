@@ -134,10 +134,6 @@ class RocksDBBackend(CellCache):
 
     # --- panes
 
-    def group_of(self, key: Any) -> int:
-        (group,) = self._groups.of([key])
-        return group
-
     def panes(
         self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1
     ) -> StoredPanes:

@@ -78,7 +78,7 @@ def test_a_state_declared_while_a_snapshot_is_under_way_is_not_in_it() -> None:
 
 def test_state_of_a_namespace_is_refused_after_the_batch_too() -> None:
     backend = backend_of()
-    windows = backend.namespaced_state(ValueStateDescriptor("w", Types.LONG()))
+    windows = backend.namespaces.state(ValueStateDescriptor("w", Types.LONG()))
     with at(backend, "key"):
         backend.namespaces.set(60_000)
         windows.update(1)

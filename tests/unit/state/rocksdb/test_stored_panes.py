@@ -43,7 +43,7 @@ def slice_pane(namespace: Namespace) -> Pane:
 
 
 def opened(backend: KeyedBackend, descriptor: StateDescriptor, make: Any) -> Panes:
-    backend.namespaced_state(descriptor)
+    backend.namespaces.state(descriptor)
     return backend.panes(("v",), EVENT_TIMERS, make)
 
 
@@ -230,7 +230,7 @@ def test_the_hash_map_takes_over_what_was_saved_on_rocksdb_and_the_other_way_rou
 def test_a_window_may_have_state_besides_what_its_pane_has() -> None:
     backend = RocksDBBackend(context_of(settings=TINY))
     panes = opened(backend, VALUES, window_pane)
-    state = backend.namespaced_state(ValueStateDescriptor("count", ANY))
+    state = backend.namespaces.state(ValueStateDescriptor("count", ANY))
     pane = panes.by_window[0, 10] = window_pane((0, 10))
     pane.open["a"] = 1
     with at(backend, "a"):
@@ -255,7 +255,7 @@ def test_a_window_may_have_state_besides_what_its_pane_has() -> None:
 @pytest.mark.parametrize("copies", [1, 4])
 def test_what_is_in_memory_stays_within_the_limit(copies: int) -> None:
     backend = RocksDBBackend(context_of(settings={"headgate.rocksdb.cache-size": "400 kb"}))
-    backend.namespaced_state(VALUES)
+    backend.namespaces.state(VALUES)
     panes = backend.panes(("v",), EVENT_TIMERS, window_pane, copies=copies)
     pane = panes.by_window[0, 10] = window_pane((0, 10))
     assert backend.prefetch is not None
