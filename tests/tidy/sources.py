@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
-from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +25,7 @@ _TEXT = {
     ".yaml",
     ".yml",
 }
-_LEFT_OUT = {"__pycache__", "golden", "headgate.egg-info", "out", "work"}
+_LEFT_OUT = {".git", "__pycache__", "golden", "headgate.egg-info", "out", "work"}
 
 
 def text_files() -> list[Path]:
@@ -41,13 +39,9 @@ def python_files() -> list[Path]:
     return [path for path in text_files() if path.suffix == ".py"]
 
 
-@cache
 def parse(path: Path) -> ast.Module:
-    gc.disable()  # millions of nodes that live on: going over them again and again took most of the time
-    try:
-        return ast.parse(path.read_text(), filename=str(path))
-    finally:
-        gc.enable()
+    """The tree of a file. Let go of it before the next: the trees of all files together are millions of nodes."""
+    return ast.parse(path.read_text(), filename=str(path))
 
 
 def name(path: Path) -> str:

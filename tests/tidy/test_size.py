@@ -27,43 +27,56 @@ def words(identifier: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", identifier)}
 
 
-def docstring_lines(tree: ast.Module) -> set[int]:
+def docstring_lines(nodes: list[ast.AST]) -> set[int]:
     """The lines of texts that stand alone: docstrings, also those of attributes."""
     texts = [
         node
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     ]
     return {line for text in texts for line in range(text.lineno, (text.end_lineno or text.lineno) + 1)}
 
 
-def code_lines(source: str, tree: ast.Module) -> set[int]:
+def code_lines(source: str, nodes: list[ast.AST]) -> set[int]:
     """The numbers of the code lines."""
     written = {
         number
         for number, line in enumerate(source.splitlines(), 1)
         if line.strip() and not line.lstrip().startswith("#")
     }
-    return written - docstring_lines(tree)
+    return written - docstring_lines(nodes)
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(parse(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+def found_in(path: Path, tree: ast.Module) -> Iterator[str]:
+    """What is wrong with a file."""
+    nodes = list(ast.walk(tree))
+    code = code_lines(path.read_text(), nodes)
+    if words(path.stem) & EMPTY_WORDS:
+        yield f"{name(path)} has an empty name"
+    if len(code) > FILE_LINES_MAX:
+        yield f"{name(path)} has {len(code)} lines of code"
+    for node in nodes:
+        if isinstance(node, ast.ClassDef) and node.name not in ALLOWED and words(node.name) & EMPTY_WORDS:
+            yield f"{name(path)}:{node.lineno} class {node.name} has an empty name"
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = code.intersection(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            if len(own) > FUNCTION_LINES_MAX:
+                yield f"{name(path)}:{node.lineno} {node.name} has {len(own)} lines of code"
 
 
-def test_no_file_is_too_long() -> None:
-    lines = {name(path): len(code_lines(path.read_text(), parse(path))) for path in python_files()}
-    assert {path: length for path, length in lines.items() if length > FILE_LINES_MAX} == {}
-
-
-def test_no_function_is_too_long() -> None:
-    lengths: dict[str, int] = {}
+def test_files_and_functions_are_short_and_names_say_what_a_thing_is() -> None:
+    """One test for all rules and files: to parse the files takes most of the time."""
+    found: list[str] = []
+    public: dict[str, list[str]] = defaultdict(list)
     for path in python_files():
-        code = code_lines(path.read_text(), parse(path))
-        for function in functions(path):
-            own = code & set(range(function.lineno, (function.end_lineno or function.lineno) + 1))
-            lengths[f"{name(path)}:{function.lineno} {function.name}"] = len(own)
-    assert {where: length for where, length in lengths.items() if length > FUNCTION_LINES_MAX} == {}
+        tree = parse(path)
+        found += found_in(path, tree)
+        if path.is_relative_to(PACKAGE):
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    public[node.name].append(name(path))
+    found += [f"{each} is a class of {' and '.join(paths)}" for each, paths in public.items() if len(paths) > 1]
+    assert found == []
 
 
 @pytest.mark.parametrize(
@@ -77,37 +90,4 @@ def test_no_function_is_too_long() -> None:
     ids=["comments", "a module's docstring", "a function's docstring, and a text", "an attribute's docstring"],
 )
 def test_code_lines_are_counted_without_what_explains_them(source: str, lines: set[int]) -> None:
-    assert code_lines(source, ast.parse(source)) == lines
-
-
-def test_names_say_what_a_thing_is() -> None:
-    files = [name(path) for path in python_files() if words(path.stem) & EMPTY_WORDS]
-    classes = [
-        f"{name(path)}:{node.lineno} {node.name}"
-        for path in python_files()
-        for node in ast.walk(parse(path))
-        if isinstance(node, ast.ClassDef) and node.name not in ALLOWED and words(node.name) & EMPTY_WORDS
-    ]
-    assert files + classes == []
-
-
-def test_a_public_class_has_its_name_to_itself() -> None:
-    places = defaultdict(list)
-    for path in PACKAGE.rglob("*.py"):
-        for node in parse(path).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name(path))
-    assert {each: paths for each, paths in places.items() if len(paths) > 1} == {}
-
-
-@pytest.mark.parametrize(
-    ("identifier", "parts"),
-    [
-        ("StateManager", {"state", "manager"}),
-        ("test_helpers", {"test", "helpers"}),
-        ("RESTUtil", {"rest", "util"}),
-        ("Implicit", {"implicit"}),
-    ],
-)
-def test_names_are_taken_apart_into_words(identifier: str, parts: set[str]) -> None:
-    assert words(identifier) == parts
+    assert code_lines(source, list(ast.walk(ast.parse(source)))) == lines
