@@ -1,4 +1,4 @@
-"""Settings of an environment that Flink's Java runtime has a use for, and others of PyFlink's."""
+"""Settings of PyFlink's environment that have no effect here, and the parallelism of local jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_JVM: Final = "records pass through no JVM; connectors are part of headgate"
 
 
 class AcceptedSettings:
-    """Methods of PyFlink's environment that change nothing, with a warning, and the parallelism of local ones."""
+    """Methods of PyFlink's environment that only warn, and the default parallelism of local jobs."""
 
     _local_parallelism: ClassVar[int | None] = None
 
@@ -31,10 +31,10 @@ class AcceptedSettings:
         return self
 
     def get_default_local_parallelism(self) -> int:
-        """Return the parallelism of jobs in this process: what was set, else the number of its cores."""
+        """Return the default parallelism of jobs in this process: the value that was set, else the number of cores."""
         return self._local_parallelism or os.cpu_count() or 1
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
-        """Set the parallelism of jobs in this process, of all environments, that set none of their own."""
+        """Set the default parallelism of jobs in this process, for all environments."""
         check_positive("the parallelism", parallelism)
         AcceptedSettings._local_parallelism = parallelism

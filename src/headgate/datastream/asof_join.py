@@ -1,4 +1,4 @@
-"""As-of joins: each record of one stream meets the one of another that is nearest to it in event time."""
+"""As-of joins: each record of one stream is joined with the record of another that is nearest in event time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from headgate.datastream.data_stream import DataStream, KeyedStream
 
 _DIRECTIONS: Final = {"backward": (True, False), "forward": (False, True), "nearest": (True, True)}
-"""Whether to look before, and behind."""
+"""For each direction: whether to look for earlier records, and whether to look for later records."""
 _OUTER: Final = {"inner": False, "left": True}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AsOfJoined:
-    """Two keyed streams and how they are joined. Made by `join_asof` and `join_latest`; `process` makes a stream."""
+    """Two keyed streams and how to join them. Made by `join_asof` and `join_latest`; `process` makes a stream."""
 
     _left: KeyedStream
     _right: KeyedStream
@@ -44,9 +44,10 @@ class AsOfJoined:
         return self._with(late_tags=(self._asof.late_tags[0], output_tag))
 
     def process(self, func: ProcessJoinFunction, output_type: TypeInformation | None = None) -> DataStream:
-        """Call a function for each record of the left stream and the one that it meets, with `how="left"` maybe None.
+        """Call a function with each left record and the right record joined to it.
 
-        The timestamp of what it yields is the event time at which no other record could have come between the two.
+        With `how="left"` the right record is None where none matches. The timestamp of a result is the event time from
+        which no nearer right record can arrive.
         """
         check_process_function(func, ProcessJoinFunction)
         return self._left._then_with(self._right, "As-of Join", AsOfJoinFactory(func, self._asof), output_type)
@@ -56,7 +57,10 @@ class AsOfJoined:
 
 
 def nearest_in_time(direction: str, tolerance: Time | Duration | None, exact: bool, how: str) -> AsOf:
-    """Check the arguments of `join_asof`, and return the join they describe. Raises ProgramError for wrong ones."""
+    """Check the arguments of `join_asof`, and return the join they describe.
+
+    Raises ProgramError for a wrong argument.
+    """
     check_choice("join_asof", "direction", direction, _DIRECTIONS)
     before, behind = _DIRECTIONS[direction]
     nearest = Nearest(before, behind, exact=bool(exact))
@@ -66,7 +70,10 @@ def nearest_in_time(direction: str, tolerance: Time | Duration | None, exact: bo
 
 
 def latest_value(grace: Time | Duration | None, how: str, is_deletion: Callable[[Any], Any] | None) -> AsOf:
-    """Check the arguments of `join_latest`, and return the join they describe. Raises ProgramError for wrong ones."""
+    """Check the arguments of `join_latest`, and return the join they describe.
+
+    Raises ProgramError for a wrong argument.
+    """
     if is_deletion is not None and not callable(is_deletion):
         raise ProgramError(f"join_latest() takes as is_deletion a function of a right record, not {is_deletion!r}")
     return AsOf(

@@ -1,4 +1,4 @@
-"""Asynchronous calls on a stream, with PyFlink's names: a record waits for its call, and others go on meanwhile."""
+"""Asynchronous calls for the records of a stream, many at a time, with PyFlink's names."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _UNORDERED = AsyncFunctionDescriptor.OutputMode.UNORDERED
 class AsyncDataStream:
     """Calls an `AsyncFunction` for each record of a stream.
 
-    At most `capacity` records of a subtask are under way at a time: called, or called and not emitted yet. `timeout` is
-    for each record, from the beginning of its first call, over all calls that a retry strategy makes for it. Watermarks
-    keep their place between the records. All methods raise ProgramError for arguments that make no sense.
+    At most `capacity` records of a subtask are in progress at a time: their call runs, or their results are not emitted
+    yet. `timeout` limits the time of each record from its first call, retries included. Watermarks keep their place
+    between the records. All methods raise ProgramError for invalid arguments.
 
     >>> import asyncio
     >>> from headgate.common import Configuration
@@ -53,7 +53,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Have results leave as they come: between two watermarks, in any order."""
+        """Emit results as soon as they arrive: between two watermarks, in any order."""
         once = AsyncRetryStrategy.no_restart()
         descriptor = AsyncFunctionDescriptor(async_function, timeout, capacity, once, _UNORDERED)
         return _with_calls("unordered_wait", data_stream, descriptor, output_type)
@@ -67,7 +67,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Do as `unordered_wait` does, with calls made again as the strategy says."""
+        """Do as `unordered_wait` does; the strategy determines which calls are repeated, and when."""
         descriptor = AsyncFunctionDescriptor(async_function, timeout, capacity, async_retry_strategy, _UNORDERED)
         return _with_calls("unordered_wait_with_retry", data_stream, descriptor, output_type)
 
@@ -79,7 +79,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Have results leave in the order of the records."""
+        """Emit results in the order of the records."""
         once = AsyncRetryStrategy.no_restart()
         descriptor = AsyncFunctionDescriptor(async_function, timeout, capacity, once, _ORDERED)
         return _with_calls("ordered_wait", data_stream, descriptor, output_type)
@@ -93,7 +93,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Do as `ordered_wait` does, with calls made again as the strategy says."""
+        """Do as `ordered_wait` does; the strategy determines which calls are repeated, and when."""
         descriptor = AsyncFunctionDescriptor(async_function, timeout, capacity, async_retry_strategy, _ORDERED)
         return _with_calls("ordered_wait_with_retry", data_stream, descriptor, output_type)
 

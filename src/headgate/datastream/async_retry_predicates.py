@@ -1,4 +1,4 @@
-"""Functions that decide after which calls another one is made, with PyFlink's names."""
+"""Predicates that decide which calls a retry strategy repeats, with PyFlink's names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["empty_result_predicate", "exception_type_predicate", "has_exception_
 
 
 def empty_result_predicate(result: list[Any] | None) -> bool:
-    """Whether a call has returned no record.
+    """Return whether a call returned no records.
 
     >>> empty_result_predicate([]), empty_result_predicate(["found"])
     (True, False)
@@ -19,19 +19,19 @@ def empty_result_predicate(result: list[Any] | None) -> bool:
 
 
 def has_exception_predicate(error: BaseException | None) -> bool:
-    """Whether a call has raised something, whatever it is."""
+    """Return whether a call raised an exception of any type."""
     return error is not None
 
 
 def exception_type_predicate(
     error: BaseException | None, expected_error_type: type[BaseException] | tuple[type[BaseException], ...]
 ) -> bool:
-    """Whether a call has raised an error of this type: `lambda error: exception_type_predicate(error, OSError)`."""
+    """Return whether a call raised this type: `lambda error: exception_type_predicate(error, OSError)`."""
     return isinstance(error, expected_error_type)
 
 
 def retry_after_predicate(error: BaseException | None) -> bool:
-    """Whether a call has raised what says when to call again, such as `RetryAfter`.
+    """Return whether a call raised an exception that says when to call again, such as `RetryAfter`.
 
     >>> from headgate.datastream.async_retry_strategies import RetryAfter
     >>> retry_after_predicate(RetryAfter(2)), retry_after_predicate(OSError())

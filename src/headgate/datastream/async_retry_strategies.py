@@ -1,4 +1,4 @@
-"""The strategies by which asynchronous calls are made again, under PyFlink's module path."""
+"""The strategies that repeat failed asynchronous calls, under PyFlink's module path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of `map_batches`, checked."""
+"""Checks of the arguments of `map_batches`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headgate.types.typeinfo import TypeInformation
 _TAKES: Final = "map_batches() takes a function of a batch, or a class with a method __call__ that is one"
 
 
-def batch_calls(  # noqa: PLR0913  # those of `map_batches`
+def batch_calls(  # noqa: PLR0913  # the arguments of `map_batches`
     func: Callable[..., Any],
     input_type: TypeInformation | None,
     *,
@@ -29,7 +29,7 @@ def batch_calls(  # noqa: PLR0913  # those of `map_batches`
     async_retry_strategy: AsyncRetryStrategy | None,
     calls_per_second: float | None,
 ) -> BatchCalls:
-    """Return how a function is called for batches of records of a type. Raises ProgramError for what makes no sense."""
+    """Return how to call a function for batches of records of a type. Raises ProgramError for invalid arguments."""
     _check_function(func)
     check_choice("map_batches", "batch_format", batch_format, ("rows", "arrow"))
     check_positive("the concurrency of map_batches()", concurrency)

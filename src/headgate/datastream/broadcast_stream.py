@@ -1,4 +1,4 @@
-"""Broadcast streams: every subtask of a function gets all of one stream, and its part of the one it is connected to."""
+"""Broadcast streams: each subtask of a function gets all elements of one stream, and its part of another stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @final
 class BroadcastStream:
-    """A stream whose elements go to all subtasks of a function, with the broadcast states that it keeps them in."""
+    """A stream whose elements go to all subtasks of a function, with descriptors of the function's broadcast states."""
 
     def __init__(self, input_stream: DataStream, broadcast_state_descriptors: Sequence[MapStateDescriptor]) -> None:
         """Made by `broadcast` with a descriptor; pass it to `connect` of another stream."""
@@ -27,7 +27,7 @@ class BroadcastStream:
 
 @final
 class BroadcastConnectedStream:
-    """A stream, keyed or not, and a broadcast one."""
+    """A stream, keyed or not, connected to a broadcast stream."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class BroadcastConnectedStream:
     ) -> DataStream:
         """Call a function for each record, and in each subtask for each broadcast element.
 
-        It is a `KeyedBroadcastProcessFunction` if the stream that is not broadcast is keyed, else a
-        `BroadcastProcessFunction`. Raises ProgramError for any other.
+        The function is a `KeyedBroadcastProcessFunction` if the stream that is not broadcast is keyed, else a
+        `BroadcastProcessFunction`. Raises ProgramError for any other function.
         """
         stream, second = self.non_broadcast_stream, self.broadcast_stream.input_stream
         descriptors = tuple(self.broadcast_state_descriptors)

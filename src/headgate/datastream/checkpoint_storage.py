@@ -13,19 +13,19 @@ __all__ = ["CheckpointStorage", "FileSystemCheckpointStorage", "JobManagerCheckp
 
 
 class CheckpointStorage(ABC):
-    """A place for checkpoints."""
+    """Where checkpoints are written."""
 
     @abstractmethod
     def settings(self) -> dict[Option[object], object]:
-        """Return the options that choose this place; None stands for not set."""
+        """Return the options that choose this storage; None means not set."""
 
 
 @final
 class JobManagerCheckpointStorage(CheckpointStorage):
-    """Checkpoints in the memory of the driver, and from there in the metadata files of `checkpoint_path`, if given.
+    """Checkpoints in the memory of the driver, which also writes them to metadata files in `checkpoint_path`, if given.
 
-    For small state: a checkpoint fails if a state of a subtask takes more than `max_state_size` bytes. Checkpoints in
-    memory only are lost with the driver.
+    For small state: a checkpoint fails if one state of a subtask has more than `max_state_size` bytes. Without
+    `checkpoint_path` the checkpoints are lost with the driver.
     """
 
     DEFAULT_MAX_STATE_SIZE: Final = 5 * 2**20
@@ -39,11 +39,11 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         return self._checkpoint_path
 
     def get_savepoint_path(self) -> str | None:
-        """Return None: where savepoints go is an option, `execution.checkpointing.savepoint-dir`."""
+        """Return None: the option `execution.checkpointing.savepoint-dir` sets the folder of savepoints."""
         return None
 
     def get_max_state_size(self) -> int:
-        """Return the bytes that a single state may take."""
+        """Return the largest size in bytes of one state."""
         return self.DEFAULT_MAX_STATE_SIZE if self._max_state_size is None else self._max_state_size
 
     def settings(self) -> dict[Option[object], object]:
@@ -56,7 +56,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
 
 @final
 class FileSystemCheckpointStorage(CheckpointStorage):
-    """Checkpoints in a folder or URI that the driver and every slot see.
+    """Checkpoints in a folder or URI that the driver and every slot can access.
 
     State smaller than `file_state_size_threshold` bytes is kept inside the metadata file. `write_buffer_size` changes
     nothing: files are written whole. Raises ValueError for an empty path, or a threshold above
@@ -85,15 +85,15 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         return self._checkpoint_path
 
     def get_savepoint_path(self) -> str | None:
-        """Return None: where savepoints go is an option, `execution.checkpointing.savepoint-dir`."""
+        """Return None: the option `execution.checkpointing.savepoint-dir` sets the folder of savepoints."""
         return None
 
     def get_min_file_size_threshold(self) -> int:
-        """Return the size in bytes from which state gets a file of its own."""
+        """Return the size in bytes from which state is written to a separate file."""
         return CHECKPOINT_INLINE_THRESHOLD.default if self._threshold is None else self._threshold
 
     def get_write_buffer_size(self) -> int:
-        """Return what was given, else Flink's default. It changes nothing."""
+        """Return the size that was given, else Flink's default. It changes nothing."""
         return self.DEFAULT_WRITE_BUFFER_SIZE if self._write_buffer_size < 0 else self._write_buffer_size
 
     def settings(self) -> dict[Option[object], object]:

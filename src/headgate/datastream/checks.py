@@ -80,7 +80,7 @@ _METHODS = {
     AllWindowFunction: "window_all(...).apply",
     ProcessAllWindowFunction: "window_all(...).process",
 }
-"""The method of a stream that takes each kind of function."""
+"""The method of a stream that takes each class of functions."""
 
 _ADVICE = {
     (KeyedProcessFunction, ProcessFunction): "call key_by(...) before process(...)",
@@ -103,11 +103,11 @@ _CHECKPOINT_METHODS = {
     "notify_checkpoint_complete": CheckpointListener,
     "notify_checkpoint_aborted": CheckpointListener,
 }
-"""The methods of functions that take part in checkpoints. They are called on instances of these classes only."""
+"""The methods of functions that take part in checkpoints, and the class from which a function must derive."""
 
 
 _AWAITED = frozenset({"async_invoke", "process_element", "on_timer"})
-"""The methods that may be coroutines: of some functions, and with `enable_async_state()`."""
+"""Methods that may be coroutines: `async_invoke`, and with `enable_async_state()` the others."""
 _ASYNC_ADVICE = "make calls of services with AsyncDataStream, or with enable_async_state() on a keyed stream"
 
 
@@ -118,7 +118,7 @@ class _Stream(Protocol):
 
 
 def check_function(function: object, kind: type[Function]) -> None:
-    """Raise ProgramError unless `function` is of `kind`, or a plain callable (a lambda, a function, `str`)."""
+    """Raise ProgramError unless `function` is a `kind` or a plain callable (a lambda, a function, `str`)."""
     _check_kind(function, kind)
     if inspect.iscoroutinefunction(function):
         raise ProgramError(
@@ -130,14 +130,14 @@ def check_function(function: object, kind: type[Function]) -> None:
 
 
 def check_process_function(function: object, kind: type[Function]) -> None:
-    """Raise ProgramError unless `function` is of `kind`: a plain callable will not do."""
+    """Raise ProgramError unless `function` is a `kind`; plain callables are rejected."""
     _check_kind(function, kind)
     if not isinstance(function, Function):
         raise ProgramError(f"{_METHODS[kind]}() takes {_a(kind)}, not {function!r}: make a subclass of it")
 
 
 def check_retry_strategy(method: str, strategy: object) -> None:
-    """Raise ProgramError unless the method was given a strategy by which calls are made again."""
+    """Raise ProgramError unless `strategy` is an AsyncRetryStrategy."""
     if not isinstance(strategy, AsyncRetryStrategy):
         raise ProgramError(
             f"{method}() takes an AsyncRetryStrategy, such as AsyncRetryStrategy.fixed_delay(...), not {strategy!r}"
@@ -145,7 +145,7 @@ def check_retry_strategy(method: str, strategy: object) -> None:
 
 
 def check_not_async(function: Function) -> None:
-    """Raise ProgramError for a function whose methods are coroutines, which this operator would not await."""
+    """Raise ProgramError if methods of the function are coroutines, which this operator would not await."""
     for method in (getattr(function, name, None) for name in ("process_element", "on_timer")):
         if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
             raise ProgramError(
@@ -155,7 +155,7 @@ def check_not_async(function: Function) -> None:
 
 
 def _check_awaited(function: Function, kind: type[Function]) -> None:
-    """Raise ProgramError for a method that is a coroutine, but not one of those that are awaited."""
+    """Raise ProgramError if a method is a coroutine that the operator would not await."""
     for name in dir(kind):
         if not name.startswith("_") and name not in _AWAITED and inspect.iscoroutinefunction(getattr(function, name)):
             advice = "do there what needs no await" if name in ("open", "finish", "close", "timeout") else _ASYNC_ADVICE
@@ -178,7 +178,7 @@ def _check_kind(function: object, kind: type[Function]) -> None:
 
 
 def _check_finish(function: Function) -> None:
-    """Raise ProgramError for a `finish` that wants to emit records, or that cannot be called without arguments."""
+    """Raise ProgramError if `finish` emits records, or cannot be called without arguments."""
     name = f"finish() of {type(function).__name__}"
     if inspect.isgeneratorfunction(function.finish):
         raise ProgramError(
@@ -197,7 +197,7 @@ def _check_finish(function: Function) -> None:
 
 
 def _check_part_in_checkpoints(function: object, kind: type[Function]) -> None:
-    """Raise ProgramError for a function with methods of checkpoints that would never be called."""
+    """Raise ProgramError if the function has methods for checkpoints that would never be called."""
     for name, interface in _CHECKPOINT_METHODS.items():
         if not callable(getattr(function, name, None)):
             continue
@@ -217,7 +217,7 @@ def _describe(function: Function) -> str:
 
 
 def _a(kind: type[Function]) -> str:
-    """Return the name of a kind of function with its article."""
+    """Return the name of a class of functions with its article."""
     return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
@@ -258,7 +258,7 @@ def check_broadcast(descriptors: list[MapStateDescriptor]) -> None:
 
 
 def check_source(source: object) -> None:
-    """Raise ProgramError unless `source` is a source."""
+    """Raise ProgramError unless `source` is a Source."""
     if isinstance(source, type):
         raise ProgramError(f"from_source() was given the class {source.__name__} itself: pass an instance of it")
     _check_built("from_source", source)
@@ -270,7 +270,7 @@ def check_source(source: object) -> None:
 
 
 def check_strategy(method: str, strategy: object) -> None:
-    """Raise ProgramError unless `strategy` is a watermark strategy."""
+    """Raise ProgramError unless `strategy` is a WatermarkStrategy."""
     if not isinstance(strategy, WatermarkStrategy):
         raise ProgramError(
             f"{method}() takes a WatermarkStrategy, such as WatermarkStrategy.for_monotonous_timestamps() or "
@@ -285,7 +285,10 @@ def check_tag(method: str, tag: object) -> None:
 
 
 def check_record_errors(errors: object, node: Node) -> FunctionFactory:
-    """Return the operator's factory. Raises ProgramError unless it calls a function, and `errors` is RecordErrors."""
+    """Return the operator's factory.
+
+    Raises ProgramError unless the operator calls a function for each record and `errors` is RecordErrors.
+    """
     if not isinstance(errors, RecordErrors):
         raise ProgramError(
             "on_error() takes RecordErrors.skip(), RecordErrors.side_output(tag) or RecordErrors.fail(), not "
@@ -304,24 +307,24 @@ def _why_not_guarded(node: Node) -> str:
         )
     if isinstance(node.operator, AssignFactory):
         return (
-            "to give each record a timestamp: convert records with map(...) before it so that each has one, and call "
-            "on_error() on the stream of that map"
+            "to give each record a timestamp: compute the timestamp with map(...) before it, and call on_error() on "
+            "the stream of that map"
         )
     if isinstance(node.operator, AsyncFactory):
         return (
-            "an asynchronous call: catch in async_invoke() what you expect, and return a record that tells of it, or "
-            "have the call made again by a retry strategy"
+            "an asynchronous call: catch in async_invoke() the errors you expect and return a record that describes "
+            "them, or repeat the call with a retry strategy"
         )
     if isinstance(node.operator, BatchCallFactory):
         return (
-            "a call for batches of records: catch in the function what you expect, and return a record that tells of "
-            "it, or have the call made again by a retry strategy"
+            "a call for batches of records: catch in the function the errors you expect and return a record that "
+            "describes them, or repeat the call with a retry strategy"
         )
     return "no operator that calls a function for each record"
 
 
 def check_sink(sink: object) -> None:
-    """Raise ProgramError unless `sink` is a sink."""
+    """Raise ProgramError unless `sink` is a Sink."""
     if isinstance(sink, SinkFunction):
         raise ProgramError(f"sink_to() takes a Sink, but {type(sink).__name__} is a SinkFunction: call add_sink(...)")
     _check_built("sink_to", sink)
@@ -335,7 +338,7 @@ def _check_built(method: str, given: object) -> None:
 
 
 def check_type(method: str, output_type: object) -> None:
-    """Raise ProgramError unless `output_type` is a type or None."""
+    """Raise ProgramError unless `output_type` is a TypeInformation or None."""
     if output_type is not None and not isinstance(output_type, TypeInformation):
         raise ProgramError(f"the output type of {method}() must be a type such as Types.LONG(), not {output_type!r}")
 
@@ -359,7 +362,7 @@ def check_timeout(value: object) -> None:
 
 
 def check_runtime_mode(mode: object) -> None:
-    """Raise ProgramError unless `mode` is a runtime mode."""
+    """Raise ProgramError unless `mode` is a RuntimeExecutionMode."""
     if not isinstance(mode, RuntimeExecutionMode):
         raise ProgramError(
             f"set_runtime_mode() takes a RuntimeExecutionMode, such as RuntimeExecutionMode.BATCH, not {mode!r}"
@@ -367,22 +370,22 @@ def check_runtime_mode(mode: object) -> None:
 
 
 def check_uid_hash(value: object) -> None:
-    """Raise ProgramError unless the value is 32 hexadecimal digits."""
+    """Raise ProgramError unless the value is text of 32 hexadecimal digits."""
     if not isinstance(value, str) or re.fullmatch(r"[0-9A-Fa-f]{32}", value) is None:
         raise ProgramError(f"a uid hash must be 32 hexadecimal digits, as operators without a uid have, not {value!r}")
 
 
 def check_text(what: str, value: object) -> None:
-    """Raise ProgramError unless `value` is text with something in it."""
+    """Raise ProgramError unless `value` is text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise ProgramError(f"{what} must be text that is not empty, not {value!r}")
 
 
 def check_not_importing() -> None:
-    """Raise ProgramError when the job is run by a module that is still being imported.
+    """Raise ProgramError if a module that is still being imported runs the job.
 
-    An import ends with the module's last line, and whatever else imports the module waits for it: slots that need it
-    would wait for the end of the job, or run the job themselves.
+    An import ends with the module's last line. Slots that import the same module would wait for the end of the job, or
+    run the job themselves.
     """
     frame = sys._getframe()
     while frame.f_back is not None:
@@ -390,8 +393,8 @@ def check_not_importing() -> None:
         name = frame.f_globals.get("__name__")
         if frame.f_code.co_name == "<module>" and name != "__main__" and _is_importing(sys.modules.get(str(name))):
             raise ProgramError(
-                f"the job is run while module {name!r} is being imported, and its slots import it, too: put the run "
-                "into a function, and call that under if __name__ == '__main__'"
+                f"the job is run while module {name!r} is being imported, and its slots import the module, too: put "
+                "the run into a function, and call the function under if __name__ == '__main__'"
             )
 
 
@@ -400,6 +403,6 @@ def _is_importing(module: ModuleType | None) -> bool:
 
 
 def check_choice(method: str, argument: str, given: object, known: Collection[str]) -> None:
-    """Raise ProgramError unless an argument is one of the known words."""
+    """Raise ProgramError unless the argument is one of the known words."""
     if not isinstance(given, str) or given not in known:
         raise ProgramError(f"{method}() takes {argument}={' or '.join(map(repr, known))}, not {given!r}")

@@ -12,9 +12,9 @@ from headgate.deploy.handles.handle import JobHandle
 
 @final
 class CloseableIterator:
-    """The records of a running job, as they come. A context manager that is closed when it is left.
+    """Iterator over the records of a running job. As a context manager it is closed at the end of the `with` block.
 
-    `next` blocks until a record is there; it raises JobFailedError if the job failed, JobCancelledError if it was
+    `next` blocks until a record arrives. It raises JobFailedError if the job failed, JobCancelledError if the job was
     cancelled. An interrupt (Ctrl-C) cancels the job.
 
     >>> from headgate.common import Configuration
@@ -52,7 +52,7 @@ class CloseableIterator:
         return next(self)
 
     def close(self) -> None:
-        """Cancel the job if it still runs, and block until it has ended. May be called twice."""
+        """Cancel the job if it still runs, and block until the job has ended. May be called twice."""
         if not self._closed:
             self._closed = True
             self._job.cancel()

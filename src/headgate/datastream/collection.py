@@ -1,4 +1,4 @@
-"""Records of `from_collection` with a declared type: converted when the program is built, or refused."""
+"""Records of `from_collection` with a declared type: converted, or rejected, when the program is built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.types.typeinfo import TypeInformation
 
 
 def typed_records(records: Iterable[Any], record_type: TypeInformation) -> list[Any]:
-    """Return the records as values of the type. Raises ProgramError naming the first record that cannot be one.
+    """Return the records as values of the type. Raises ProgramError naming the first record that does not fit.
 
     >>> from headgate.types.typeinfo import Types
     >>> typed_records([(1, "a")], Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()]))

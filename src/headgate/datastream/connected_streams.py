@@ -1,4 +1,4 @@
-"""Connected streams: two streams, of records of different kinds, that one function reads."""
+"""Connected streams: two streams that one function reads. Their records may be of different types."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @final
 class ConnectedStreams:
-    """Two streams of one environment: the function that reads them has a method for the records of each.
+    """Two streams of one environment, read by a function that has one method for each stream's records.
 
-    If both are keyed, the function has state and timers for each key, which both streams share. Either stream's record
-    may come first. Event time is the earlier of the two streams' event times.
+    If both are keyed, the two methods share the function's state and timers for each key. Records of the two streams
+    come in no particular order. Event time is the earlier of the two streams' event times.
 
-    The methods raise ProgramError for a function of another kind, or if only one of the streams is keyed.
+    The methods raise ProgramError for a function of the wrong class, or if only one of the streams is keyed.
     """
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
@@ -44,7 +44,7 @@ class ConnectedStreams:
         key_selector2: Callable[[Any], Any] | KeySelector,
         key_type: TypeInformation | None = None,
     ) -> ConnectedStreams:
-        """Partition both streams by key, so that records of a key meet in one subtask and share the key's state."""
+        """Partition both streams by key: all records of a key go to the same subtask and share the key's state."""
         check_function(key_selector1, KeySelector)
         check_function(key_selector2, KeySelector)
         keyed1 = self.stream1.key_by(key_selector1, key_type)
@@ -65,7 +65,7 @@ class ConnectedStreams:
     def process(
         self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
-        """Call a function for each record of either stream; what it yields or returns is the new stream.
+        """Call a function for each record of either stream. The new stream has the results that it yields or returns.
 
         On keyed streams a `KeyedCoProcessFunction` has timers; a `CoProcessFunction` has none.
         """
@@ -82,6 +82,6 @@ class ConnectedStreams:
             unkeyed = "second" if first else "first"
             raise ProgramError(
                 "only one of the connected streams is keyed, so that records of a key would not meet: call "
-                f"key_by(...) on the {unkeyed} one, too, or connect(...).key_by(selector1, selector2)"
+                f"key_by(...) on the {unkeyed} stream, too, or connect(...).key_by(selector1, selector2)"
             )
         return first

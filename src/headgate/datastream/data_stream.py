@@ -96,9 +96,9 @@ _MAX_WAIT: Final = Time.milliseconds(100)
 class DataStream(PartitionedStream):
     """A stream of records: the output of one operator, or of several (a union).
 
-    Methods that make a new stream add an operator to the program; nothing runs before `execute()`. Methods that set
-    something (`name`, `uid`, `set_parallelism` and so on) change the operator that the stream comes out of and return
-    the stream itself. All raise ProgramError for a function of the wrong kind or an invalid value.
+    Methods that make a new stream add an operator to the program; nothing runs before `execute()`. Setters (`name`,
+    `uid`, `set_parallelism` and so on) change the operator whose output the stream is, and return the stream itself.
+    All methods raise ProgramError for a function of the wrong class or an invalid value.
 
     >>> from headgate.common import Configuration
     >>> from headgate.datastream import StreamExecutionEnvironment
@@ -135,7 +135,7 @@ class DataStream(PartitionedStream):
         return self._environment
 
     def get_execution_config(self) -> ExecutionConfig:
-        """Return the execution settings of the environment; setting a value changes the environment's."""
+        """Return the execution settings of the environment; its setters change the environment."""
         return self._environment.get_config()
 
     # --- operators ---
@@ -160,11 +160,11 @@ class DataStream(PartitionedStream):
         return self._then_same("Filter", FilterFactory(func))
 
     def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
-        """Call a `ProcessFunction` for each record; what it yields or returns is the new stream."""
+        """Call a `ProcessFunction` for each record. The new stream has the results that it yields or returns."""
         check_process_function(func, ProcessFunction)
         return self._then("PROCESS", ProcessFactory(func), output_type)
 
-    def map_batches(  # noqa: PLR0913  # each of them is asked for on its own
+    def map_batches(  # noqa: PLR0913  # users set each of them separately
         self,
         func: Callable[..., Any],
         *,
@@ -177,23 +177,24 @@ class DataStream(PartitionedStream):
         async_retry_strategy: AsyncRetryStrategy | None = None,
         calls_per_second: float | None = None,
     ) -> DataStream:
-        """Turn batches of records into as many results, by a model or a service: `func` returns one for each, in order.
+        """Call a model or a service for batches of records: `func` returns one result for each record, in order.
 
-        `func` is a function, a coroutine function, or a class with a method `__call__` that is one (or a `partial` of
-        such a class). It is given a list of records, or with `batch_format="arrow"` a `pyarrow.RecordBatch`, for which
-        the stream needs a declared type; it must not change them. It returns a list or an array, with Arrow a
+        `func` is a function, a coroutine function, or a class whose instances can be called (or a `partial` of such a
+        class). Its argument is a list of records, or with `batch_format="arrow"` a `pyarrow.RecordBatch`, for which
+        the stream needs a declared type. `func` must not change the batch. It returns a list or an array, with Arrow a
         `RecordBatch` or an `Array`.
 
-        The subtasks of a slot share the one instance of a class, which is made when they are opened and closed by its
-        method `close`, if it has one. They make at most `concurrency` calls at a time, and `calls_per_second`. A
-        coroutine function runs on the slot's asyncio loop, any other one on a thread, beside all else of the slot; with
-        a `concurrency` above 1 it must be safe to be called by several.
+        If `func` is a class, the subtasks of a slot share one instance. It is created when they are opened. When they
+        are closed, its method `close` is called, if it has one. The subtasks of a slot together make at most
+        `concurrency` calls at a time, and at most `calls_per_second` calls in a second. A coroutine function runs on
+        the slot's asyncio loop, any other function on a thread. With a `concurrency` above 1, `func` must be safe for
+        concurrent calls.
 
-        A batch is called when it has `batch_size` records, when the oldest has waited for `max_wait`, or when none are
-        to follow. Results have the timestamps of their records; watermarks keep their place. Records that wait or are
-        under way are in every snapshot, and are called again after a failure. What a call raises fails the job, unless
-        `async_retry_strategy` has it made again; so does one that takes longer than `timeout`, over all its
-        repetitions. Raises ProgramError for arguments that make no sense.
+        `func` is called when the batch has `batch_size` records, when its oldest record has waited for `max_wait`, or
+        when the input has ended. Results have the timestamps of their records; watermarks keep their place. Records
+        whose results have not been emitted are part of every snapshot, and are passed to `func` again after a failure.
+        The job fails if a call raises an exception, unless `async_retry_strategy` repeats the call. The job also fails
+        if a call with all its repetitions takes longer than `timeout`. Raises ProgramError for invalid arguments.
 
         >>> from headgate.common import Configuration
         >>> from headgate.datastream import StreamExecutionEnvironment
@@ -225,11 +226,11 @@ class DataStream(PartitionedStream):
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
     ) -> KeyedStream:
-        """Partition the stream by key: all records of a key go to the same subtask, where functions have its state.
+        """Partition the stream by key: all records of a key go to the same subtask, which keeps the key's state.
 
-        The selector must always return the same key for the same record, in every process. With a `key_type` keys are
-        converted to it; without one 1, True, 1.0 and None are keys of their own. `docs/reference/key-hash.md`
-        says what may be a key; anything else fails the job with an error that says what to use instead.
+        The selector must always return the same key for the same record, in every process. With a `key_type`, keys are
+        converted to that type; without one, 1, True, 1.0 and None are different keys. `docs/reference/key-hash.md`
+        lists the values that may be keys. Any other value fails the job with an error that says what to use instead.
         """
         check_function(key_selector, KeySelector)
         check_type("key_by", key_type)
@@ -262,9 +263,10 @@ class DataStream(PartitionedStream):
     def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
 
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
-        """Have one function read this stream and another one of this environment, whose records may be of another kind.
+        """Connect this stream to another stream of this environment, so that one function reads both.
 
-        If the other one was broadcast with descriptors, each subtask of the function gets all its elements.
+        The streams may have different types. If the other stream was broadcast with descriptors, each subtask of the
+        function gets all its elements.
         """
         if isinstance(ds, BroadcastStream):
             check_other_stream("connect", self, ds.input_stream, DataStream)
@@ -273,19 +275,19 @@ class DataStream(PartitionedStream):
         return ConnectedStreams(self, ds)
 
     def join(self, other_stream: DataStream) -> JoinedStreams:
-        """Pair records of this stream and another one that have the same key and lie in the same window."""
+        """Pair records of this stream with records of another that have the same key and are in the same window."""
         check_other_stream("join", self, other_stream, DataStream)
         return JoinedStreams(self, other_stream)
 
     def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
-        """Gather the records of this stream and another one, by key, in windows of both."""
+        """Gather the records of this stream and another stream, by key, in common windows."""
         check_other_stream("co_group", self, other_stream, DataStream)
         return CoGroupedStreams(self, other_stream)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Give the records timestamps, and the stream watermarks, in place of those that they have.
+        """Assign new timestamps to the records and generate new watermarks; earlier ones are replaced.
 
-        The alignment of watermarks is left out, with a warning: only sources can wait.
+        Watermark alignment is ignored, with a warning: only sources can wait.
         """
         check_strategy("assign_timestamps_and_watermarks", watermark_strategy)
         if watermark_strategy.alignment is not None:
@@ -295,22 +297,22 @@ class DataStream(PartitionedStream):
         return self._then_same("Timestamps/Watermarks", AssignFactory(watermark_strategy))
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
-        """Gather all records in windows. One subtask does that: with `key_by(...).window(...)`, many do."""
+        """Gather all records in windows, in one subtask. `key_by(...).window(...)` uses all subtasks."""
         return AllWindowedStream(self, window_assigner)
 
     def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
-        """Gather all records in windows of `size` records, one beginning every `slide` records; 0 is `size`."""
+        """Gather all records in windows of `size` records; a window begins every `slide` records, 0 means `size`."""
         return AllWindowedStream(self, count_windows(size, slide))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
-        """Return the stream of the values that the operator's function yields with this tag, as `yield tag, value`."""
+        """Return the stream of the values that the operator's function emits with this tag: `yield tag, value`."""
         check_tag("get_side_output", output_tag)
         only = self._only_input("get_side_output")
         upstream = replace(only, tag=output_tag.tag_id, tag_type=output_tag.type_info)
         return DataStream(self._environment, self._program, (upstream,), output_tag.type_info)
 
     def cache(self) -> CachedDataStream:
-        """Return the stream, with a warning: its records are not kept, each job computes them again."""
+        """Return the stream, with a warning: its records are not cached, so each job computes them again."""
         unsupported.ignored("cache()", "each job computes the stream again; to keep it, write it to files")
         return CachedDataStream(self._environment, self._program, self._inputs, self._output_type)
 
@@ -319,20 +321,21 @@ class DataStream(PartitionedStream):
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Write each record to the standard output: the console in local mode, executor logs on a cluster.
 
-        Records of a declared type are written as in PyFlink: rows as `+I[1,a]`, others as Java does, for instance
-        `(a,1)`, `true`, `1.0E10`, `null`; all others by `str`. `sink_identifier` is written before each.
+        Records of a declared type are written as in PyFlink: rows as `+I[1,a]`, other types as in Java, for instance
+        `(a,1)`, `true`, `1.0E10`, `null`. Records without a declared type are written by `str`. `sink_identifier` is
+        written before each record.
         """
         return self._end("Print to Std. Out", PrintFactory(sink_identifier, self._output_type))
 
     def add_sink(self, sink_func: SinkFunction | Sink[Any]) -> DataStreamSink:
-        """Hand each record to a `SinkFunction`, at least once; a `Sink`, such as StreamingFileSink, as `sink_to`."""
+        """Pass each record to a `SinkFunction`, at least once. A `Sink`, such as StreamingFileSink: see `sink_to`."""
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
         check_process_function(sink_func, SinkFunction)
         return self._end("Unnamed", SinkFunctionFactory(sink_func))
 
     def sink_to(self, sink: Sink[Committable]) -> DataStreamSink:
-        """Hand each record to a `Sink`, exactly once."""
+        """Write each record to a `Sink`, exactly once."""
         check_sink(sink)
         typed = sink if self._output_type is None else sink.of_type(self._output_type)
         return self._end("Writer", SinkFactory(typed))
@@ -351,11 +354,12 @@ class DataStream(PartitionedStream):
     ) -> CloseableIterator | list[Any]:
         """Run the program and return the records of this stream: an iterator, or with `limit` a list.
 
-        Each record comes once, also when the job restarts or is rescaled. A program that starts from a snapshot gets
-        what that holds of this stream, the records since the checkpoint before it, whether or not one got them already.
-        The iterator blocks until a record is there, and raises JobFailedError if the job fails. Closing it cancels a
-        job that still runs. With `limit` this method blocks until it has that many records or the job has ended. Raises
-        what `StreamExecutionEnvironment.execute` raises before a job runs.
+        The program receives each record once, also when the job restarts or is rescaled. A program that starts from a
+        snapshot receives the records of this stream between the snapshot and the checkpoint before it, even if an
+        earlier program has received them. The iterator blocks until a record arrives, and raises JobFailedError if the
+        job fails. Closing the iterator cancels a job that still runs. With `limit` this method blocks until it has that
+        many records or the job has ended. Raises the errors that `StreamExecutionEnvironment.execute` raises before a
+        job runs.
         """
         if limit is not None:
             check_positive("the limit of execute_and_collect()", limit)
@@ -369,8 +373,8 @@ class DataStream(PartitionedStream):
     def to_spark(self) -> DataFrame:
         """Run the program, block until it has ended, and return the records of this stream as a Spark DataFrame.
 
-        The stream needs a declared type: each field of a row or tuple becomes a column, a plain value the one column
-        "value". Raises ProgramError for a stream that has no type, or never ends, and what `execute` raises.
+        The stream needs a declared type: each field of a row or tuple becomes a column; a plain value becomes the only
+        column, "value". Raises ProgramError for a stream that has no type or never ends, and the errors of `execute`.
         """
         if self._output_type is None:
             raise ProgramError(
@@ -395,12 +399,12 @@ class DataStream(PartitionedStream):
         return DataStream(self._environment, self._program, (Upstream(node),), output_type)._converted()
 
     def _then_same(self, name: str, operator: AnyOperatorFactory) -> DataStream:
-        """Add an operator that emits records of this stream as they are."""
+        """Add an operator that emits records of this stream unchanged."""
         node = self._program.add(name, operator, self._inputs)
         return DataStream(self._environment, self._program, (Upstream(node),), self._output_type)
 
     def _converted(self) -> DataStream:
-        """Have the operator's records converted to the declared type."""
+        """Convert the operator's records to the declared type."""
         self._only_input("output_type").node.output_type = self._output_type
         return self
 
@@ -415,15 +419,15 @@ class DataStream(PartitionedStream):
 
 @final
 class CachedDataStream(DataStream):
-    """A stream that Flink would keep for the next job."""
+    """A stream that Flink would cache for the next job."""
 
     def invalidate(self) -> None:
-        """Do nothing: nothing is kept."""
+        """Do nothing: nothing is cached."""
 
 
 @final
 class KeyedStream(DataStream):
-    """A stream partitioned by key. Functions on it may use state that is kept for each key.
+    """A stream partitioned by key. Its functions may use state that is kept for each key.
 
     >>> from headgate.common import Configuration
     >>> from headgate.datastream import StreamExecutionEnvironment
@@ -474,10 +478,10 @@ class KeyedStream(DataStream):
         check_function(func, FilterFunction)
         return self._then_same("Filter", KeyedFilterFactory(func))
 
-    def process(  # type: ignore[override]  # as in PyFlink, another kind of function
+    def process(  # type: ignore[override]  # as in PyFlink, another class of function
         self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
-        """Call a `KeyedProcessFunction` for each record; what it yields or returns is the new stream."""
+        """Call a `KeyedProcessFunction` for each record. The new stream has the results that it yields or returns."""
         check_process_function(func, KeyedProcessFunction)
         if self._has_async_state:
             return self._then("KEYED PROCESS", AsyncKeyedFactory(func), output_type)
@@ -485,7 +489,7 @@ class KeyedStream(DataStream):
         return self._then("KEYED PROCESS", KeyedProcessFactory(func), output_type)
 
     def enable_async_state(self) -> KeyedStream:
-        """Let `process` take a function whose methods are coroutines, with state that is read while others go on.
+        """Let `process` take a function whose methods are coroutines: other records proceed while one awaits its state.
 
         See `docs/guides/async.md`. Returns the stream itself.
         """
@@ -493,27 +497,27 @@ class KeyedStream(DataStream):
         return self
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
-        """Combine the records of each key; emit the combination so far for each record."""
+        """Combine the records of each key; for each record, emit the result so far."""
         check_function(func, ReduceFunction)
         return self._reduced("Reduce", func)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """Add up a field of each key's records: a position in a tuple, a name in a `Row`, 0 for plain numbers.
 
-        The other fields are those of the key's first record. TypeError fails the job for a value that is no number.
+        The other fields come from the key's first record. A value that is not a number fails the job with a TypeError.
         """
         return self._reduced("Sum", aggregation.Sum(position_to_sum))
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
-        """Keep the least value of a field; the other fields are those of the key's first record."""
+        """Keep the smallest value of a field; the other fields come from the key's first record."""
         return self._reduced("Min", aggregation.Min(position_to_min))
 
     def max(self, position_to_max: int | str = 0) -> DataStream:
-        """Keep the greatest value of a field; the other fields are those of the key's first record."""
+        """Keep the greatest value of a field; the other fields come from the key's first record."""
         return self._reduced("Max", aggregation.Max(position_to_max))
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
-        """Keep the whole record with the least value of a field."""
+        """Keep the whole record with the smallest value of a field."""
         return self._reduced("MinBy", aggregation.min_by(position_to_min_by))
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
@@ -525,16 +529,16 @@ class KeyedStream(DataStream):
         return WindowedStream(self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
-        """Gather the records of each key in windows of `size`, one beginning every `slide` records; 0 is `size`.
+        """Gather each key's records in windows of `size`; a window begins every `slide` records, 0 means `size`.
 
-        A window is evaluated when it is full; one that never is, is never evaluated.
+        A window is evaluated when it is full. A window that is not full when the input ends is not evaluated.
         """
         return WindowedStream(self, count_windows(size, slide))
 
     def interval_join(self, other_stream: KeyedStream, how: str = "inner") -> IntervalJoin:
-        """Join records with those of another stream that have the same key and a time close by: see `between`.
+        """Join records with the records of another stream that have the same key and a near timestamp: see `between`.
 
-        `how` is "inner", or for records that match none, too, "left", "right" or "full" (an extension of Flink's API).
+        `how` is "inner"; "left", "right" or "full" also emit unmatched records (an extension of Flink's API).
         """
         self._check_keyed("interval_join", other_stream)
         return IntervalJoin(self, other_stream, how)
@@ -548,10 +552,11 @@ class KeyedStream(DataStream):
         allow_exact_matches: bool = True,
         how: str = "inner",
     ) -> AsOfJoined:
-        """Join each record with the one of another stream that has the same key and is nearest in event time.
+        """Join each record with the record of another stream that has the same key and is nearest in event time.
 
-        `direction` is "backward" for the last one before, "forward" for the first one after, or "nearest"; it is not
-        further away than `tolerance`. With `how="left"` records that meet none are handed over, too.
+        `direction` is "backward" for the last record before, "forward" for the first record after, or "nearest". A
+        record further away than `tolerance` does not match. With `how="left"`, records without a match are passed to
+        the function, too.
         """
         self._check_keyed("join_asof", other_stream)
         asof = nearest_in_time(direction, tolerance, allow_exact_matches, how)
@@ -565,10 +570,11 @@ class KeyedStream(DataStream):
         how: str = "inner",
         is_deletion: Callable[[Any], Any] | None = None,
     ) -> AsOfJoined:
-        """Join each record with the value that the key had at its time; the other stream has the changes of that value.
+        """Join each record with the key's value at the record's time; the other stream has the changes of the values.
 
-        Records of either stream may be late by `grace`: each waits for as long. `is_deletion` says which records of the
-        other stream end a value. With `how="left"` records without a value are handed over, too.
+        Records of either stream may be late by up to `grace`; results are delayed by as much. `is_deletion` returns
+        whether a record of the other stream deletes the value. With `how="left"`, records without a value are passed to
+        the function, too.
         """
         self._check_keyed("join_latest", other_stream)
         return AsOfJoined(self, other_stream, latest_value(grace, how, is_deletion))
@@ -576,7 +582,7 @@ class KeyedStream(DataStream):
     def _check_keyed(self, method: str, other_stream: object) -> None:
         check_other_stream(method, self, other_stream, DataStream)
         if not isinstance(other_stream, KeyedStream):
-            raise ProgramError(f"{method}() takes a keyed stream: call key_by(...) on the other one, too")
+            raise ProgramError(f"{method}() takes a keyed stream: call key_by(...) on the other stream, too")
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
@@ -590,7 +596,7 @@ class KeyedStream(DataStream):
 
     def _repartitioned(self, partitioning: Partitioning, custom: CustomPartition | None = None) -> DataStream:
         raise ProgramError(
-            f"{partitioning.value}() cannot follow key_by(), which decides where records go: leave one of the two out"
+            f"{partitioning.value}() cannot follow key_by(), which partitions the records itself: remove one of the two"
         )
 
 

@@ -13,9 +13,9 @@ from headgate.graph.logical import ChainPolicy, Node
 
 @final
 class DataStreamSink:
-    """The end of a stream. Its methods set something of the sink and return it.
+    """The end of a stream. Each method changes a setting of the sink and returns the sink.
 
-    They raise ProgramError for an invalid value.
+    The methods raise ProgramError for an invalid value.
     """
 
     def __init__(self, node: Node) -> None:
@@ -29,13 +29,13 @@ class DataStreamSink:
         return self
 
     def uid(self, uid: str) -> DataStreamSink:
-        """Set the id that the sink's state is stored under; it must be the only one of this id in the job."""
+        """Set the id under which the sink's state is stored; no other operator of the job may have it."""
         check_text("the uid of a sink", uid)
         self._node.uid = uid
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
-        """Set another id that a snapshot may have the sink's state under; see `DataStream.set_uid_hash`."""
+        """Set an id under which an older snapshot may contain the sink's state; see `DataStream.set_uid_hash`."""
         check_uid_hash(uid_hash)
         self._node.uid_hash = uid_hash.lower()
         return self
@@ -57,10 +57,10 @@ class DataStreamSink:
         return self
 
     def on_error(self, errors: object) -> NoReturn:
-        """Raise ProgramError: a sink cannot leave out a record."""
+        """Raise ProgramError: a sink cannot skip a single record."""
         raise ProgramError(
             f"on_error() cannot be called on sink {self._node.name!r}, which writes records in batches and does not "
-            "know which of them it failed for: encode them with map(...) before it, and call on_error() on that stream"
+            "know which record failed: encode records with map(...) before the sink, and call on_error() on that stream"
         )
 
     def set_description(self, description: str) -> DataStreamSink:

@@ -13,7 +13,7 @@ class RuntimeExecutionMode(Enum):
     STREAMING = 0
     """All operators run at once, with checkpoints."""
     BATCH = 1
-    """Stage after stage, over bounded input, without checkpoints."""
+    """Stages run one after the other, over bounded input, without checkpoints."""
     AUTOMATIC = 2
     """BATCH if every source is bounded, else STREAMING."""
 

@@ -1,4 +1,4 @@
-"""ExternalizedCheckpointRetention: what becomes of the last checkpoint when a job ends."""
+"""ExternalizedCheckpointRetention: whether the last checkpoint is kept when a job ends."""
 
 from enum import Enum
 
@@ -8,14 +8,14 @@ __all__ = ["ExternalizedCheckpointRetention"]
 
 
 class ExternalizedCheckpointRetention(Enum):
-    """What becomes of the last checkpoint when the job is cancelled or fails for good."""
+    """Whether the last checkpoint is kept when the job is cancelled or fails for good."""
 
     DELETE_ON_CANCELLATION = 0
-    """It is kept when the job fails, and deleted when it is cancelled."""
+    """Keep the checkpoint when the job fails; delete it when the job is cancelled."""
     RETAIN_ON_CANCELLATION = 1
-    """It is kept."""
+    """Keep the checkpoint when the job fails and when it is cancelled."""
     NO_EXTERNALIZED_CHECKPOINTS = 2
-    """It is deleted."""
+    """Delete the checkpoint when the job fails and when it is cancelled."""
 
 
 unsupported.guard(__name__, globals())

@@ -1,4 +1,4 @@
-"""The functions that user code implements, and the contexts that they are given, under PyFlink's names."""
+"""The functions that user code implements, and the contexts passed to them, under PyFlink's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interval joins: pairs of records of two keyed streams that are close to each other in event time."""
+"""Interval joins: pairs of records of two keyed streams whose timestamps are close to each other."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from headgate.datastream.data_stream import DataStream, KeyedStream
 
 _OUTER: Final = {"inner": (False, False), "left": (True, False), "right": (False, True), "full": (True, True)}
-"""Which of the two sides are outer ones."""
+"""For each join type: whether unmatched records of the left and of the right stream are emitted."""
 
 
 @final
 class IntervalJoin:
-    """Two keyed streams to join; `between` says how close their records must be. Made by `interval_join`."""
+    """Two keyed streams to join; `between` sets how close their timestamps must be. Made by `interval_join`."""
 
     def __init__(self, left: KeyedStream, right: KeyedStream, how: str) -> None:
         check_choice("interval_join", "how", how, _OUTER)
@@ -31,9 +31,9 @@ class IntervalJoin:
         self._how = how
 
     def between(self, lower_bound: Time | Duration, upper_bound: Time | Duration) -> IntervalJoined:
-        """Join records of the right stream from `lower_bound` to `upper_bound` after those of the left, both included.
+        """Join each left record with the right records from `lower_bound` to `upper_bound` after it, both included.
 
-        A bound is negative for records before. Raises ProgramError if no time lies between them.
+        A negative bound means before the left record. Raises ProgramError if the lower bound is above the upper.
         """
         lower_ms, upper_ms = millis_of("the lower bound", lower_bound), millis_of("the upper bound", upper_bound)
         if lower_ms > upper_ms:
@@ -45,7 +45,7 @@ class IntervalJoin:
 
 @final
 class IntervalJoined:
-    """Two keyed streams and the interval. `process` makes a stream of the pairs."""
+    """Two keyed streams and the interval of the join. `process` makes a stream of the pairs."""
 
     def __init__(self, left: KeyedStream, right: KeyedStream, how: str, lower_ms: int, upper_ms: int) -> None:
         self._left = left
@@ -56,12 +56,12 @@ class IntervalJoined:
         self._late_tags: list[OutputTag | None] = [None, None]
 
     def lower_bound_exclusive(self) -> IntervalJoined:
-        """Leave out the lower bound itself, which is included otherwise."""
+        """Exclude the lower bound itself, which is included by default."""
         self._lower_ms += 1
         return self
 
     def upper_bound_exclusive(self) -> IntervalJoined:
-        """Leave out the upper bound itself, which is included otherwise."""
+        """Exclude the upper bound itself, which is included by default."""
         self._upper_ms -= 1
         return self
 
@@ -78,9 +78,10 @@ class IntervalJoined:
         return self
 
     def process(self, func: ProcessJoinFunction, output_type: TypeInformation | None = None) -> DataStream:
-        """Call a function for each pair, and for unmatched records of an outer side: the other one is None then.
+        """Call a function for each pair, and in outer joins for each unmatched record, with None as its partner.
 
-        The timestamp of what it yields is the later of the two; that of an unmatched record is the end of its interval.
+        The timestamp of a pair's results is the later timestamp of the two records. The timestamp of an unmatched
+        record's results is the end of the record's interval.
         """
         check_process_function(func, ProcessJoinFunction)
         lower_ms, upper_ms = self._lower_ms, self._upper_ms

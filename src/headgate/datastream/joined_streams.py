@@ -23,7 +23,7 @@ AnyKeySelector = Callable[[Any], Any] | KeySelector
 
 
 class _TwoStreams:
-    """Two streams whose records are to meet in windows, by key: where each has its key, then the windows."""
+    """Two streams to join in windows, by key: `where` and `equal_to` set the keys, `window` the windows."""
 
     def __init__(self, first: DataStream, second: DataStream) -> None:
         self._streams = first, second
@@ -31,7 +31,7 @@ class _TwoStreams:
         self._key_type: TypeInformation | None = None
 
     def where(self, key_selector: AnyKeySelector, key_type: TypeInformation | None = None) -> Self:
-        """Set the key of the first stream's records, and the type that keys of both are converted to."""
+        """Set the key of the first stream's records, and the type to which keys of both streams are converted."""
         return self._with_key(0, key_selector, key_type)
 
     def equal_to(self, key_selector: AnyKeySelector, key_type: TypeInformation | None = None) -> Self:
@@ -58,42 +58,42 @@ class _TwoStreams:
 
 
 class _InWindows:
-    """The windows in which the records of two streams meet."""
+    """The windows in which the records of two streams are joined."""
 
     def __init__(self, windowed: WindowedStream) -> None:
         self._windowed = windowed
 
     def trigger(self, trigger: Trigger[Any, Any]) -> Self:
-        """Set when windows are evaluated."""
+        """Set the trigger, which decides when windows are evaluated."""
         self._windowed.trigger(trigger)
         return self
 
     def evictor(self, evictor: Evictor[Any, Any]) -> Self:
-        """Set what removes records from windows that are evaluated."""
+        """Set the evictor, which removes records from windows at evaluation."""
         self._windowed.evictor(evictor)
         return self
 
     def allowed_lateness(self, time_ms: int) -> Self:
-        """Set for how many milliseconds of event time after its end a window takes late records; 0 at first."""
+        """Set how many milliseconds of event time after its end a window accepts late records; 0 by default."""
         self._windowed.allowed_lateness(time_ms)
         return self
 
 
 @final
 class JoinedStreams(_TwoStreams):
-    """Two streams to be joined in windows. Made by `join`."""
+    """Two streams to join in windows. Made by `join`."""
 
     def window(self, assigner: WindowAssigner[Any, Any]) -> WindowedJoin:
-        """Set the windows in which records meet."""
+        """Set the windows in which records are joined."""
         return WindowedJoin(self._windowed(assigner))
 
 
 @final
 class CoGroupedStreams(_TwoStreams):
-    """Two streams whose records are to be gathered in windows together. Made by `co_group`."""
+    """Two streams whose records are gathered in common windows. Made by `co_group`."""
 
     def window(self, assigner: WindowAssigner[Any, Any]) -> WindowedCoGroup:
-        """Set the windows in which records meet."""
+        """Set the windows in which records are joined."""
         return WindowedCoGroup(self._windowed(assigner))
 
 
@@ -102,9 +102,9 @@ class WindowedJoin(_InWindows):
     """A join in windows. `apply` makes a stream of the pairs."""
 
     def apply(self, function: AnyJoin, output_type: TypeInformation | None = None) -> DataStream:
-        """Call a function for each pair of records of a key and window; records without a partner are left out.
+        """Call a function for each pair of records with the same key and window. Records without a partner are dropped.
 
-        It is a `JoinFunction` or a callable, which return one result, or a `FlatJoinFunction`.
+        A `JoinFunction` or a callable returns one result for a pair, a `FlatJoinFunction` any number of results.
         """
         if not isinstance(function, FlatJoinFunction):
             check_function(function, JoinFunction)
@@ -113,7 +113,7 @@ class WindowedJoin(_InWindows):
 
 @final
 class WindowedCoGroup(_InWindows):
-    """Records of two streams in windows. `apply` makes a stream of what there is in each."""
+    """Records of two streams in windows. `apply` calls a function for each window."""
 
     def apply(self, function: CoGroupFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Call a function for each key and window, with two lists: the records of each stream. One may be empty."""

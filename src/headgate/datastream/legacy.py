@@ -1,7 +1,7 @@
-"""The names of older PyFlink releases; each does what its successor does.
+"""Classes and methods under the names of older PyFlink releases; each does what its successor does.
 
-The classes with today's names inherit the older methods from the mixins here; modules re-export the older classes where
-older programs import them from.
+The classes with today's names inherit the older methods from the mixins here. The modules from which older programs
+import the older classes re-export them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 WITHOUT_END: Final = 2**31 - 1
-"""Any number of failed checkpoints."""
+"""Number of tolerable failed checkpoints that means "no limit"."""
 
 ExternalizedCheckpointCleanup: Final = ExternalizedCheckpointRetention
 """The name of ExternalizedCheckpointRetention before 2.0."""
@@ -62,8 +62,8 @@ class MemoryStateBackend:
     """Keyed state in memory, and checkpoints in the memory of the job master.
 
     HashMapStateBackend with JobManagerCheckpointStorage. `checkpoint_path` is a folder or URI for the checkpoints'
-    metadata, `savepoint_path` one for savepoints that are requested without a folder, `max_state_size` the most bytes
-    that one state may have in a checkpoint. Snapshots are asynchronous, whatever the program asks for.
+    metadata, `savepoint_path` a folder or URI for savepoints that are requested without a folder. `max_state_size`
+    limits the bytes of one state in a checkpoint. Snapshots are asynchronous, whatever the program asks for.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class MemoryStateBackend:
         self._storage = JobManagerCheckpointStorage(checkpoint_path, max_state_size)
 
     def get_max_state_size(self) -> int:
-        """Return the most bytes that one state may have in a checkpoint."""
+        """Return the largest size in bytes of one state in a checkpoint."""
         return self._storage.get_max_state_size()
 
     def is_using_asynchronous_snapshots(self) -> bool:
-        """Return True: there are no others."""
+        """Return True: all snapshots are asynchronous."""
         return True
 
     def settings(self) -> dict[Option[object], object]:
@@ -95,8 +95,8 @@ class MemoryStateBackend:
 class FsStateBackend:
     """Keyed state in memory, checkpoints in a folder or URI.
 
-    HashMapStateBackend with FileSystemCheckpointStorage, whose errors it raises. Snapshots are asynchronous, whatever
-    the program asks for.
+    HashMapStateBackend with FileSystemCheckpointStorage; raises the same errors as FileSystemCheckpointStorage.
+    Snapshots are asynchronous, whatever the program asks for.
     """
 
     def __init__(
@@ -118,15 +118,15 @@ class FsStateBackend:
         return self._storage.get_checkpoint_path()
 
     def get_min_file_size_threshold(self) -> int:
-        """Return the size in bytes from which state gets a file of its own."""
+        """Return the size in bytes from which state is written to a separate file."""
         return self._storage.get_min_file_size_threshold()
 
     def get_write_buffer_size(self) -> int:
-        """Return what was given. It changes nothing."""
+        """Return the size that was given. It changes nothing."""
         return self._storage.get_write_buffer_size()
 
     def is_using_asynchronous_snapshots(self) -> bool:
-        """Return True: there are no others."""
+        """Return True: all snapshots are asynchronous."""
         return True
 
     def settings(self) -> dict[Option[object], object]:
@@ -173,7 +173,7 @@ class OlderCheckpointConfig:
         return self._tolerable_failures() == 0
 
     def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> Self:
-        """Tolerate no failed checkpoint, or any number; has no effect where the number itself is set."""
+        """Tolerate no failed checkpoint (True) or any number (False). Has no effect if the tolerable number is set."""
         self._configuration.write(CHECKPOINT_FAIL_ON_ERRORS, fail_on_checkpointing_errors)
         return self
 
@@ -184,22 +184,22 @@ class OlderCheckpointConfig:
         return 0 if self._configuration.read(CHECKPOINT_FAIL_ON_ERRORS) else WITHOUT_END
 
     def is_prefer_checkpoint_for_recovery(self) -> bool:
-        """Return whether a job restarts from its newest checkpoint, even if it has completed a newer savepoint."""
+        """Return whether a job restarts from its newest checkpoint even if it has completed a newer savepoint."""
         return self._configuration.read(PREFER_CHECKPOINT)
 
     def set_prefer_checkpoint_for_recovery(self, prefer_checkpoint_for_recovery: bool) -> Self:
-        """Set whether a job restarts from its newest checkpoint, even if it has completed a newer savepoint."""
+        """Set whether a job restarts from its newest checkpoint even if it has completed a newer savepoint."""
         self._configuration.write(PREFER_CHECKPOINT, prefer_checkpoint_for_recovery)
         return self
 
     def is_force_checkpointing(self) -> bool:
-        """Return whether checkpoints start when they are due, however many are under way and whatever the pause."""
+        """Return whether due checkpoints ignore the limit of concurrent checkpoints and the minimum pause."""
         return self._configuration.read(CHECKPOINT_FORCED)
 
     def set_force_checkpointing(self, force_checkpointing: bool) -> Self:
-        """Set whether checkpoints start when they are due, however many are under way and whatever the pause.
+        """Set whether due checkpoints ignore the limit of concurrent checkpoints and the minimum pause.
 
-        Unaligned ones never do.
+        Unaligned checkpoints always respect both.
         """
         self._configuration.write(CHECKPOINT_FORCED, force_checkpointing)
         return self
@@ -253,7 +253,7 @@ class OlderEnvironment:
         return self
 
     def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> Self:
-        """Accept event time and processing time, and change nothing: a program's watermark strategies decide.
+        """Accept event time and processing time, and change nothing: watermark strategies determine the time.
 
         Raises UnsupportedError for ingestion time.
         """
@@ -263,5 +263,5 @@ class OlderEnvironment:
         return self
 
     def get_stream_time_characteristic(self) -> TimeCharacteristic:
-        """Return what was set, else processing time."""
+        """Return the characteristic that was set, else processing time."""
         return self._time_characteristic

@@ -1,4 +1,4 @@
-"""The settings of the operator that a stream comes out of: its name, its uid, its parallelism and so on."""
+"""The settings of the operator that emits a stream: its name, its uid, its parallelism and so on."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headgate.graph.logical import ChainPolicy, Node
 
 
 class OperatorSettings:
-    """The methods of a stream that set something of its operator, and return the stream itself.
+    """The methods of a stream that change a setting of its operator and return the stream itself.
 
-    They raise ProgramError for an invalid value, and on a stream that is not the main output of one operator.
+    The methods raise ProgramError for an invalid value, and on a stream that is not the main output of one operator.
     """
 
     _inputs: tuple[Upstream, ...]
@@ -33,16 +33,16 @@ class OperatorSettings:
         return self
 
     def uid(self, uid: str) -> Self:
-        """Set the id that the operator's state is stored under; no other operator of the job may have it."""
+        """Set the id under which the operator's state is stored; no other operator of the job may have it."""
         check_text("the uid of an operator", uid)
         self._operator("uid").uid = uid
         return self
 
     def set_uid_hash(self, uid_hash: str) -> Self:
-        """Set another id that a snapshot may have the operator's state under: one that headgate has generated.
+        """Set the generated id under which an older snapshot may contain the operator's state.
 
-        Operators that had no `uid` when the snapshot was taken have such ids, of 32 hexadecimal digits; `headgate
-        state` shows them. New snapshots have the state under the operator's own uid.
+        Headgate generates an id of 32 hexadecimal digits for each operator without a `uid`. `headgate state` shows the
+        ids in a snapshot. New snapshots store the state under the operator's own uid.
         """
         check_uid_hash(uid_hash)
         self._operator("set_uid_hash").uid_hash = uid_hash.lower()
@@ -61,7 +61,7 @@ class OperatorSettings:
         return self
 
     def force_non_parallel(self) -> Self:
-        """Set the parallelism of the operator to 1, and refuse any other."""
+        """Set the parallelism of the operator to 1; no other parallelism is accepted."""
         node = self._operator("force_non_parallel")
         node.parallelism = node.max_parallelism = node.parallelism_max = 1
         return self
@@ -73,19 +73,19 @@ class OperatorSettings:
         return self
 
     def start_new_chain(self) -> Self:
-        """Do not chain the operator to the one before it."""
+        """Do not chain the operator to the operator before it."""
         self._operator("start_new_chain").chain = ChainPolicy.HEAD
         return self
 
     def disable_chaining(self) -> Self:
-        """Do not chain the operator to the ones before and after it."""
+        """Do not chain the operator to the operators before and after it."""
         self._operator("disable_chaining").chain = ChainPolicy.NEVER
         return self
 
     def on_error(self, errors: RecordErrors) -> Self:
-        """Set what becomes of a record that the operator's function raises an exception for; by default the job fails.
+        """Set what happens to a record for which the operator's function raises an exception; by default the job fails.
 
-        Raises ProgramError for an operator that cannot leave out records: a source, or one that assigns timestamps.
+        Raises ProgramError for an operator that cannot skip records, such as a source or one that assigns timestamps.
 
         >>> from headgate.common import Configuration
         >>> from headgate.datastream import StreamExecutionEnvironment
@@ -98,7 +98,7 @@ class OperatorSettings:
         """
         node = self._operator("on_error")
         factory = check_record_errors(errors, node)
-        # The factory stays of the same kind: a generated uid depends on it.
+        # The factory keeps its class: the generated uid depends on it.
         node.operator = replace(factory, errors=errors if errors.kinds else None)
         node.failed_tag = None if errors.tag is None else errors.tag.tag_id
         return self

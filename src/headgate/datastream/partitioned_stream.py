@@ -1,4 +1,4 @@
-"""How the records of a stream are dealt to the subtasks of the next operator."""
+"""How the records of a stream are partitioned among the subtasks of the next operator."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 class PartitionedStream(OperatorSettings):
-    """The methods of a stream that say which subtask of the next operator gets a record."""
+    """The methods of a stream that determine which subtask of the next operator receives a record."""
 
     def rebalance(self) -> DataStream:
         """Send the records round-robin to all subtasks of the next operator."""
         return self._repartitioned(Partitioning.REBALANCE)
 
     def rescale(self) -> DataStream:
-        """Send the records round-robin to some subtasks of the next operator: those nearest by their numbers.
+        """Send the records round-robin to some subtasks of the next operator: the subtasks with the nearest indexes.
 
-        With 2 subtasks before and 6 after, each sends to 3; with 6 before and 2 after, 3 send to each.
+        From 2 subtasks to 6, each subtask sends to 3 others; from 6 subtasks to 2, each subtask receives from 3 others.
         """
         return self._repartitioned(Partitioning.RESCALE)
 
     def shuffle(self) -> DataStream:
-        """Send each record to a random subtask of the next operator, all of them equally likely."""
+        """Send each record to a random subtask of the next operator, each with the same probability."""
         return self._repartitioned(Partitioning.SHUFFLE)
 
     def partition_custom(
@@ -43,10 +43,11 @@ class PartitionedStream(OperatorSettings):
         partitioner: Callable[[Any, int], int] | Partitioner,
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> DataStream:
-        """Send each record to the subtask of the next operator that `partitioner` says.
+        """Send each record to the subtask of the next operator whose index `partitioner` returns.
 
-        It is given what `key_selector` gives for the record, and the number of subtasks. The result is not a keyed
-        stream. Barriers never overtake records on these channels: they are aligned in unaligned checkpoints, too.
+        `partitioner` is called with the record's key, from `key_selector`, and the number of subtasks. The result is
+        not a keyed stream. Barriers never overtake records on these channels: they are aligned in unaligned
+        checkpoints, too.
         """
         check_function(partitioner, Partitioner)
         check_function(key_selector, KeySelector)
@@ -67,8 +68,8 @@ class PartitionedStream(OperatorSettings):
     ) -> DataStream | BroadcastStream:
         """Send every record to all subtasks of the next operator.
 
-        With descriptors of the broadcast states in which that operator keeps what it needs of the records, pass the
-        result to `connect` of another stream.
+        With descriptors of the broadcast states in which that operator stores the records, pass the result to
+        `connect` of another stream.
         """
         everywhere = self._repartitioned(Partitioning.BROADCAST)
         if broadcast_state_descriptor is None:
@@ -88,4 +89,4 @@ class PartitionedStream(OperatorSettings):
 
     @abstractmethod
     def _with_inputs(self, inputs: tuple[Upstream, ...]) -> DataStream:
-        """Return a stream of the same records on another way."""
+        """Return a stream of the same records with other inputs."""

@@ -1,4 +1,4 @@
-"""The program under construction: the operators that the streams of one environment have made so far."""
+"""The program under construction: the operators that the streams of one environment have added so far."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headgate.types.type_information import TypeInformation
 @final
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """An operator that records come from, and how they are partitioned for the next operator.
+    """An operator that emits records, and how its records are partitioned for the next operator.
 
-    `tag` is the id of the side output that they come from, `tag_type` its type; None is the main output.
+    `tag` is the id of the side output that emits the records, `tag_type` its type; None means the main output.
     """
 
     node: Node
@@ -42,7 +42,7 @@ class Program:
         inputs: Iterable[Upstream] = (),
         second_inputs: Iterable[Upstream] = (),
     ) -> Node:
-        """Add an operator and return it. `inputs` together are its first input, `second_inputs` its second, if any."""
+        """Add an operator and return it. `inputs` together form its first input, `second_inputs` its second, if any."""
         node = Node(id=len(self._graph.nodes) + 1, name=name, operator=operator)
         self._graph.nodes.append(node)
         self._graph.edges += [
@@ -62,11 +62,11 @@ class Program:
         return node
 
     def graph(self) -> LogicalGraph:
-        """Return the graph of the next job: the operators added since the last one, and all that they depend on."""
+        """Return the graph of the next job: the operators added since the last job, and all operators upstream."""
         return self._graph.upstream_of(self._new)
 
     def check_bounded(self, method: str) -> None:
-        """Raise ProgramError naming a source of the next job that never ends; `method` needs the end."""
+        """Raise ProgramError if a source of the next job is unbounded; the error names the source and `method`."""
         for node in self.graph().nodes:
             if isinstance(node.operator, SourceFactory) and not node.operator.source.bounded:
                 raise ProgramError(f"{method} needs streams that end, but source {node.name!r} never does")
@@ -79,6 +79,6 @@ class Program:
 
 
 def acknowledges(graph: LogicalGraph) -> bool:
-    """Return whether a source of the program acknowledges, which takes checkpoints."""
+    """Return whether a source of the program acknowledges records, which requires checkpoints."""
     sources = [node.operator.source for node in graph.nodes if isinstance(node.operator, SourceFactory)]
     return any(source.acknowledger() is not None for source in sources)

@@ -14,7 +14,7 @@ from headgate.options import CACHED_FILES, PYTHON_ARCHIVES, PYTHON_EXECUTABLE, P
 
 
 class PythonDependencies:
-    """Methods of StreamExecutionEnvironment that say what the slots need besides the program itself.
+    """Methods of StreamExecutionEnvironment that add what the slots need besides the program itself.
 
     Each sets an option. Unlike the option, it raises ConfigError at once for a path that does not exist.
     """
@@ -24,19 +24,19 @@ class PythonDependencies:
     def add_python_file(self, file_path: str) -> None:
         """Let slots import from a module (.py), a folder, or an archive of modules (.zip, .whl, .egg).
 
-        What a folder holds can be imported, and the folder itself if it is a package. The driver can import it from now
-        on, too. Of two modules of the same name, the one added last wins. Raises ConfigError when the file does not
-        exist.
+        From a folder, its modules can be imported, and the folder itself if it is a package. From now on the driver can
+        import from the file, too. Of two modules of the same name, the module added last wins. Raises ConfigError if
+        the file does not exist.
         """
         path = module_file(_path("add_python_file", file_path))
         make_importable([path])
         self._put_first(PYTHON_FILES, str(path))
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
-        """Have an archive unpacked in the working folder of slots, in the folder `target_dir`.
+        """Unpack an archive in the working folder of each slot, in the folder `target_dir`.
 
         Functions open its files by relative paths, such as `model.zip/weights.bin`. Without `target_dir` the folder has
-        the archive's name. Raises ConfigError when it does not exist, or cannot be unpacked.
+        the archive's name. Raises ConfigError if the archive does not exist or cannot be unpacked.
         """
         path = _path("add_python_archive", archive_path)
         if target_dir is not None:
@@ -45,9 +45,10 @@ class PythonDependencies:
         self._put_first(PYTHON_ARCHIVES, f"{found.path}{FOLDER_MARK}{found.folder}")
 
     def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
-        """Have a file or folder in the working folder of slots under this name: functions `open(name)`.
+        """Copy a file or folder to the working folder of each slot under this name; functions call `open(name)`.
 
-        With `executable`, they may also run it. Raises ConfigError when it does not exist, and when the name is in use.
+        With `executable`, functions may also run the file. Raises ConfigError if the file does not exist, or the name
+        is in use.
         """
         given = self._configuration.read(CACHED_FILES)
         file = cached_file(file_path, name, is_executable=executable)
@@ -56,11 +57,11 @@ class PythonDependencies:
         self._configuration.write(CACHED_FILES, files)
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
-        """Have the packages of a requirements file installed for the job's slots.
+        """Install the packages of a requirements file for the job's slots.
 
-        pip installs them on the driver's machine when a job is submitted, once for each text of the file, and they are
-        shipped. `requirements_cache_dir` is a folder with the packages, as `pip download` makes it; with it nothing is
-        downloaded. Raises ConfigError when either does not exist.
+        When a job is submitted, pip installs the packages on the driver's machine, once for each content of the file.
+        They are then shipped to the slots. `requirements_cache_dir` is a folder with the packages, as `pip download`
+        makes it; with it nothing is downloaded. Raises ConfigError if the file or the folder does not exist.
         """
         file = _path("set_python_requirements", requirements_file_path)
         folder = None if requirements_cache_dir is None else _path("set_python_requirements", requirements_cache_dir)
@@ -69,9 +70,9 @@ class PythonDependencies:
         self._configuration.write(PYTHON_REQUIREMENTS, f"{found.file}{mark}")
 
     def set_python_executable(self, python_exec: str) -> None:
-        """Set the Python that runs the slots: a path on the workers, or one in an archive that was added.
+        """Set the Python executable of the slots: a path on the workers, or a path in an archive that was added.
 
-        It must be of the driver's minor version, and have headgate and pyarrow. Raises ProgramError for empty text.
+        This Python must have the driver's minor version, headgate and pyarrow. Raises ProgramError for empty text.
         """
         check_text("the Python of slots", python_exec)
         self._configuration.write(PYTHON_EXECUTABLE, python_exec)
@@ -82,7 +83,7 @@ class PythonDependencies:
 
 
 def _path(method: str, path: object) -> str:
-    """Return the path. Raises ConfigError if it is not text, or has a character that separates paths in an option."""
+    """Return the path. Raises ConfigError if it is not text or contains a character that separates paths."""
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{method}() takes a path as text, not {path!r}")
     if SEPARATOR in path or FOLDER_MARK in path:

@@ -1,4 +1,4 @@
-"""What becomes of records that a function raises an error for; PyFlink has no such names."""
+"""Settings for records for which a function raises an error; an extension of PyFlink's API."""
 
 from headgate.functions.record_errors import FailedRecord, RecordErrors
 

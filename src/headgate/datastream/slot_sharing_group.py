@@ -1,4 +1,4 @@
-"""Slot sharing groups: named resources, by PyFlink's names. Each slot runs a subtask of every operator all the same."""
+"""Slot sharing groups, with PyFlink's names. They change nothing: each slot runs a subtask of every operator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MemorySize:
 
     @staticmethod
     def of_mebi_bytes(mebi_bytes: int) -> MemorySize:
-        """Return the size of so many times 1024 * 1024 bytes."""
+        """Return the size of `mebi_bytes` times 1024 * 1024 bytes."""
         return MemorySize(mebi_bytes << 20)
 
     def get_bytes(self) -> int:
@@ -62,7 +62,7 @@ class MemorySize:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotSharingGroup:
-    """The name of a group, and what Flink would give its slots. Made by `SlotSharingGroup.builder(name)`."""
+    """The name of a group, and the resources that Flink gives its slots. Made by `SlotSharingGroup.builder(name)`."""
 
     name: str
     cpu_cores: float | None = None
@@ -102,7 +102,7 @@ class SlotSharingGroup:
 
     @final
     class Builder:
-        """Builds a group. Each setting changes the builder and returns it."""
+        """Builds a group. Each setter changes the builder and returns it."""
 
         def __init__(self, name: str) -> None:
             self._group = SlotSharingGroup(name=name)

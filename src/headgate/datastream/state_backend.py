@@ -1,4 +1,4 @@
-"""State backends: where keyed state lives while a job runs. docs/guides/backends.md says which to choose."""
+"""State backends: where keyed state is kept while a job runs. docs/guides/backends.md compares them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN_OPTIONS: Final = "RocksDB is set up by the options of docs/guides/backends.
 
 
 class StateBackend(ABC):
-    """Where keyed state lives while a job runs."""
+    """Where keyed state is kept while a job runs."""
 
     @abstractmethod
     def settings(self) -> dict[Option[object], object]:
@@ -41,7 +41,7 @@ class HashMapStateBackend(StateBackend):
 
 
 class PredefinedOptions(Enum):
-    """Sets of RocksDB's options for kinds of disks: headgate has only its own, the default."""
+    """Sets of RocksDB options for different disks. Any but DEFAULT is ignored, with a warning."""
 
     DEFAULT = 0
     SPINNING_DISK_OPTIMIZED = 1
@@ -51,10 +51,10 @@ class PredefinedOptions(Enum):
 
 @final
 class EmbeddedRocksDBStateBackend(StateBackend):
-    """Keyed state in RocksDB, on local disks of the workers; keys in use are in memory, too.
+    """Keyed state in RocksDB, on local disks of the workers; state of keys in use is also cached in memory.
 
-    Needs the extra `headgate[rocksdb]`. With `enable_incremental_checkpointing` a checkpoint writes only what the one
-    before does not have; None leaves that to the option `execution.checkpointing.incremental`.
+    Needs the extra `headgate[rocksdb]`. With `enable_incremental_checkpointing` a checkpoint writes only the data that
+    the previous checkpoint does not contain; with None the option `execution.checkpointing.incremental` decides.
     """
 
     def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
@@ -77,7 +77,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return bool(self._incremental)
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Set folders on local disks of the workers; each database is in one of them. None: a temporary folder."""
+        """Set folders on local disks of the workers; each database uses one of them. By default: a temporary folder."""
         self._folders = paths
 
     def get_db_storage_paths(self) -> list[str]:
@@ -85,22 +85,22 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return list(self._folders)
 
     def set_predefined_options(self, options: PredefinedOptions) -> None:
-        """Change nothing, with a warning for any but the default: docs/guides/backends.md has the options."""
+        """Change nothing, with a warning for any value but DEFAULT: docs/guides/backends.md lists the options."""
         if options is not PredefinedOptions.DEFAULT:
             unsupported.ignored(f"PredefinedOptions.{options.name}", _OWN_OPTIONS)
         self._predefined = options
 
     def get_predefined_options(self) -> PredefinedOptions:
-        """Return what was set."""
+        """Return the value that was set."""
         return self._predefined
 
     def set_options(self, options_factory_class_name: str) -> None:
-        """Change nothing, with a warning: there are no factories of Java."""
+        """Change nothing, with a warning: headgate has no options factories."""
         unsupported.ignored("set_options()", _OWN_OPTIONS)
         self._options = options_factory_class_name
 
     def get_options(self) -> object:
-        """Return what was set."""
+        """Return the value that was set."""
         return self._options
 
     def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
@@ -109,7 +109,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._transfer_threads = number_of_transfering_threads
 
     def get_number_of_transfer_threads(self) -> int:
-        """Return what was set."""
+        """Return the value that was set."""
         return self._transfer_threads
 
 

@@ -1,4 +1,4 @@
-"""The environment of a program: where streams begin, what jobs run with, and where they run."""
+"""The environment of a program: its sources, its settings, and where its jobs run."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ _JOB_NAME = "headgate job"
 class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedSettings):
     """Builds and runs one program at a time.
 
-    Settings made here are the program's own, and win over the command line (`-Dkey=value`) and the Spark conf. Setters
-    return the environment. They raise ProgramError or ConfigError for an invalid value.
+    Settings of the environment override the command line (`-Dkey=value`) and the Spark conf. Setters return the
+    environment. They raise ProgramError or ConfigError for an invalid value.
 
     >>> in_this_process = Configuration().set_string("headgate.deploy.target", "minicluster")  # else Spark runs the job
     >>> env = StreamExecutionEnvironment.get_execution_environment(in_this_process)
@@ -113,41 +113,41 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
     ) -> StreamExecutionEnvironment:
         """Return a new environment.
 
-        Jobs run on the session `spark`; without one, on the active session, else on an embedded local one. The option
-        `headgate.deploy.target` may choose another place.
+        Jobs run on the session `spark`; if it is None, on the active session, else on an embedded local session. The
+        option `headgate.deploy.target` may choose another deployment.
         """
         return StreamExecutionEnvironment(configuration, spark)
 
     # --- settings ---
 
     def configure(self, configuration: Configuration) -> None:
-        """Take over all values of `configuration`."""
+        """Set all values of `configuration`."""
         self._configuration.add_all(configuration)
 
     def get_config(self) -> ExecutionConfig:
-        """Return the execution settings of this environment; setting a value changes the environment's."""
+        """Return the execution settings of this environment; its setters change the environment."""
         return ExecutionConfig(self._configuration)
 
     def get_checkpoint_config(self) -> CheckpointConfig:
-        """Return the checkpoint settings of this environment; setting a value changes the environment's."""
+        """Return the checkpoint settings of this environment; its setters change the environment."""
         return CheckpointConfig(self._configuration)
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """Set the parallelism, the number of subtasks, of operators that set none of their own."""
+        """Set the parallelism (number of subtasks) of operators without a parallelism of their own."""
         check_positive("the parallelism", parallelism)
         return self._set(PARALLELISM, parallelism)
 
     def get_parallelism(self) -> int:
-        """Return the parallelism of operators that set none of their own."""
+        """Return the parallelism of operators without a parallelism of their own."""
         return self._defaults(self._settings()).parallelism
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
-        """Set the max parallelism, the number of key groups, of operators that set none of their own."""
+        """Set the max parallelism (number of key groups) of operators without a max parallelism of their own."""
         check_positive("the max parallelism", max_parallelism)
         return self._set(MAX_PARALLELISM, max_parallelism)
 
     def get_max_parallelism(self) -> int:
-        """Return the max parallelism that was set; -1 when it follows from the parallelism of each operator."""
+        """Return the max parallelism that was set; -1 if it is derived from the parallelism of each operator."""
         found = self._settings().get(MAX_PARALLELISM)
         return -1 if found is None else found
 
@@ -166,7 +166,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return self._settings().get(BUFFER_TIMEOUT)
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
-        """Chain no operators: all records go from one operator to the next through channels, which is slower."""
+        """Do not chain operators: all records pass from one operator to the next through channels, which is slower."""
         return self._set(CHAINING, "false")
 
     def is_chaining_enabled(self) -> bool:
@@ -174,23 +174,23 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return self._settings().get(CHAINING)
 
     def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
-        """Take a checkpoint every `interval` milliseconds, at least 10. Without `mode`, the mode stays as it is."""
+        """Take a checkpoint every `interval` milliseconds, at least 10. Without `mode`, the mode does not change."""
         check_positive("the interval of checkpoints in milliseconds", interval)
         if mode is not None:
             self._set(CHECKPOINT_MODE, mode.name)
         return self._set(CHECKPOINT_INTERVAL, f"{interval} ms")
 
     def get_checkpoint_interval(self) -> int:
-        """Return the time between checkpoints in milliseconds; -1, as in Flink, when none are taken."""
+        """Return the time between checkpoints in milliseconds; -1, as in Flink, if checkpointing is disabled."""
         interval_ms = self._settings().get(CHECKPOINT_INTERVAL)
         return -1 if interval_ms is None else interval_ms
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return whether a record changes state exactly once, or at least once, as without checkpoints."""
+        """Return the checkpointing mode; AT_LEAST_ONCE if checkpointing is disabled."""
         return self.get_checkpoint_config().get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
-        """Return whether a record changes state exactly once, or at least once."""
+        """Return the checkpointing mode, as `get_checkpointing_mode` does."""
         return self.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
@@ -198,15 +198,15 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return self._settings().get(UNALIGNED)
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """Return what was set. It changes nothing."""
+        """Return the value that was set. It changes nothing."""
         return self._settings().get(UNALIGNED_FORCED)
 
     def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
-        """Set the folder or URI for savepoints that are requested without one."""
+        """Set the folder or URI for savepoints that are requested without a folder."""
         return self._set(SAVEPOINT_DIR, directory)
 
     def get_default_savepoint_directory(self) -> str | None:
-        """Return the folder or URI for savepoints that are requested without one, or None."""
+        """Return the folder or URI for savepoints that are requested without a folder, or None."""
         return self._settings().get(SAVEPOINT_DIR)
 
     def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
@@ -214,7 +214,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return self._set(CHANGELOG, enabled)
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
-        """Return whether changes of keyed state are written ahead of the barriers, or None if that was not set."""
+        """Return whether changes of keyed state are written ahead of the barriers, or None if it was not set."""
         settings = self._settings()
         return settings.get(CHANGELOG) if settings.is_given(CHANGELOG) else None
 
@@ -227,8 +227,8 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
     def from_collection(self, collection: Iterable[Any], type_info: TypeInformation | None = None) -> DataStream:
         """Return a stream of the records of a list, read by one subtask.
 
-        With a type, records are checked against it, and sequences become a `Row` or a tuple where the type is one.
-        Raises ProgramError for anything but a collection, and for a record that does not fit the type.
+        With a type, records are checked against the type, and sequences are converted to a `Row` or a tuple where the
+        type requires it. Raises ProgramError if `collection` is not a collection or a record does not fit the type.
         """
         if isinstance(collection, (str, bytes)) or not isinstance(collection, Iterable):
             raise ProgramError(f"from_collection() takes a list or another collection of records, not {collection!r}")
@@ -236,7 +236,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return self._begin("Collection Source", CollectionSource(records), type_info)
 
     def create_input(self, input_format: InputFormat, type_info: TypeInformation | None = None) -> DataStream:
-        """Return a stream of the records of files by a format such as `AvroInputFormat`, of the given type, if any."""
+        """Return a stream of the records of files, read by an input format such as `AvroInputFormat`.
+
+        The records have the given type, if any, else the type that the format declares.
+        """
         if not isinstance(input_format, InputFormat):
             raise ProgramError(
                 f"create_input() takes an input format, such as AvroInputFormat, not {input_format!r:.100}"
@@ -250,10 +253,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         source_name: str,
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """Return a stream of the records of a source, with timestamps and watermarks by a strategy, None for none.
+        """Return a stream of the records of a source, with timestamps and watermarks by a strategy, if given.
 
-        The records are of the given type, else of the one that the source knows. Raises ProgramError for anything but a
-        source, or a strategy.
+        The records have the given type, else the type that the source declares. Raises ProgramError if `source` is not
+        a source or `watermark_strategy` is not a strategy.
         """
         if watermark_strategy is not None:
             check_strategy("from_source", watermark_strategy)
@@ -265,12 +268,12 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
     def add_source(
         self, source_func: Source[Split], source_name: str = "Custom Source", type_info: TypeInformation | None = None
     ) -> DataStream:
-        """Return a stream of the records of a source. Raises ProgramError for anything but a source."""
+        """Return a stream of the records of a source. Raises ProgramError if `source_func` is not a source."""
         check_source(source_func)
         return self._begin(source_name, source_func, type_info)._converted()
 
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
-        """Return a stream of the lines of a file, or of all files of a folder; older and shorter than `FileSource`."""
+        """Return a stream of the lines of a file, or of all files in a folder. `FileSource` has more settings."""
         lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(charset_name), file_path)
         return self.from_source(lines.build(), None, "Text File Source", Types.STRING())
 
@@ -284,11 +287,11 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
     ) -> DataStream:
         """Return a stream of the rows of a bounded Spark DataFrame, each a `Row` with the columns' names.
 
-        The DataFrame is computed once, when the job starts, and written to the job's storage. Subtasks share the rows,
-        piece by piece in the order of the DataFrame. One subtask keeps that order; of several each keeps its own pieces
-        in order. `records_per_second` limits how fast rows are read. `watermark_strategy` gives rows timestamps and
-        watermarks, None for none. Raises ProgramError for a streaming DataFrame, a column that no record can hold, or
-        anything but a strategy.
+        Spark computes the DataFrame once, when the job starts, and writes it to the job's storage. The subtasks share
+        the rows, piece by piece in the order of the DataFrame. With one subtask the stream has that order; with
+        several, each subtask reads its own pieces in order. `records_per_second` limits how fast rows are read.
+        `watermark_strategy`, if given, assigns timestamps and watermarks. Raises ProgramError for a streaming
+        DataFrame, a column whose type records cannot hold, or a `watermark_strategy` that is not a strategy.
 
         >>> from headgate.common import WatermarkStrategy
         >>> by_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda row, _: row.ts)
@@ -315,11 +318,11 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
     ) -> DataStream:
         """Return a stream of the rows of a streaming DataFrame, each a `Row` with the columns' names, exactly once.
 
-        Spark keeps its position at `checkpoint_location`, a folder or URI of this stream alone; give it again to a job
-        that starts from a savepoint of this one. A micro-batch is acknowledged there when a checkpoint covers it.
-        `output_mode`, `processing_time` and `available_now` are Spark's output mode and triggers: with `available_now`
-        the stream ends. `free_cores` is the number of cores that Spark needs besides the job's slots. Raises
-        ProgramError for another kind of DataFrame, or a column that no record can hold.
+        Spark stores its position at `checkpoint_location`, a folder or URI that only this stream uses. A job that
+        starts from a savepoint of this job needs the same location. A micro-batch is acknowledged there when a
+        checkpoint covers it. `output_mode`, `processing_time` and `available_now` are Spark's output mode and triggers:
+        with `available_now` the stream ends. `free_cores` is the number of cores that Spark needs besides the job's
+        slots. Raises ProgramError for a DataFrame that is not streaming, or a column whose type records cannot hold.
         """
         from headgate.deploy.spark.dataframes import streams  # noqa: PLC0415  # pyspark is optional
 
@@ -337,11 +340,12 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run the program and block until it has ended.
 
-        Raises ProgramError when the program cannot run as written, ConfigError for a wrong setting, EnvironmentFault
-        when something around it is wrong or missing, JobFailedError with the user's own traceback when the job failed,
-        JobCancelledError when it was cancelled, JobSuspendedError when this driver left it for a later one. An
-        interrupt (Ctrl-C) cancels the job, and a line on standard error says what became of it. On a terminal a line
-        shows what the job does meanwhile, unless it prints records itself, or `headgate.console.status-line` is false.
+        Raises ProgramError if the program cannot run as written, ConfigError for a wrong setting, EnvironmentFault if
+        something in the environment is wrong or missing, JobFailedError with the user's own traceback if the job
+        failed, JobCancelledError if the job was cancelled, JobSuspendedError if this driver left the job to a later
+        driver. An interrupt (Ctrl-C) cancels the job, and a line on standard error reports how the job ended. On a
+        terminal, a status line shows the progress of the job, unless the job prints records or
+        `headgate.console.status-line` is false.
         """
         try:
             job = self.submit(job_name)
@@ -357,11 +361,11 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return JobExecutionResult(result)
 
     def execute_async(self, job_name: str | None = None) -> JobClient:
-        """Start the program and return without waiting for it. Raises what `execute` raises before a job runs."""
+        """Start the program without waiting for its end. Raises the errors that `execute` raises before a job runs."""
         return JobClient(self.submit(job_name))
 
     def submit(self, job_name: str | None = None) -> JobHandle:
-        """Start the program and return the handle of the job, on which `execute_async` and streams build."""
+        """Start the program and return the handle of the job. `execute_async` and `execute_and_collect` use it."""
         if job_name is not None:
             check_text("the name of a job", job_name)
         check_not_importing()
@@ -374,7 +378,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return where.submit_batch(job) if in_batch else where.submit(job)
 
     def job_graph(self, job_name: str | None = None) -> JobGraph:
-        """Return what `submit` runs; the next job then begins empty. Raises ProgramError."""
+        """Return the job graph for `submit`; the next job then begins without operators. Raises ProgramError."""
         graph = self._program.take()
         settings = self._settings()
         fixed_id = settings.get(JOB_ID)
@@ -389,9 +393,9 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return plan(graph, options)
 
     def collect_frame(self, type_info: TypeInformation, end: Callable[[FileSink], object]) -> DataFrame:
-        """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it.
+        """Run the program with a Parquet sink, which `end` adds to a stream; return a DataFrame of the sink's files.
 
-        Blocks until the program has ended. Raises ProgramError if it never does, and what `execute` raises.
+        Blocks until the program has ended. Raises ProgramError if a source is unbounded, and the errors of `execute`.
         """
         from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # pyspark is optional
 
@@ -408,7 +412,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         return result.read()
 
     def get_execution_plan(self) -> str:
-        """Return the program's operators as JSON. Raises ProgramError when it cannot run as written."""
+        """Return the program's operators as JSON. Raises ProgramError if the program cannot run as written."""
         return execution_plan(self._program.graph(), self._defaults(self._settings()))
 
     def close(self) -> None:

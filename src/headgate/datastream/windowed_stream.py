@@ -1,4 +1,4 @@
-"""Windowed streams: what is computed of the records of each window."""
+"""Windowed streams: functions over the records of each window."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ AnyReduce: TypeAlias = Callable[[Any, Any], Any] | ReduceFunction
 
 
 class _Windowed:
-    """What streams of windows with a key and without one have in common."""
+    """The methods that windowed streams with a key and without a key share."""
 
     _window_functions: tuple[type[Function], type[Function]]
-    """The simple class of window functions, and the one with a context."""
+    """The class of window functions without a context, and the class with a context."""
     _pass_through: AnyWindowFunction
 
     def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]) -> None:
@@ -66,7 +66,10 @@ class _Windowed:
         return self._keyed_stream.get_type()
 
     def trigger(self, trigger: Trigger[Any, Any]) -> Self:
-        """Set when windows are evaluated. Raises ProgramError for a trigger that cannot be used with these windows."""
+        """Set the trigger, which decides when windows are evaluated.
+
+        Raises ProgramError if these windows cannot use the trigger.
+        """
         if not isinstance(trigger, Trigger):
             raise ProgramError(f"trigger() takes a Trigger, such as CountTrigger.of(10), not {trigger!r}")
         if isinstance(self._window_assigner, MergingWindowAssigner) and not trigger.can_merge():
@@ -78,42 +81,45 @@ class _Windowed:
         return self
 
     def evictor(self, evictor: Evictor[Any, Any]) -> Self:
-        """Set what removes records from windows that are evaluated. All records of a window are then kept."""
+        """Set the evictor, which removes records from windows at evaluation.
+
+        With an evictor, state contains all records of a window.
+        """
         if not isinstance(evictor, Evictor):
             raise ProgramError(f"evictor() takes an Evictor, such as CountEvictor.of(10), not {evictor!r}")
         self._evictor = evictor
         return self
 
     def allowed_lateness(self, time_ms: int) -> Self:
-        """Set for how many milliseconds of event time after its end a window takes late records; 0 at first."""
+        """Set how many milliseconds of event time after its end a window accepts late records; 0 by default."""
         check_lateness(time_ms)
         self._allowed_lateness = time_ms
         return self
 
     def side_output_late_data(self, output_tag: OutputTag) -> Self:
-        """Send records that come too late to a side output, instead of dropping them."""
+        """Send records that arrive too late to a side output, instead of dropping them."""
         check_tag("side_output_late_data", output_tag)
         self._late_data_output_tag = output_tag
         return self
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
-        """Add up a field of each window's records; the other fields are those of its first record."""
+        """Add up a field of each window's records; the other fields come from the window's first record."""
         return self._reduced(aggregation.Sum(position_to_sum))
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
-        """Take the least value of a field; the other fields are those of the window's first record."""
+        """Emit the smallest value of a field; the other fields come from the window's first record."""
         return self._reduced(aggregation.Min(position_to_min))
 
     def max(self, position_to_max: int | str = 0) -> DataStream:
-        """Take the greatest value of a field; the other fields are those of the window's first record."""
+        """Emit the greatest value of a field; the other fields come from the window's first record."""
         return self._reduced(aggregation.Max(position_to_max))
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
-        """Take the whole record with the least value of a field."""
+        """Emit the whole record with the smallest value of a field."""
         return self._reduced(aggregation.min_by(position_to_min_by))
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
-        """Take the whole record with the greatest value of a field."""
+        """Emit the whole record with the greatest value of a field."""
         return self._reduced(aggregation.max_by(position_to_max_by))
 
     def _reduced(
@@ -146,7 +152,7 @@ class _Windowed:
     def _combined(
         self, contents: Contents, window_function: AnyWindowFunction | None, output_type: TypeInformation | None
     ) -> DataStream:
-        """Have the window function called with what the contents come to."""
+        """Call the window function, if any, with the combined value of each window."""
         if window_function is None:
             return self._evaluated(contents, self._pass_through, output_type)
         if not isinstance(window_function, self._window_functions):
@@ -200,7 +206,7 @@ class WindowedStream(_Windowed):
         window_function: WindowFunction[Any, Any, Any, Any] | ProcessWindowFunction[Any, Any, Any, Any] | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Combine the records of each window, and emit the combination, or what the window function makes of it."""
+        """Combine the records of each window; emit the result, or pass it to the window function, if given."""
         return self._reduced(reduce_function, window_function, output_type)
 
     def aggregate(
@@ -210,9 +216,9 @@ class WindowedStream(_Windowed):
         accumulator_type: TypeInformation | list[TypeInformation] | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Gather the records of each window in an accumulator, and emit its result.
+        """Gather the records of each window in an accumulator.
 
-        With a window function, that is given the result instead.
+        Emits the accumulator's result, or passes it to the window function, if given.
         """
         return self._aggregated(aggregate_function, window_function, accumulator_type, output_type)
 
@@ -246,7 +252,7 @@ class AllWindowedStream(_Windowed):
         window_function: AllWindowFunction[Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any] | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Combine the records of each window, and emit the combination, or what the window function makes of it."""
+        """Combine the records of each window; emit the result, or pass it to the window function, if given."""
         return self._reduced(reduce_function, window_function, output_type)
 
     def aggregate(
@@ -256,9 +262,9 @@ class AllWindowedStream(_Windowed):
         accumulator_type: TypeInformation | list[TypeInformation] | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Gather the records of each window in an accumulator, and emit its result.
+        """Gather the records of each window in an accumulator.
 
-        With a window function, that is given the result instead.
+        Emits the accumulator's result, or passes it to the window function, if given.
         """
         return self._aggregated(aggregate_function, window_function, accumulator_type, output_type)
 

@@ -1,4 +1,4 @@
-"""Streams of one cluster of Kafka, under PyFlink's names. Needs the extra `headgate[kafka]`."""
+"""Streams that are topics of one Kafka cluster, under PyFlink's names. Needs the extra `headgate[kafka]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as sources and sinks, under PyFlink's names, and what PyFlink lacks: JSON, own formats, partition columns."""
+"""Files as sources and sinks, under PyFlink's names. JSON, custom formats and partition columns are extensions."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ __all__ = [
 ]
 
 StreamingFileSink = FileSink
-"""Older name, for `add_sink`."""
+"""Older name of FileSink, for `add_sink`."""
 
 unsupported.guard(__name__, globals())

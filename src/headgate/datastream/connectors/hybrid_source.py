@@ -1,4 +1,4 @@
-"""Sources that are read one after the other, under PyFlink's names."""
+"""A source that reads several sources one after the other, under PyFlink's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka as a source and as a sink, under PyFlink's names; unlike there, functions in Python may make whole messages.
+"""Kafka as a source and as a sink, under PyFlink's names. Unlike in PyFlink, Python functions may make whole messages.
 
 Needs the extra `headgate[kafka]`.
 """

@@ -1,4 +1,4 @@
-"""Sinks made of PySpark's Python data sources: any stream writer. Needs the extra `headgate[spark]`."""
+"""A sink that writes with any stream writer of PySpark's Python data sources. Needs the extra `headgate[spark]`."""
 
 from __future__ import annotations
 

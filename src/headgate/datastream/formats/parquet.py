@@ -1,4 +1,4 @@
-"""Parquet files, under PyFlink's names. What is of Avro needs the extra `headgate[avro]`."""
+"""Parquet files, under PyFlink's names. The classes for Avro need the extra `headgate[avro]`."""
 
 from __future__ import annotations
 
