@@ -1,8 +1,8 @@
 """Acknowledging: how a source tells the system it reads from, such as a queue, which records it need not keep.
 
-A source that acknowledges has an `Acknowledger` in the driver. It is told what each attempt starts from and what each
-complete checkpoint holds, so that it acknowledges no record that the job may have to read again. When all splits that
-were assigned are read, a checkpoint is taken at once, even where no checkpoint interval is set.
+A source that acknowledges has an `Acknowledger` in the driver. The driver tells it what each attempt starts from and
+what each complete checkpoint holds, so that it acknowledges no record that the job may have to read again. Once all
+assigned splits are read, the job takes a checkpoint at once, even without a checkpoint interval.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Split = TypeVar("Split")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress(Generic[Split]):
-    """What a snapshot holds of one source.
+    """The progress of one source, as a snapshot holds it.
 
     `unfinished` are the splits that are not read to their end. `known` are the ids of all splits that were ever
     assigned, as far as `Source.to_remember` keeps them.
@@ -28,7 +28,7 @@ class SourceProgress(Generic[Split]):
 
 
 class Acknowledger(ABC, Generic[Split]):
-    """Acknowledges what a job has read of a source, and never has to read again.
+    """Acknowledges the records of a source that a job has read and never has to read again.
 
     Called in the driver, on I/O threads: one call at a time, but not always on the same thread. All methods may block.
     """
@@ -37,8 +37,8 @@ class Acknowledger(ABC, Generic[Split]):
     def restored(self, progress: SourceProgress[Split]) -> None:
         """Take note that an attempt is about to start from a snapshot that holds `progress`.
 
-        It is empty when the snapshot holds nothing of the source, or there is no snapshot. Raises RestoreError when
-        the source cannot be read on from there: the job then fails for good.
+        `progress` is empty when the snapshot holds nothing of the source, or there is no snapshot. Raises RestoreError
+        when the source cannot continue from `progress`: the job then fails for good.
         """
 
     @abstractmethod
@@ -50,4 +50,4 @@ class Acknowledger(ABC, Generic[Split]):
 
     @abstractmethod
     def close(self) -> None:
-        """Release connections: the job has ended, in whatever way. May be called more than once."""
+        """Release connections. Called when the job has ended, successfully or not; may be called more than once."""

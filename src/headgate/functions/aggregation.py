@@ -32,7 +32,7 @@ class FieldReduce(ReduceFunction):
 
 
 class Sum(FieldReduce):
-    """The sum of the field: what `+` makes of its values, texts included. Raises TypeError where it makes nothing."""
+    """The sum of the field: its values joined by `+`, texts included. Raises TypeError for values without a sum."""
 
     def combine(self, so_far: Any, value: Any) -> Any:
         try:
@@ -56,7 +56,7 @@ class Max(FieldReduce):
 
 
 class RecordChoice(ReduceFunction):
-    """The whole record whose field wins; of two equal ones, the earlier."""
+    """The whole record whose field beats the field of all others; the earlier record where two fields are equal."""
 
     def __init__(self, place: Place, beats: Callable[[Any, Any], bool]) -> None:
         self.place = place
@@ -67,7 +67,7 @@ class RecordChoice(ReduceFunction):
 
 
 class Projection(MapFunction):
-    """Some fields of a tuple, in an order of their own."""
+    """Selects fields of a tuple, in the order of `places`."""
 
     def __init__(self, places: Sequence[int]) -> None:
         self.places = tuple(places)
@@ -89,7 +89,7 @@ def max_by(place: Place) -> RecordChoice:
 def field_of(record: Any, place: Place) -> Any:
     """Return the field of the record.
 
-    Raises TypeError when the record has no fields, and what its own `[]` raises when it lacks this one.
+    Raises TypeError when the record has no fields, and the error of the record's `[]` when it lacks this field.
     """
     if isinstance(record, (tuple, list, Row)):
         return record[place]  # type: ignore[index]  # a name in a tuple raises TypeError by itself

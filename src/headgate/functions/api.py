@@ -1,8 +1,8 @@
 """Function interfaces, with PyFlink's names: what a user program implements.
 
 A function object is pickled once, sent to each subtask, opened there, called for each record, finished when bounded
-input ends, and closed. `open`, `finish` and `close` may be left out. Output is what a method returns or, where the text
-says so, what it yields.
+input ends, and closed. `open`, `finish` and `close` may be left out. A method emits what it returns or, where its
+docstring says so, what it yields.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Function(ABC):
         """Prepare, once for each subtask, before the first record: get state, open files."""
 
     def finish(self) -> None:
-        """Write what the function has gathered, once all records, timers and watermarks are processed.
+        """Write what the function has buffered, once all records, timers and watermarks are processed.
 
         Called when bounded input ends, or a savepoint with `drain` ends it: once for each subtask and attempt, before
         the last checkpoint. A restart after that calls it again. Not called when the job is cancelled, suspended or
         rescaled, when it fails, or when a savepoint stops it without `drain`: keep in state what must survive these.
-        There is no current key, and nothing can be emitted. What it raises fails the attempt, and the job restarts.
-        Not called on key selectors and partitioners.
+        There is no current key, and nothing can be emitted. An error fails the attempt, and the job restarts. Not
+        called on key selectors and partitioners.
 
         >>> class Rows(SinkFunction):
         ...     def open(self, runtime_context):
@@ -41,10 +41,10 @@ class Function(ABC):
         """
 
     def close(self) -> None:
-        """Release what `open` took. Called also after a failure, and after the last checkpoint: write in `finish`.
+        """Release what `open` acquired. Called also after a failure, and after the last checkpoint: write in `finish`.
 
-        What it raises at the end of a job fails the job for good, as its output is committed by then and a restart
-        would not process the records again. When the job ends in another way, or restarts, the error is logged.
+        An error at the end of a job fails the job for good: the output is committed by then, and a restart would not
+        process the records again. When the job ends in another way, or restarts, the error is logged.
         """
 
 
@@ -61,7 +61,7 @@ class FlatMapFunction(Function):
 
     @abstractmethod
     def flat_map(self, value: Any) -> Iterable[Any] | None:
-        """Yield the records that take the place of `value`, or return an iterable of them; None stands for none."""
+        """Yield the records that take the place of `value`, or return an iterable of them; None means no result."""
 
 
 class FilterFunction(Function):
@@ -81,10 +81,10 @@ class ReduceFunction(Function):
 
 
 class AggregateFunction(Function):
-    """Collects values in an accumulator and computes a result from it; all three may be of different types.
+    """Collects values in an accumulator and computes a result from it. The three may be of different types.
 
-    `merge` is called for windows that merge, such as sessions. A class that sets `mergeable = True` declares that it
-    may be called for any two accumulators of a key: sliding windows then keep one for each slice of time.
+    `merge` is called for windows that merge, such as sessions. A class that sets `mergeable = True` declares that
+    `merge` accepts any two accumulators of a key: sliding windows then keep one accumulator for each slice of time.
     """
 
     mergeable: ClassVar[bool] = False
@@ -95,19 +95,19 @@ class AggregateFunction(Function):
 
     @abstractmethod
     def add(self, value: Any, accumulator: Any) -> Any:
-        """Return the accumulator with `value` in it, which may be the same object changed."""
+        """Return the accumulator with `value` added: a new object, or the same one changed."""
 
     @abstractmethod
     def get_result(self, accumulator: Any) -> Any:
-        """Return the result of the values in the accumulator, which is not changed."""
+        """Return the result of the accumulator, without changing the accumulator."""
 
     @abstractmethod
     def merge(self, acc_a: Any, acc_b: Any) -> Any:
-        """Return an accumulator with the values of both, which may be one of the two changed."""
+        """Return an accumulator with the values of both: a new object, or one of the two changed."""
 
 
 class Partitioner(Function):
-    """Says which subtask gets the records of a key: for `partition_custom`."""
+    """Chooses the subtask that receives the records of a key: for `partition_custom`."""
 
     @abstractmethod
     def partition(self, key: Any, num_partitions: int) -> int:
@@ -123,18 +123,18 @@ class KeySelector(Function):
 
 
 class SinkFunction(Function):
-    """Takes records out of the job, one at a time, at least once. See `Sink` for exactly once."""
+    """Writes records to the outside, one at a time, at least once. See `Sink` for exactly once."""
 
     @abstractmethod
     def invoke(self, value: Any, context: context.Context) -> None:
-        """Take `value`. After a restart it may be called again for the same record. Where it blocks, the job waits."""
+        """Write `value`. May be called again for the same record after a restart. While it blocks, the job waits."""
 
 
 class ProcessFunction(Function):
     """One record in, any number out, with a context."""
 
     class Context(context.Context, ABC):
-        """What `process_element` may ask about the current record."""
+        """The context of `process_element`: the current record's timestamp and the clocks."""
 
         __slots__ = ()
 
@@ -144,7 +144,7 @@ class ProcessFunction(Function):
 
     @abstractmethod
     def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield the results for `value`, or return an iterable of them; None stands for none.
+        """Yield the results for `value`, or return an iterable of them; None means no result.
 
         A result that is a tuple of an `OutputTag` and a value goes to that side output, in all process functions.
         """
@@ -163,7 +163,7 @@ class KeyedProcessFunction(Function):
     """
 
     class Context(context.Context, ABC):
-        """What `process_element` may ask about the current record and its key."""
+        """The context of `process_element`: the current record's key and timestamp, and the timers."""
 
         __slots__ = ()
 
@@ -176,7 +176,7 @@ class KeyedProcessFunction(Function):
             """Return the clocks, and the timers of the current key."""
 
     class OnTimerContext(Context, ABC):
-        """What `on_timer` may ask; `timestamp()` is the time of the timer."""
+        """The context of `on_timer`; `timestamp()` is the time of the timer."""
 
         __slots__ = ()
 
@@ -186,12 +186,12 @@ class KeyedProcessFunction(Function):
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield the results for `value`, or return an iterable of them; None stands for none."""
+        """Yield the results for `value`, or return an iterable of them; None means no result."""
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any] | None:
         """Yield results when a timer registered with `timer_service()` is due, or return an iterable of them.
 
-        `timestamp` is the time of the timer in milliseconds; the current key is the one that it was registered for.
+        `timestamp` is the time of the timer in milliseconds; the current key is the key that registered the timer.
         """
 
 

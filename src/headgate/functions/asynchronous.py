@@ -1,6 +1,6 @@
-"""Asynchronous functions, with PyFlink's names: calls that wait for others while the next records are taken in.
+"""Asynchronous functions, with PyFlink's names: calls that wait for a service while the operator takes further records.
 
-A retry strategy says whether a call is made again, and when.
+A retry strategy decides whether and when a call is repeated.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from headgate.types.instant import Duration, Time
 
 
 class AsyncFunction(Function):
-    """One record in, any number out, later: many calls are under way at a time, all on one thread.
+    """One record in, any number out. Many calls run at a time, all on one thread.
 
-    A call that awaits lets others go on. `open` and `close` are called on the asyncio loop of the calls: clients can be
-    made there. A task that `close` creates, such as `create_task(client.aclose())`, is waited for, but not for long.
-    After a failure, a record that was under way is handed over again: services see calls at least once.
+    While a call awaits, the others run. `open` and `close` are called on the asyncio loop of the calls, so they may
+    create and close clients. The operator waits briefly for a task that `close` creates, such as
+    `create_task(client.aclose())`. After a failure the function is called again for each record whose call had not
+    ended: services see each call at least once.
     """
 
     @abstractmethod
     async def async_invoke(self, value: Any) -> Iterable[Any]:
-        """Return the records that take the place of `value`, as a list. What it raises fails the job."""
+        """Return the records that take the place of `value`, as a list. An error fails the job."""
 
     def timeout(self, value: Any) -> Iterable[Any]:
-        """Return the records that take the place of `value` when its call has not ended in time, and was cancelled."""
+        """Return the records that take the place of `value` after its call timed out and was cancelled."""
         raise TimeoutError(
             f"the asynchronous call for {value!r:.200} has not ended in time: give it a longer timeout, or say in "
             f"{type(self).__name__}.timeout() which records take its place"
@@ -39,15 +40,15 @@ class AsyncFunction(Function):
 @final
 @dataclass(frozen=True, slots=True)
 class AsyncFunctionDescriptor:
-    """An asynchronous function and how it is called: what `AsyncDataStream` makes of its arguments."""
+    """An asynchronous function and its settings, made by `AsyncDataStream`."""
 
     class OutputMode(Enum):
         """The order in which results leave."""
 
         ORDERED = 0
-        """That of the records."""
+        """The order of the records."""
         UNORDERED = 1
-        """As they come; but none passes a watermark."""
+        """The order in which calls end; no result overtakes a watermark."""
 
     async_function: AsyncFunction
     timeout: Time | Duration
@@ -58,13 +59,13 @@ class AsyncFunctionDescriptor:
 
 N = TypeVar("N", int, float)
 ResultPredicate = Callable[[list[Any]], bool]
-"""Given the results of a call: whether it is to be made again."""
+"""Takes the results of a call, and returns whether to repeat the call."""
 ExceptionPredicate = Callable[[Exception], bool]
-"""Given what a call has raised: whether it is to be made again."""
+"""Takes the exception of a call, and returns whether to repeat the call."""
 
 
-class RetryAfter(Exception):  # it is what the header of an HTTP response is called
-    """A service refuses calls for now, and says for how many seconds; at least 0.
+class RetryAfter(Exception):  # named after the header of an HTTP response
+    """A service refuses calls for the next `retry_after` seconds, at least 0.
 
     An attribute `retry_after` of any other exception, a number of seconds, means the same.
     """
@@ -78,7 +79,7 @@ class RetryAfter(Exception):  # it is what the header of an HTTP response is cal
 
 
 def retry_after_s(error: object) -> float:
-    """Return for how many seconds no call is to be made, by what a call has raised; 0.0 if that does not say so.
+    """Return the seconds that the exception of a call asks to wait before the next call; 0.0 if it asks for none.
 
     >>> retry_after_s(RetryAfter(1.5)), retry_after_s(OSError())
     (1.5, 0.0)
@@ -88,23 +89,23 @@ def retry_after_s(error: object) -> float:
 
 
 class AsyncRetryPredicate(ABC):
-    """Says after which calls another one is made for the same record."""
+    """Decides which results and which exceptions of a call make the call repeat."""
 
     @abstractmethod
     def result_predicate(self) -> ResultPredicate | None:
-        """Return what decides by the results of a call; None: they are always taken."""
+        """Return the predicate on the results of a call; None accepts all results."""
 
     @abstractmethod
     def exception_predicate(self) -> ExceptionPredicate | None:
-        """Return what decides by what a call has raised; None: it always fails the job."""
+        """Return the predicate on the exception of a call; None: every exception fails the job."""
 
 
 class AsyncRetryStrategy(ABC):
-    """Says whether, and when, a call is made again. It may be asked about many records at the same time."""
+    """Decides whether and when a call is repeated. One object serves many records at the same time."""
 
     @abstractmethod
     def can_retry(self, current_attempts: int) -> bool:
-        """Whether there may be another call for a record that had this many, at least 1."""
+        """Return whether a record may have another call after this many calls, at least 1."""
 
     @abstractmethod
     def get_backoff_time_millis(self, current_attempts: int) -> int:
@@ -112,11 +113,11 @@ class AsyncRetryStrategy(ABC):
 
     @abstractmethod
     def get_retry_predicate(self) -> AsyncRetryPredicate:
-        """Return what decides which calls are made again at all."""
+        """Return the predicate that selects the calls to repeat."""
 
     @staticmethod
     def no_restart() -> AsyncRetryStrategy:
-        """Return the strategy that makes no call again."""
+        """Return the strategy that repeats no call."""
         return NoRetryStrategy()
 
     @staticmethod
@@ -138,7 +139,7 @@ class AsyncRetryStrategy(ABC):
         result_predicate: ResultPredicate | None,
         exception_predicate: ExceptionPredicate | None,
     ) -> AsyncRetryStrategy:
-        """Return a strategy that waits longer from one further call to the next; times are in milliseconds."""
+        """Return a strategy that multiplies the wait before each further call; times are in milliseconds."""
         return ExponentialBackoffDelayRetryStrategy(
             max_attempts, initial_delay, max_retry_delay, multiplier, result_predicate, exception_predicate
         )
@@ -166,7 +167,7 @@ class RetryPredicate(AsyncRetryPredicate):
 
 @final
 class NoRetryStrategy(AsyncRetryStrategy):
-    """Makes no call again."""
+    """Repeats no call."""
 
     def can_retry(self, current_attempts: int) -> bool:
         return False

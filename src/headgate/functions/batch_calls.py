@@ -1,4 +1,4 @@
-"""Functions of batches, such as models: what `map_batches` makes of its arguments."""
+"""Functions of batches, such as models, with the settings that `map_batches` was given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCalls:
-    """A function of batches and how it is called. `schema` is that of an Arrow batch; None: batches are lists."""
+    """A function of batches and its settings. `schema` is the schema of Arrow batches; None: batches are lists."""
 
     func: Callable[..., Any]
     schema: pa.Schema | None
@@ -30,7 +30,7 @@ class BatchCalls:
 
 
 def class_of(func: object) -> type | None:
-    """Return the class whose instances are the function: `func` itself, or what a `partial` makes; None for others.
+    """Return the class whose instances are the function: `func` itself, or the class in a `partial`; None for others.
 
     >>> class_of(partial(int, base=2)), class_of(len)
     (<class 'int'>, None)

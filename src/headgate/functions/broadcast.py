@@ -1,8 +1,8 @@
-"""Functions on a stream and a broadcast one, with PyFlink's names: every subtask gets all broadcast elements.
+"""Functions on a stream and a broadcast stream, with PyFlink's names: every subtask gets all broadcast elements.
 
-What a function keeps of the broadcast elements is broadcast state. Each subtask writes it while it processes a
-broadcast element, and only reads it while it processes a record of the other stream. Subtasks get broadcast elements in
-different orders if these come from several subtasks, so what is written must not depend on the order.
+A function keeps broadcast elements in broadcast state. A subtask may write broadcast state while it processes a
+broadcast element; while it processes a record of the other stream, it may only read the state. Broadcast elements from
+several subtasks arrive in a different order at each receiver, so the state must not depend on their order.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class BaseBroadcastProcessFunction(Function):
 
 
 class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
-    """One record of a stream, or one element of a broadcast one, in; any number out.
+    """One record of a stream, or one broadcast element, in; any number out.
 
     >>> from headgate.state.descriptors import MapStateDescriptor
     >>> from headgate.types.typeinfo import Types
@@ -84,11 +84,11 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
 
     @abstractmethod
     def process_element(self, value: IN1, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Iterable[OUT] | None:
-        """Yield the results for a record that is not broadcast, or return an iterable of them; None stands for none."""
+        """Yield the results for a record that is not broadcast, or return an iterable of them; None means no result."""
 
     @abstractmethod
     def process_broadcast_element(self, value: IN2, ctx: BroadcastProcessFunction.Context) -> Iterable[OUT] | None:
-        """Yield results for a broadcast element, or return an iterable of them. Every subtask calls this for each."""
+        """Yield results for a broadcast element, or return an iterable of them. Every subtask gets each element."""
 
 
 class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
@@ -134,11 +134,11 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
 
     @abstractmethod
     def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Iterable[OUT] | None:
-        """Yield the results for a record of the keyed stream, or return an iterable of them; None stands for none."""
+        """Yield the results for a record of the keyed stream, or return an iterable of them; None means no result."""
 
     @abstractmethod
     def process_broadcast_element(self, value: IN2, ctx: KeyedBroadcastProcessFunction.Context) -> Iterable[OUT] | None:
-        """Yield results for a broadcast element, or return an iterable of them. Every subtask calls this for each."""
+        """Yield results for a broadcast element, or return an iterable of them. Every subtask gets each element."""
 
     def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Iterable[OUT] | None:
         """Yield results when a timer of a key is due, or return an iterable of them."""

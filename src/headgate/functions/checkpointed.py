@@ -1,7 +1,8 @@
-"""Functions that take part in checkpoints: they keep state of their subtask, or are told what became of a checkpoint.
+"""Functions that take part in checkpoints: they keep operator state, or are notified when a checkpoint ends.
 
-Flink's interfaces, in snake case; PyFlink has none of them. A user function implements them beside its own interface,
-on any stream: map, flat map, filter, process functions, sink functions. Callable objects may implement them, too.
+Flink's interfaces, in snake case; PyFlink has none of them. A user function implements them in addition to its own
+interface, on any stream: map, flat map, filter, process functions, sink functions. Callable objects may implement them,
+too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from headgate.state.operator.operator_state import OperatorStateStore
 
 @final
 class FunctionInitializationContext:
-    """What `initialize_state` is given: the states, and whether they were restored."""
+    """The argument of `initialize_state`: gives the states, and says whether they were restored."""
 
     def __init__(
         self, restored_id: CheckpointId | None, store: OperatorStateStore, keyed_store: KeyedStateStore | None
@@ -30,11 +31,11 @@ class FunctionInitializationContext:
         self._keyed_store = keyed_store
 
     def is_restored(self) -> bool:
-        """Return whether the job goes on from a checkpoint; the states are then those of the checkpoint."""
+        """Return whether the job continues from a checkpoint; the states then hold the values of the checkpoint."""
         return self._restored_id is not None
 
     def get_restored_checkpoint_id(self) -> int | None:
-        """Return the id of the checkpoint that the job goes on from, None if there is none."""
+        """Return the id of the checkpoint that the job continues from, None if there is none."""
         return self._restored_id
 
     def get_operator_state_store(self) -> OperatorStateStore:
@@ -54,7 +55,7 @@ class FunctionInitializationContext:
 @final
 @dataclass(frozen=True, slots=True)
 class FunctionSnapshotContext:
-    """What `snapshot_state` is given: the checkpoint that it is called for."""
+    """The argument of `snapshot_state`: describes the checkpoint being taken."""
 
     _checkpoint_id: CheckpointId
     _trigger_ms: int
@@ -69,7 +70,7 @@ class FunctionSnapshotContext:
 
 
 class CheckpointedFunction(ABC):
-    """A function with state of its subtask.
+    """A function with operator state: state of a subtask, not of a key.
 
     >>> from headgate.functions.api import MapFunction
     >>> from headgate.state.descriptors import ListStateDescriptor
@@ -92,20 +93,23 @@ class CheckpointedFunction(ABC):
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Write into the states what is to be saved. Called at each barrier, between two records.
+        """Write the values to save into the states. Called at each barrier, between two records.
 
-        The checkpoint has what the states hold when this returns. An error raised here fails the subtask.
+        The checkpoint saves the states as they are when this returns. An error raised here fails the subtask.
         """
 
 
 class CheckpointListener:
-    """A function that is told what became of checkpoints, though not of each one. After either call a job may fail."""
+    """A function that is notified of checkpoints that completed or failed; notifications may be missing.
+
+    The job may fail after any of these calls.
+    """
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Take note that the checkpoint is durable; earlier ones are settled with it. An error fails the subtask."""
+        """Take note that the checkpoint is durable; it subsumes all earlier ones. An error fails the subtask."""
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """Take note that the checkpoint was given up, whether or not `snapshot_state` was called for it."""
+        """Take note that the checkpoint was aborted, whether or not `snapshot_state` was called for it."""
 
 
 unsupported.guard_members("datastream.functions", globals())

@@ -14,11 +14,11 @@ class CoMapFunction(Function):
 
     @abstractmethod
     def map1(self, value: Any) -> Any:
-        """Return the record that takes the place of `value` of the first stream; None is none, as in PyFlink."""
+        """Return the record that takes the place of `value` of the first stream; None emits nothing, as in PyFlink."""
 
     @abstractmethod
     def map2(self, value: Any) -> Any:
-        """Return the record that takes the place of `value` of the second stream; None is none, as in PyFlink."""
+        """Return the record that takes the place of `value` of the second stream; None emits nothing, as in PyFlink."""
 
 
 class CoFlatMapFunction(Function):
@@ -40,17 +40,17 @@ class CoProcessFunction(Function):
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield the results for `value` of the first stream, or return an iterable of them; None stands for none."""
+        """Yield the results for `value` of the first stream, or return an iterable of them; None means no result."""
 
     @abstractmethod
     def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield the results for `value` of the second stream, or return an iterable of them; None stands for none."""
+        """Yield the results for `value` of the second stream, or return an iterable of them; None means no result."""
 
 
 class KeyedCoProcessFunction(Function):
     """One record of either keyed stream in, any number out; both streams share the state and timers of a key.
 
-    Either stream's record may come first: a function that joins keeps it in state until the other one comes.
+    Either stream's record may arrive first: a join keeps it in state until the record of the other stream arrives.
 
     >>> class Join(KeyedCoProcessFunction):
     ...     def open(self, runtime_context):
@@ -72,11 +72,11 @@ class KeyedCoProcessFunction(Function):
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield the results for `value` of the first stream, or return an iterable of them; None stands for none."""
+        """Yield the results for `value` of the first stream, or return an iterable of them; None means no result."""
 
     @abstractmethod
     def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield the results for `value` of the second stream, or return an iterable of them; None stands for none."""
+        """Yield the results for `value` of the second stream, or return an iterable of them; None means no result."""
 
     def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Iterable[Any] | None:
         """Yield results when a timer is due, or return an iterable of them, whichever stream it was registered on."""

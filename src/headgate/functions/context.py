@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class KeyedStateStore(ABC):
-    """Gives access to keyed state: each state has a value of its own for each key.
+    """Gives access to keyed state: each state has a separate value for each key.
 
     The same name gives the same state each time. All methods raise StateAccessError in a function that does not run on
-    a keyed stream, ProgramError when the name is in use for another kind or type, and RestoreError when what a
-    checkpoint holds under this name cannot be converted to the declared type.
+    a keyed stream, ProgramError when the name is in use for another kind or type, and RestoreError when the value that
+    a checkpoint holds under this name cannot be converted to the declared type.
     """
 
     @abstractmethod
@@ -43,11 +43,11 @@ class KeyedStateStore(ABC):
 
     @abstractmethod
     def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
-        """Return a state that holds the combination of what was added, for each key."""
+        """Return a state that holds the combination of the added values, for each key."""
 
     @abstractmethod
     def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
-        """Return a state that holds an accumulator of what was added, for each key."""
+        """Return a state that holds an accumulator of the added values, for each key."""
 
 
 class RuntimeContext(KeyedStateStore):
@@ -92,9 +92,9 @@ class RuntimeContext(KeyedStateStore):
 class TimerService(ABC):
     """The clocks of an operator, and the timers of the current key. Times are in milliseconds since 1970 UTC.
 
-    A key has at most one timer for each clock and time: registering it again changes nothing, and deleting one that
-    does not exist does nothing. The methods for timers raise StateAccessError where there is no current key, and those
-    that register one also for a time that is not a whole number.
+    A key has at most one timer for each clock and time: registering the timer again changes nothing, and deleting a
+    timer that does not exist does nothing. The methods for timers raise StateAccessError where there is no current key.
+    The methods that register a timer also raise it for a time that is not a whole number.
     """
 
     __slots__ = ()
@@ -109,11 +109,11 @@ class TimerService(ABC):
 
     @abstractmethod
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Have `on_timer` called when the watermark reaches `timestamp`; at the next watermark if it has passed."""
+        """Have `on_timer` called when the watermark reaches `timestamp`; if that has passed, at the next one."""
 
     @abstractmethod
     def register_processing_time_timer(self, timestamp: int) -> None:
-        """Have `on_timer` called when the wall clock reaches `timestamp`; at once if it has passed."""
+        """Have `on_timer` called when the wall clock reaches `timestamp`; if that has passed, at once."""
 
     @abstractmethod
     def delete_event_time_timer(self, timestamp: int) -> None:
@@ -132,7 +132,7 @@ class TimeDomain(Enum):
 
 
 class Context:
-    """What `process_element` may ask about the current record."""
+    """Tells `process_element` about the current record."""
 
     __slots__ = ("_timestamp",)
 

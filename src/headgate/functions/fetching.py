@@ -1,9 +1,9 @@
-"""Readers for clients that block: an I/O thread fetches records, and the loop takes them over.
+"""Readers for clients that block: an I/O thread fetches records, and the mailbox loop emits them.
 
-The mailbox loop must not call a client that waits for data, such as that of a message broker. A `Fetcher` calls it
-instead, on an I/O thread; `FetchingReader` keeps one fetch under way while little is queued, and hands over what came.
-The position of a split is behind what was handed over: records that are fetched but not yet handed over when a barrier
-comes are not part of the checkpoint, and are fetched again after a restore.
+The mailbox loop must not call a client that waits for data, such as the client of a message broker. A `Fetcher` calls
+the client on an I/O thread. `FetchingReader` keeps one fetch running while few records are queued, and returns the
+fetched records from `poll`. The position of a split follows the last record that `poll` returned. Records that are
+fetched but not yet returned at a barrier are not part of the checkpoint: they are fetched again after a restore.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Sou
 Split = TypeVar("Split")
 
 _QUEUED_MAX: Final = 2
-"""While the records of this many fetches wait to be handed over, no further fetch begins."""
+"""Number of queued fetches, not yet returned by `poll`, at which no further fetch begins."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(Generic[Split]):
-    """Records of one split, in order; they follow those that were fetched of it before.
+    """Records of one split, in order, directly after the records fetched before.
 
-    `split` is its id. `after(n)` returns the split as it stands when the first n of the records are read; n is at least
-    1, or 0 where there are no records. `timestamps` are as in `Records`. `ended`: the split has no more records.
+    `split` is the id of the split. `after(n)` returns the split with its position after the first n records; n is at
+    least 1, or 0 where there are no records. `timestamps` are as in `Records`. `ended`: the split has no more records.
     """
 
     split: str
@@ -48,18 +48,18 @@ class Fetcher(ABC, Generic[Split]):
 
     @abstractmethod
     def add_splits(self, splits: list[Split]) -> None:
-        """Take more to read. Called before the first fetch, and again when the source has discovered some."""
+        """Add splits to read. Called before the first fetch, and again when the source has discovered splits."""
 
     @abstractmethod
     def fetch(self) -> list[Fetched[Split]]:
-        """Wait for records and return them; after about 100 ms return without any, so that others get their turn.
+        """Wait for records and return them; return none after about 100 ms, so that other calls get their turn.
 
-        Called while there are splits whose end was not fetched. Raises `SourceError` naming the place when the data
-        cannot be read.
+        Called while some split is not fetched to its end. Raises `SourceError` naming the place when the data cannot be
+        read.
         """
 
     def pause_splits(self, paused: frozenset[str]) -> None:
-        """Fetch no records of these splits from now on, but of all others."""
+        """From now on, fetch records only of splits that are not in `paused`."""
         raise NotImplementedError(f"{type(self).__name__} pauses splits, and must define pause_splits()")
 
     def notify_completed(self, splits: list[Split]) -> None:
@@ -72,7 +72,7 @@ class Fetcher(ABC, Generic[Split]):
 @final
 @dataclass(slots=True, eq=False)
 class _Queued(Generic[Split]):
-    """What was fetched, and how many records of it were handed over."""
+    """Fetched records, and how many of them `poll` has returned."""
 
     fetched: Fetched[Split]
     handed_over: int = 0
@@ -80,7 +80,7 @@ class _Queued(Generic[Split]):
 
 @final
 class FetchingReader(SourceReader[Split]):
-    """Hands over what a `Fetcher` fetches. `split_id` is the source's."""
+    """Reads by means of a `Fetcher`. `split_id` is the source's method."""
 
     def __init__(self, fetcher: Fetcher[Split], context: SourceContext, split_id: Callable[[Split], str]) -> None:
         self._fetcher = fetcher
@@ -94,7 +94,7 @@ class FetchingReader(SourceReader[Split]):
         """The positions of a complete checkpoint that the fetcher has not been told of."""
         self._paused: frozenset[str] = frozenset()
         self._pause_told: frozenset[str] = frozenset()
-        """What the fetcher knows to be paused."""
+        """The splits that the fetcher was told to pause."""
         self._queue: deque[_Queued[Split]] = deque()
         self._fetching = False
         self._failed: BaseException | None = None
@@ -127,7 +127,7 @@ class FetchingReader(SourceReader[Split]):
         self._paused = paused
 
     def _ready(self) -> Sequence[_Queued[Split]]:
-        """Return what may be handed over, in order."""
+        """Return the queued fetches whose split is not paused, in order."""
         if not self._paused:
             return self._queue
         return [queued for queued in self._queue if queued.fetched.split not in self._paused]
@@ -186,7 +186,7 @@ class FetchingReader(SourceReader[Split]):
             self._notify_if_all_is_fetched()
 
     def _hand_over(self, queued: _Queued[Split], records_max: int) -> Records:
-        """Return the next records of what was fetched, and advance the position of their split."""
+        """Return the next records of a queued fetch, and advance the position of their split."""
         fetched = queued.fetched
         start, stop = queued.handed_over, min(queued.handed_over + records_max, len(fetched.records))
         is_whole = stop == len(fetched.records)
@@ -211,12 +211,12 @@ class FetchingReader(SourceReader[Split]):
         self._notify_if_all_is_fetched()
 
     def _notify_if_all_is_fetched(self) -> None:
-        """Have the fetcher take note at once, when no fetch will follow that does it."""
+        """Notify the fetcher at once if no further fetch will do so."""
         if self._completed is not None and not self._unfetched:
             self._begin_fetch()
 
     def close(self) -> None:
-        """Have the fetcher closed on an I/O thread: now, or by the fetch under way, at its end. Does not block."""
+        """Close the fetcher on an I/O thread: now, or at the end of the running fetch. Does not block."""
         with self._lock:
             is_first, self._closed = not self._closed, True
             in_use = self._in_use

@@ -1,7 +1,7 @@
-"""Sinks without a second phase: what is written is flushed at each barrier, and written again after a failure.
+"""Sinks without a second phase: they flush at each barrier, and write records again after a failure.
 
-Each record arrives at least once. Where writing it again changes nothing, as in an upsert by key, that is as good as
-exactly once, and readers see it before the checkpoint is complete: set `idempotent` then.
+Each record arrives at least once. Where writing a record again changes nothing, as in an upsert by key, that is as good
+as exactly once, and readers see the record before the checkpoint is complete. Set `idempotent` for such a sink.
 
 >>> class Console(FlushingSink):
 ...     def flushing_writer(self, context):
@@ -31,7 +31,7 @@ class FlushingWriter(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Block until everything written is durable: a restart from the checkpoint that follows does not repeat it."""
+        """Block until all written records are durable: a restart from the next checkpoint does not write them again."""
 
     def end_input(self) -> None:
         """Take note that no record follows; `flush` is called once more. For writers that do not flush each time."""

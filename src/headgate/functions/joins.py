@@ -1,4 +1,4 @@
-"""Functions of joins: what is made of a record of the left stream and one of the right that belong together."""
+"""Functions of joins: they compute results from matching records of two streams."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class ProcessJoinFunction(Function):
 
     @abstractmethod
     def process_element(self, left: Any, right: Any, ctx: ProcessJoinFunction.Context) -> Iterable[Any] | None:
-        """Yield the results for a pair, or return an iterable of them; None stands for none."""
+        """Yield the results for a pair, or return an iterable of them; None means no result."""
 
 
 class JoinFunction(Function):
-    """Makes one result of each pair of records of a window."""
+    """Computes one result from each pair of records of a window."""
 
     @abstractmethod
     def join(self, first: Any, second: Any) -> Any:
@@ -46,15 +46,15 @@ class JoinFunction(Function):
 
 
 class FlatJoinFunction(Function):
-    """Makes any number of results of each pair of records of a window."""
+    """Computes any number of results from each pair of records of a window."""
 
     @abstractmethod
     def join(self, first: Any, second: Any) -> Iterable[Any] | None:
-        """Yield the results for a record of the first stream and one of the second; None stands for none."""
+        """Yield the results for a record of the first stream and one of the second; None means no result."""
 
 
 class CoGroupFunction(Function):
-    """Makes results of all records of a window, those of each stream together.
+    """Computes results from all records of a window, given as one list for each stream.
 
     >>> class Unanswered(CoGroupFunction):
     ...     def co_group(self, first, second):
@@ -64,4 +64,4 @@ class CoGroupFunction(Function):
 
     @abstractmethod
     def co_group(self, first: list[Any], second: list[Any]) -> Iterable[Any] | None:
-        """Yield the results for the records of a key and window; those of either stream may be none."""
+        """Yield the results for the records of a key and window; either list may be empty."""

@@ -45,7 +45,7 @@ class Counter(Metric):
         self._count += n
 
     def dec(self, n: int = 1) -> None:
-        """Take from the count."""
+        """Subtract from the count."""
         self._count -= n
 
     def get_count(self) -> int:
@@ -53,7 +53,7 @@ class Counter(Metric):
         return self._count
 
     def values(self) -> dict[str, float]:
-        """Return what is reported."""
+        """Return the values to report, by suffix."""
         return {"": self._count}
 
 
@@ -82,7 +82,7 @@ class Meter(Metric):
         return self._rate
 
     def sample(self, now_ms: float) -> None:
-        """Compute the rate over the time span that ends at `now_ms`, which is monotonic."""
+        """Compute the rate over the time span that ends at `now_ms`, by the monotonic clock."""
         samples = self._samples
         samples.append((now_ms, self._count))
         while len(samples) > 2 and samples[1][0] <= now_ms - self._span_ms:
@@ -91,7 +91,7 @@ class Meter(Metric):
         self._rate = 1000.0 * (self._count - count) / (now_ms - since_ms) if now_ms > since_ms else 0.0
 
     def values(self) -> dict[str, float]:
-        """Return what is reported."""
+        """Return the values to report, by suffix."""
         return {"": self._rate, "count": self._count}
 
 
@@ -117,7 +117,7 @@ class Distribution(Metric):
             self._most = value
 
     def values(self) -> dict[str, float]:
-        """Return what is reported; without any value, only a count and a sum of 0."""
+        """Return the values to report; before the first `update`, only a count and a sum of 0."""
         if self._least is None or self._most is None:
             return {"count": 0, "sum": 0}
         mean = self._sum / self._count
@@ -136,10 +136,10 @@ class Gauge(Metric):
         self._has_failed = False
 
     def values(self) -> dict[str, float]:
-        """Return what is reported: nothing when the function raises, or returns no number; the log says so once."""
+        """Return the values to report: none when the function raises or returns no number, which is logged once."""
         try:
             return {"": float(self._read())}
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # what measures must not fail what is measured
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # a gauge must not fail the job that it measures
             if not self._has_failed:
                 _log.warning("the gauge %r has no value: %s: %s", self._name, type(error).__name__, error)
             self._has_failed = True
@@ -177,7 +177,7 @@ class MetricReport:
 
 @final
 class MetricGroup:
-    """A named place for metrics, and for more groups. Asking twice for the same metric gives the same one.
+    """A named place for metrics, and for more groups. Asking twice for the same metric gives the same object.
 
     >>> group = MetricGroup().add_group("orders").add_group("country", "fr")
     >>> group.counter("late").inc()
@@ -258,7 +258,7 @@ class MetricGroup:
         return delimiter.join([*self._scope.components, metric_name])
 
     def report(self, now_ms: float) -> Iterator[MetricReport]:
-        """Yield the values of all metrics here and in the groups below; `now_ms` is monotonic."""
+        """Yield the values of all metrics of this group and its groups; `now_ms` is a time of the monotonic clock."""
         for name, metric in self._metrics.items():
             if isinstance(metric, Meter):
                 metric.sample(now_ms)

@@ -1,4 +1,4 @@
-"""What becomes of a record that a function raises an error for: it fails the job, is skipped, or is a side output."""
+"""What happens to a record for which a function raises: it fails the job, is skipped, or goes to a side output."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Any error that is raised from a `SuppressRestartsException` always fails the job
 @final
 @dataclass(frozen=True, slots=True)
 class FailedRecord:
-    """A record that an operator's function raised an error for, as a side output has it.
+    """A record for which an operator's function raised an error, as the side output receives it.
 
     `record` is as the function received it. `error` is text: the user's own traceback, with the error in the last line.
-    `operator` is the operator's name, `key` the record's key on a keyed stream, `timestamp_ms` its event time; either
-    is None where there is none.
+    `operator` is the operator's name, `key` the record's key, `timestamp_ms` its event time. `key` is None on a stream
+    without keys, `timestamp_ms` on a stream without timestamps.
 
     >>> failed = FailedRecord("x", "ValueError: invalid literal for int() with base 10: 'x'", "parse")
     >>> failed.record, failed.operator, failed.key
@@ -40,10 +40,10 @@ class FailedRecord:
 @final
 @dataclass(frozen=True, slots=True)
 class RecordErrors:
-    """What an operator does with records that its function raises an exception for. Pass it to `on_error`.
+    """Decides what an operator does with records for which its function raises. Pass it to `on_error`.
 
-    If types of exceptions are given, `skip` and `side_output` apply to those only: any other error fails the job, as
-    all do by default. The methods raise ProgramError for anything but types of exceptions, or a tag.
+    If types of exceptions are given, `skip` and `side_output` apply to these types only: any other error fails the job,
+    as all errors do by default. The methods raise ProgramError for anything but types of exceptions, or a tag.
 
     >>> RecordErrors.skip(ValueError, KeyError).kinds
     (<class 'ValueError'>, <class 'KeyError'>)

@@ -1,17 +1,17 @@
-"""The source protocol: how records enter a job, and how reading goes on exactly where a checkpoint left it.
+"""The source protocol: how records enter a job, and how reading resumes exactly where a checkpoint left it.
 
 A source is divided into splits. The driver calls `Source.splits` once, when a job starts without a snapshot of the
 source, and assigns the splits to the subtasks. Each subtask has one reader. A checkpoint keeps what
 `SourceReader.snapshot` returns: the unfinished splits with the position reached in each; after a failure new readers
-get those.
+get these splits.
 
-A source may discover splits: while the job runs, the job master calls `Source.discover` again and again, and assigns
-each new split to one subtask. The ids of all splits that a subtask was ever assigned are part of its state, so a
-checkpoint knows of a split if and only if a reader had it at the barrier; a split that was found too late for that is
-found again after a failure.
+A source may discover splits: while the job runs, the job master calls `Source.discover` repeatedly, and assigns each
+new split to one subtask. The ids of all splits that a subtask was ever assigned are part of its state, so a checkpoint
+knows a split if and only if a reader had it at the barrier. A split that was discovered after the barrier is discovered
+again after a failure.
 
-A source may read in stages, such as files first and then a topic: when the readers of all subtasks have read all that
-they were given, the job master calls `Source.next_stage`, and assigns what it returns.
+A source may read in stages, such as files first and then a topic: when all subtasks have read all their splits, the job
+master calls `Source.next_stage`, and assigns the splits that it returns.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ Split = TypeVar("Split")
 class Records:
     """Records read, in order. `timestamps` are their event times in milliseconds, as many as records, or None.
 
-    `split` is the id of the split that they are from: required of sources with `watermarks_per_split` or
-    `one_split_at_a_time`. `ended`: that split has no more records.
+    `split` is the id of the records' split: required of sources with `watermarks_per_split` or `one_split_at_a_time`.
+    `ended`: that split has no more records.
     """
 
     records: list[Any] | pa.RecordBatch
@@ -80,13 +80,13 @@ NO_MORE_SPLITS: Final = NoMoreSplits()
 
 @final
 class NoMoreStages:
-    """The stage that is read now is the last."""
+    """The stage that is being read is the last."""
 
 
 NO_MORE_STAGES: Final = NoMoreStages()
 
 Given = list[tuple[int, Any]] | NoMoreSplits | NoMoreStages
-"""What a reader is given while it is at work: splits with their ordinals, or that there will be no more."""
+"""An assignment to a running reader: splits with their ordinals, or the end of splits or of stages."""
 
 
 class Source(ABC, Generic[Split]):
@@ -96,28 +96,28 @@ class Source(ABC, Generic[Split]):
     """Whether reading ends by itself."""
 
     records_total: int | None = None
-    """How many records there are in all, None where that is not known before they are read. It is shown to people."""
+    """How many records there are in all, for display only; None where it is not known before reading."""
 
     parallelism_max: int | None = None
     """The most subtasks that can read at a time, None for no limit."""
 
     produced_type: TypeInformation | None = None
-    """The type that all records are of already, None where it is not known."""
+    """The type of all records, None where it is not known."""
 
     discovery_interval_ms: int | None = None
-    """How often to look for new splits while the job runs, None: never."""
+    """Milliseconds between calls of `discover` while the job runs; None: it is not called."""
 
     discovery_ends: bool = False
-    """Whether `discover` returns NO_MORE_SPLITS in the end. A source that discovers and never does is not bounded."""
+    """Whether `discover` returns NO_MORE_SPLITS in the end. A source whose discovery never ends is not bounded."""
 
     in_stages: bool = False
-    """Whether there is more to read when readers have read all that they were given: see `next_stage`."""
+    """Whether the source has further stages to read after its first splits: see `next_stage`."""
 
     watermarks_per_split: bool = False
-    """Whether readers read several splits at a time, each with watermarks of its own.
+    """Whether readers read several splits at a time, each with separate watermarks.
 
-    The watermark of a subtask is then the least of its splits', from the moment they are assigned. A subtask without
-    splits is idle.
+    The watermark of a subtask is then the lowest watermark of its splits, from the moment they are assigned. A subtask
+    without splits is idle.
     """
 
     one_split_at_a_time: bool = False
@@ -128,10 +128,10 @@ class Source(ABC, Generic[Split]):
     """
 
     failed_tag: OutputTag | None = None
-    """The side output of what readers cannot read, which the program then has to read; None: there is none."""
+    """The side output for data that readers cannot read, which the program must then read; None: there is none."""
 
     def prepare(self, job_id: JobId) -> None:
-        """Prepare for the job. Called in each driver of it, before all other methods; may block."""
+        """Prepare for the job. Called in each driver of the job, before all other methods; may block."""
 
     @abstractmethod
     def splits(self, parallelism: int) -> list[Split]:
@@ -144,13 +144,13 @@ class Source(ABC, Generic[Split]):
         """End a call of `splits` that may be running: the job was cancelled. Called in the driver; must not block."""
 
     def keep(self) -> None:
-        """Keep what was made for the job, whatever becomes of it: a job that starts from a savepoint will read it.
+        """Keep what was made for the job, also after its end: a job that starts from a savepoint will read it.
 
         Called in the driver, before that savepoint is complete; may block.
         """
 
     def discard(self, job_id: JobId) -> None:
-        """Remove what was made for the job, except what was to be kept: no snapshot of the job needs it any more.
+        """Remove what was made for the job, except what `keep` has kept: no snapshot of the job needs it any more.
 
         Called in the driver, before `release`, when the job has ended, or could not begin; may block; may be called
         twice.
@@ -172,37 +172,38 @@ class Source(ABC, Generic[Split]):
         raise NotImplementedError(f"{type(self).__name__} reads in stages, and must define is_last_stage()")
 
     def next_stage(self, known: frozenset[str], parallelism: int) -> list[Split]:
-        """Return the splits of the stage after that of the `known` ones, which all subtasks have read.
+        """Return the splits of the stage that follows the `known` splits, which all subtasks have read.
 
-        There must be one. Called in the driver, on an I/O thread; may block. An error fails the attempt, and the stage
-        is asked for again when the next attempt has come to it.
+        Called only if such a stage exists, in the driver, on an I/O thread; may block. An error fails the attempt; the
+        next attempt calls this again when it has read the stage before.
         """
         raise NotImplementedError(f"{type(self).__name__} reads in stages, and must define next_stage()")
 
     def stage_of(self, split_id: str) -> Source[Any]:
-        """Return the source that says how watermarks are made for records of a split of this id."""
+        """Return the source whose settings for watermarks apply to records of the split with this id."""
         return self
 
     def split_id(self, split: Split) -> str:
         """Return the id of a split, which stays the same however much of the split is read.
 
         Required with `discovery_interval_ms`, `in_stages`, `watermarks_per_split` and `one_split_at_a_time`. A source
-        that always had it may begin to discover in a later version of a job: the ids of all its splits are then known,
-        also of those that ended. At another parallelism its splits are assigned in the order in which they were found.
+        that has always defined it may begin to discover in a later version of a job: the ids of all its splits are then
+        known, also of splits that ended. At another parallelism its splits are assigned in the order in which they were
+        discovered.
         """
         raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and must define split_id()")
 
     def to_remember(self, known: Iterable[str]) -> list[str]:
-        """Return those of the ids that a subtask knows that `discover` still has to be given; by default all.
+        """Return the ids among a subtask's `known` ids that `discover` still needs; by default all.
 
-        For a source that discovers without end, and can conclude from some of its splits that it had others.
+        For a source whose discovery never ends, and that can infer some of its splits from others.
         """
         return list(known)
 
     def acknowledger(self) -> Acknowledger[Split] | None:
-        """Return what acknowledges the records that were read, the same object each time; None: nothing does.
+        """Return the acknowledger of this source, the same object each time; None: nothing is acknowledged.
 
-        Called in the driver. With one, checkpoints are taken even where no checkpoint interval is set.
+        Called in the driver. With an acknowledger, checkpoints are taken even where no checkpoint interval is set.
         """
         return None
 
@@ -212,7 +213,7 @@ class Source(ABC, Generic[Split]):
 
 
 def splits_of_all_stages(source: Source[Split], parallelism: int) -> list[Split]:
-    """Return what a source that is bounded reads from its beginning to its end, in order. Blocks."""
+    """Return all splits that a bounded source reads, stage by stage, in order. Blocks."""
     splits: list[Split] = source.splits(parallelism)
     while source.in_stages and not source.is_last_stage(known := frozenset(map(source.split_id, splits))):
         splits = splits + source.next_stage(known, parallelism)
@@ -220,7 +221,7 @@ def splits_of_all_stages(source: Source[Split], parallelism: int) -> list[Split]
 
 
 class SourceContext(Protocol):
-    """Tells a reader where it runs, and runs for it what would block the loop."""
+    """Tells a reader where it runs, and runs blocking work for it outside the loop."""
 
     @property
     def subtask(self) -> int:
@@ -241,7 +242,7 @@ class SourceContext(Protocol):
         ...
 
     def side_output(self, tag: OutputTag, value: object) -> None:
-        """Emit a value to a side output of the source, with what `poll` is about to return."""
+        """Emit a value to a side output of the source, together with the records that `poll` is about to return."""
         ...
 
     def submit(self, work: Callable[[], Result], done: Callable[[Result | BaseException], None]) -> None:
@@ -258,30 +259,30 @@ class SourceReader(ABC, Generic[Split]):
 
     @property
     def pauses_splits(self) -> bool:
-        """Whether `pause_splits` may be called: it is for readers of several splits at a time."""
+        """Whether `pause_splits` may be called. It is for readers that read several splits at a time."""
         return False
 
     @abstractmethod
     def add_splits(self, splits: list[Split]) -> None:
-        """Take more to read. Called before the first poll, and again when the source has discovered some."""
+        """Add splits to read. Called before the first poll, and again when the source has discovered splits."""
 
     @abstractmethod
     def poll(self, records_max: int) -> Poll:
-        """Return up to `records_max` records, or that there are none now, or that there will never be another one.
+        """Return up to `records_max` records, `NotReady` if there are none now, or END_OF_INPUT after the last split.
 
-        The reader of a source that discovers is polled again after the end of its input, when it has got new splits.
+        The reader of a source that discovers is polled again after END_OF_INPUT, when it has received new splits.
         `Records` may be empty. Raises SourceError naming the place when the data cannot be read.
         """
 
     @abstractmethod
     def snapshot(self) -> list[Split]:
-        """Return what is still to be read: after a restore, reading goes on with the first record not yet polled."""
+        """Return the unfinished splits: after a restore, reading resumes with the first record not yet polled."""
 
     def pause_splits(self, paused: frozenset[str]) -> None:
-        """Return no records of these splits from now on, but of all others.
+        """From now on, return records only of splits that are not in `paused`.
 
-        Watermark alignment pauses splits that are too far ahead, by their ids. Positions of paused splits are part of
-        snapshots like others.
+        Watermark alignment pauses splits that are too far ahead, by their ids. Snapshots hold the positions of paused
+        splits, too.
         """
         raise NotImplementedError(f"{type(self).__name__} pauses splits, and must define pause_splits()")
 

@@ -18,12 +18,12 @@ class TimestampAssigner(ABC):
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         """Return the event time of `value` in milliseconds.
 
-        `record_timestamp` is the one that it has so far, for instance from its source; -2**63 if it has none.
+        `record_timestamp` is the timestamp so far, for instance from the source; -2**63 if there is none.
         """
 
 
 class WatermarkOutput(ABC):
-    """Takes the watermarks that a `WatermarkGenerator` makes."""
+    """Receives the watermarks of a `WatermarkGenerator`."""
 
     @abstractmethod
     def emit_watermark(self, timestamp_ms: int) -> None:
@@ -42,7 +42,7 @@ class WatermarkOutput(ABC):
 
 
 class WatermarkGenerator(ABC):
-    """Makes the watermarks of a stream, one generator in each subtask. Checkpoints do not hold what it knows.
+    """Makes the watermarks of a stream, one generator in each subtask. Checkpoints do not hold its attributes.
 
     >>> class AtMarkers(WatermarkGenerator):
     ...     def on_event(self, event, timestamp_ms, output):
@@ -70,7 +70,7 @@ class BoundedOutOfOrderness:
 @final
 @dataclass(frozen=True, slots=True)
 class OwnGenerator:
-    """Event time is what the generator says that `supplier` returns in each subtask."""
+    """Event time follows the generator that `supplier` returns in each subtask."""
 
     supplier: Callable[[], WatermarkGenerator]
 
@@ -78,9 +78,9 @@ class OwnGenerator:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkAlignment:
-    """The sources of a group wait for each other: none reads on that is more than `max_drift_ms` ahead of the last one.
+    """The sources of a group wait for each other: a source more than `max_drift_ms` ahead of the slowest stops reading.
 
-    The subtasks report where they are, and hear how far they may go, every `interval_ms`.
+    Every `interval_ms`, the subtasks report their watermarks, and learn up to which watermark they may read.
     """
 
     group: str
@@ -126,7 +126,7 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
-        """Expect no timestamp that is more than this below the greatest so far; the watermark stays that far behind.
+        """Expect timestamps at most this far below the greatest so far; the watermark stays as far behind the greatest.
 
         Raises ProgramError for a negative bound, or anything but a Duration.
         """
@@ -168,14 +168,14 @@ class WatermarkStrategy:
 
     @property
     def extract_timestamp(self) -> Callable[[Any, int], int] | None:
-        """What gives a record its timestamp; None if there is no assigner."""
+        """The function that extracts a record's timestamp; None if there is no assigner."""
         return None if self.timestamp_assigner is None else _extracting(self.timestamp_assigner)
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
         """Do not wait for a subtask that has had no record for this long, by the machine's clock.
 
-        Time in which a record could not have been taken does not count: without room downstream, while the slot is at
-        other work, or paused by the alignment of watermarks.
+        Time in which the subtask could not take a record does not count: while there is no room downstream, while the
+        slot does other work, or while watermark alignment pauses the subtask.
 
         Raises ProgramError for a timeout that is not above zero, or anything but a Duration.
         """
@@ -190,7 +190,7 @@ class WatermarkStrategy:
         max_allowed_watermark_drift: Duration,
         update_interval: Duration | None = None,
     ) -> WatermarkStrategy:
-        """Have the source stop reading where its watermark is too far ahead of the last one of its group.
+        """Have the source stop reading while its watermark is too far ahead of the slowest source of its group.
 
         All sources of a job with the same `watermark_group` wait for each other. Watermarks are compared every
         `update_interval`, by default once a second. Works in `env.from_source()` only, and not in batch mode.

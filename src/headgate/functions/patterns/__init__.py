@@ -1,1 +1,1 @@
-"""Patterns of records: what a program says of them, and the functions that are called with what matches."""
+"""Patterns of records: how a program describes them, and the functions that are called with the matches."""

@@ -1,4 +1,4 @@
-"""What a pattern, or a group of its steps, must be to make sense."""
+"""Checks for patterns, and for groups of steps, that make no sense."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate.functions.patterns.step import Forbids, PatternStep
 
 
 def name_of(steps: Sequence[PatternStep]) -> str:
-    """Return what errors call a group of these steps."""
+    """Return the name of a group of these steps in error messages."""
     return f"({' '.join(one.name for step in steps for one in step.singles)})"
 
 
@@ -60,7 +60,7 @@ def check(steps: Sequence[PatternStep], within_ms: int | None, skip: AfterMatchS
 
 
 def _check_gaps(singles: Sequence[PatternStep], within_ms: int | None) -> None:
-    """Raise ProgramError for times between records that say nothing."""
+    """Raise ProgramError for times between records that have no effect."""
     for step in singles:
         if step.gap_ms is None:
             continue

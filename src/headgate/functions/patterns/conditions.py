@@ -9,7 +9,7 @@ from typing import Any, final
 
 
 class ConditionContext(ABC):
-    """What a condition may ask about the match so far."""
+    """Tells a condition about the match so far."""
 
     @abstractmethod
     def get_events_for_pattern(self, name: str) -> list[Any]:
@@ -21,7 +21,7 @@ class ConditionContext(ABC):
 
 
 class IterativeCondition(ABC):
-    """A condition that looks at what the match has taken so far.
+    """A condition that can look at the records which the match has taken so far.
 
     >>> class Rises(IterativeCondition):
     ...     def filter(self, value, ctx):
@@ -45,7 +45,7 @@ class Simple:
 @final
 @dataclass(frozen=True, slots=True)
 class Both(IterativeCondition):
-    """A record that meets both conditions meets this one."""
+    """Met by records that meet both conditions."""
 
     first: Condition
     second: Condition
@@ -57,7 +57,7 @@ class Both(IterativeCondition):
 @final
 @dataclass(frozen=True, slots=True)
 class Either(IterativeCondition):
-    """A record that meets one of the conditions meets this one."""
+    """Met by records that meet at least one of the conditions."""
 
     first: Condition
     second: Condition
@@ -77,7 +77,7 @@ def meets(condition: Condition, value: Any, ctx: ConditionContext) -> bool:
 
 
 def both(first: Condition | None, second: Condition) -> Condition:
-    """Return the condition that a record meets if it meets both; no condition is met by all."""
+    """Return a condition for records that meet both. All records meet `first` when it is None."""
     if first is None:
         return second
     if isinstance(first, Simple) and isinstance(second, Simple):
@@ -86,7 +86,7 @@ def both(first: Condition | None, second: Condition) -> Condition:
 
 
 def either(first: Condition, second: Condition) -> Condition:
-    """Return the condition that a record meets if it meets one of the two."""
+    """Return a condition for records that meet at least one of the two."""
     if isinstance(first, Simple) and isinstance(second, Simple):
         return Simple(_Either(first.test, second.test))
     return Either(first, second)

@@ -18,7 +18,9 @@ from headgate.types.instant import Duration, Time
 @final
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A sequence of steps, each of which takes records. Methods return a new pattern; those about a step, the last.
+    """A sequence of steps, each of which takes records.
+
+    Methods return a new pattern. Methods that describe a step change the last step.
 
     >>> login = (
     ...     Pattern.begin("failed").where(lambda event: not event.ok).times_or_more(3)
@@ -39,21 +41,22 @@ class Pattern:
     def begin(name: str | Pattern, skip_strategy: AfterMatchSkipStrategy | None = None) -> Pattern:
         """Begin a pattern: every record that meets the conditions of its first step begins a match.
 
-        A pattern in place of a name, here and in later steps, makes a group: its steps are one step of the whole.
+        A pattern in place of a name, here and in later steps, makes a group: its steps are one step of the whole
+        pattern.
         """
         first = (_step(name, Contiguity.NON_DETERMINISTIC),)
         return Pattern(first, skip_strategy or AfterMatchSkipStrategy.no_skip())
 
     def next(self, name: str | Pattern) -> Pattern:
-        """Go on with the very next record."""
+        """Add a step that takes the very next record."""
         return self._then(_step(name, Contiguity.STRICT))
 
     def followed_by(self, name: str | Pattern) -> Pattern:
-        """Go on with the next record that meets the conditions; those between are left out."""
+        """Add a step that takes the next record that meets its conditions; the match skips the records in between."""
         return self._then(_step(name, Contiguity.RELAXED))
 
     def followed_by_any(self, name: str | Pattern) -> Pattern:
-        """Go on with any later record that meets the conditions: each gives a match of its own."""
+        """Add a step that takes any later record that meets its conditions: each such record gives a separate match."""
         return self._then(_step(name, Contiguity.NON_DETERMINISTIC))
 
     def not_next(self, name: str) -> Pattern:
@@ -63,7 +66,7 @@ class Pattern:
     def not_followed_by(self, name: str) -> Pattern:
         """Forbid that a record meets the conditions of this step before the next step takes one.
 
-        As the last step it needs `within`: there is a match when that time is over.
+        As the last step it needs `within`: the pattern matches when that time has passed.
         """
         return self._then(PatternStep(_checked(name), Contiguity.RELAXED, forbids=Forbids.BETWEEN))
 
@@ -84,12 +87,13 @@ class Pattern:
     def where(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
         """Have the step take only records that meet this condition, too.
 
-        A function of the record, or an `IterativeCondition`, which sees what the match has taken so far.
+        The condition is a function of the record, or an `IterativeCondition`, which sees the records that the match has
+        taken so far.
         """
         return self._last(condition=both(self._single("where").condition, _condition("where", condition)))
 
     def or_(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
-        """Have the step also take records that meet this condition instead of those before."""
+        """Have the step also take records that meet this condition instead of the earlier ones."""
         before = self._single("or_").condition
         if before is None:
             raise ProgramError(
@@ -104,7 +108,7 @@ class Pattern:
         return self.where(_IsInstance(kind))
 
     def until(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
-        """End the step at the first record that meets this condition, which it does not take either."""
+        """End the step at the first record that meets this condition; the step does not take this record."""
         if self.steps[-1].most != UNBOUNDED:
             raise ProgramError(
                 f"until() ends a loop: call one_or_more() or times_or_more() on {self.steps[-1].name!r} first"
@@ -126,12 +130,12 @@ class Pattern:
         return self._quantified("times", from_times, from_times if to_times is None else to_times)
 
     def optional(self) -> Pattern:
-        """Have the step take none at all, if there is none."""
+        """Allow the step to take no record."""
         self._taking("optional")
         return self._last(optional=True)
 
     def greedy(self) -> Pattern:
-        """Have the step take as many records as it can: the next one goes on only at one that this one cannot take."""
+        """Have the step take as many records as it can: the next step begins with one that this step cannot take."""
         step = self._looping("greedy")
         self._single("greedy")
         if step.contiguity is Contiguity.NON_DETERMINISTIC and len(self.steps) > 1:
@@ -139,12 +143,12 @@ class Pattern:
         return self._last(greedy=True)
 
     def consecutive(self) -> Pattern:
-        """Allow nothing between the records of the step."""
+        """Allow no other record between the records of the step."""
         self._looping("consecutive")
         return self._last(inner=Contiguity.STRICT)
 
     def allow_combinations(self) -> Pattern:
-        """Allow anything between the records of the step, also others that it could have taken."""
+        """Allow any record between the records of the step, also records that the step could have taken."""
         self._looping("allow_combinations")
         return self._last(inner=Contiguity.NON_DETERMINISTIC)
 
@@ -184,7 +188,8 @@ class Pattern:
     def within(self, window_time: Time | Duration, within_type: WithinType = WithinType.FIRST_AND_LAST) -> Pattern:
         """Have a match end within this time after its first record; exactly this time is already too long.
 
-        With `PREVIOUS_AND_CURRENT` it is the time between each record that this step takes and the one before.
+        With `PREVIOUS_AND_CURRENT`, limit the time between each record that the last step takes and the record before
+        it.
         """
         length_ms = millis_of("the time that within() takes", window_time)
         if length_ms <= 0:

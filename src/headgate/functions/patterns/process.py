@@ -1,4 +1,4 @@
-"""Functions that are called with what a pattern has matched."""
+"""Functions that are called with the matches of a pattern."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from headgate.functions.api import Function
 
 Match = dict[str, list[Any]]
-"""The records of a match: those of each step that has taken some, by its name, oldest first."""
+"""The records of a match, oldest first, by the name of the step that took them. Steps without records are left out."""
 
 
 class PatternProcessFunction(Function):
@@ -25,15 +25,15 @@ class PatternProcessFunction(Function):
 
         @abstractmethod
         def timestamp(self) -> int:
-            """Return the time of the match, in milliseconds: that of its last record, or the end of its time."""
+            """Return the time of the match in milliseconds: its last record's, or the end of its time limit."""
 
     @abstractmethod
     def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield the results for a match, or return an iterable of them; None stands for none."""
+        """Yield the results for a match, or return an iterable of them; None means no result."""
 
 
 class TimedOutPartialMatchHandler(ABC):
-    """A second base class of a `PatternProcessFunction` that wants to see the matches whose time ran out, too.
+    """A second base class for a `PatternProcessFunction` that also handles matches whose time ran out.
 
     >>> class Payments(PatternProcessFunction, TimedOutPartialMatchHandler):
     ...     def process_match(self, match, ctx):

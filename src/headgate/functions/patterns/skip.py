@@ -1,4 +1,4 @@
-"""After-match skip strategies: which other matches a match rules out (names and rules of Flink CEP)."""
+"""After-match skip strategies: which other matches a match discards (names and rules of Flink CEP)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Skip(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class AfterMatchSkipStrategy:
-    """Which matches under way are given up when there is a match.
+    """Decides which partial matches are discarded when a match is complete.
 
-    With any but `no_skip`, the match that began first comes first: one that is complete waits until none is under way
-    that began before it.
+    Every strategy but `no_skip` emits matches in the order in which they began: a complete match waits for the partial
+    matches that began before it.
     """
 
     skip: Skip
@@ -37,24 +37,24 @@ class AfterMatchSkipStrategy:
 
     @staticmethod
     def skip_to_next() -> AfterMatchSkipStrategy:
-        """Give up the other matches that begin with the same record."""
+        """Discard the other matches that begin with the same record."""
         return AfterMatchSkipStrategy(Skip.TO_NEXT)
 
     @staticmethod
     def skip_past_last_event() -> AfterMatchSkipStrategy:
-        """Give up all matches that begin before the end of this one, so that no two have a record in common."""
+        """Discard all matches that begin before the end of this match, so that no two matches share a record."""
         return AfterMatchSkipStrategy(Skip.PAST_LAST)
 
     @staticmethod
     def skip_to_first(pattern_name: str) -> AfterMatchSkipStrategy:
-        """Give up all matches that begin before the first record which the step of that name has taken."""
+        """Discard all matches that begin before the first record which the step of that name has taken."""
         return AfterMatchSkipStrategy(Skip.TO_FIRST, pattern_name)
 
     @staticmethod
     def skip_to_last(pattern_name: str) -> AfterMatchSkipStrategy:
-        """Give up all matches that begin before the last record which the step of that name has taken."""
+        """Discard all matches that begin before the last record which the step of that name has taken."""
         return AfterMatchSkipStrategy(Skip.TO_LAST, pattern_name)
 
     def throw_exception_on_miss(self) -> AfterMatchSkipStrategy:
-        """Fail on a match in which the step has taken no record; without this, all matches are emitted then."""
+        """Fail on a match in which the step has taken no record. Without this call, such a match discards no other."""
         return AfterMatchSkipStrategy(self.skip, self.step, must_have_taken=True)

@@ -9,29 +9,29 @@ from typing import Final, final
 from headgate.functions.patterns.conditions import Condition
 
 UNBOUNDED: Final = -1
-"""The highest number of records of a step that takes any number."""
+"""Value of `most` for a step that takes any number of records."""
 
 
 class Contiguity(Enum):
-    """What may lie between two records that a match takes one after the other (Flink's three contiguities)."""
+    """Which records may come between two that a match takes one after the other (Flink's three contiguities)."""
 
     STRICT = "strict"
-    """Nothing: the second is the very next record."""
+    """None: the second is the very next record."""
     RELAXED = "relaxed"
-    """Records that do not match: the second is the next one that does."""
+    """Records that do not match: the second is the next record that matches."""
     NON_DETERMINISTIC = "non-deterministic relaxed"
-    """Anything: each record that matches gives a match of its own."""
+    """Any records: each record that matches gives a separate match."""
 
 
 class Forbids(Enum):
-    """Where a step of a `not_...` forbids its records."""
+    """Where a step of a `not_...` method forbids records."""
 
     NEXT = "not_next"
     BETWEEN = "not_followed_by"
 
 
 class WithinType(Enum):
-    """Between which records of a match the time of `within` lies (names of Flink)."""
+    """The two records of a match between which `within` limits the time (names of Flink)."""
 
     FIRST_AND_LAST = "first and last"
     PREVIOUS_AND_CURRENT = "previous and current"
@@ -40,10 +40,10 @@ class WithinType(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class PatternStep:
-    """A step takes from `least` to `most` records, the first by `contiguity`, each further one by `inner`.
+    """A step takes from `least` to `most` records: the first by `contiguity`, each further record by `inner`.
 
-    One with a `group` of steps takes, instead of each record, what they take. Each record that a step takes comes less
-    than `gap_ms` after the one before.
+    A step with a `group` takes, in place of each record, the records that the steps of the group take. Each record that
+    a step takes comes less than `gap_ms` after the record before it.
     """
 
     name: str
@@ -61,10 +61,10 @@ class PatternStep:
 
     @property
     def singles(self) -> tuple[PatternStep, ...]:
-        """The step itself; of a group, all steps in it that are no groups."""
+        """The step itself; for a group, all steps in it that are not groups."""
         return tuple(one for step in self.group for one in step.singles) or (self,)
 
     @property
     def loops(self) -> bool:
-        """Whether it may take more than one record."""
+        """Whether the step may take more than one record."""
         return self.most != 1

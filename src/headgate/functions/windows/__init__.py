@@ -1,1 +1,1 @@
-"""Windows: what programs say of them, and may write themselves: windows, assigners, triggers, evictors."""
+"""Windows and their parts, built-in or written by a program: assigners, triggers, evictors, window functions."""

@@ -19,7 +19,7 @@ W2 = TypeVar("W2", bound=Window)
 
 
 class WindowAssigner(ABC, Generic[T, W]):
-    """Says which windows a record belongs to. One object serves all keys of a subtask; state of a key lies in state.
+    """Assigns windows to records. One object serves all keys of a subtask: keep data of a key in keyed state.
 
     >>> from headgate.functions.windows.triggers import EventTimeTrigger
     >>> from headgate.functions.windows.window import TimeWindow
@@ -33,7 +33,7 @@ class WindowAssigner(ABC, Generic[T, W]):
     """
 
     class WindowAssignerContext(ABC):
-        """What an assigner may ask about the current record."""
+        """Tells an assigner about the current record."""
 
         __slots__ = ()
 
@@ -53,10 +53,10 @@ class WindowAssigner(ABC, Generic[T, W]):
 
     @abstractmethod
     def get_default_trigger(self, env: Any) -> Trigger[T, W]:
-        """Return the trigger of windows for which the program sets none."""
+        """Return the trigger that applies when the program sets none."""
 
     def get_window_serializer(self) -> Any:
-        """Return what PyFlink writes windows with; never called here, and may be left out."""
+        """Return the serializer that PyFlink needs; headgate never calls this, and it may be left out."""
         return None
 
     @abstractmethod
@@ -65,24 +65,24 @@ class WindowAssigner(ABC, Generic[T, W]):
 
 
 class MergingWindowAssigner(WindowAssigner[T, W]):
-    """An assigner whose windows may become one, as those of a session do."""
+    """An assigner whose windows may merge, as session windows do."""
 
     class MergeCallback(ABC, Generic[W2]):
-        """Is told which windows become one."""
+        """Receives the windows to merge."""
 
         __slots__ = ()
 
         @abstractmethod
         def merge(self, to_be_merged: Iterable[W2], merge_result: W2) -> None:
-            """Have these windows replaced by `merge_result`."""
+            """Replace these windows by `merge_result`."""
 
     @abstractmethod
     def merge_windows(self, windows: Iterable[W], callback: MergingWindowAssigner.MergeCallback[W]) -> None:
-        """Call `callback.merge` for each group of these windows of a key that become one."""
+        """Call `callback.merge` for each group of these windows of a key that merge into one."""
 
 
 class SessionWindowTimeGapExtractor(ABC):
-    """Says how long a session goes on after a record."""
+    """Decides how long a session lasts after a record."""
 
     @abstractmethod
     def extract(self, element: Any) -> int:
@@ -90,7 +90,7 @@ class SessionWindowTimeGapExtractor(ABC):
 
 
 def millis_of(what: str, length: Time | Duration) -> int:
-    """Return a length of time in milliseconds. Raises ProgramError, naming `what` it is of, for anything else."""
+    """Return a length of time in milliseconds. Raises ProgramError that names `what` for any other value."""
     if isinstance(length, Time):
         return length.to_milliseconds()
     if isinstance(length, Duration):

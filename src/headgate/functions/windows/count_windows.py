@@ -1,4 +1,4 @@
-"""Windows without times: of a number of records, and the one that has all records of a key."""
+"""Windows without times: windows of a number of records, and the global window of a key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.types.typeinfo import Types
 
 
 class _CountWindows(WindowAssigner[Any, CountWindow]):
-    """Windows of so many records of a key, one beginning every `slide` records. The key's records are counted."""
+    """Windows of `window_size` records of a key, one beginning every `window_slide` records counted in state."""
 
     def __init__(self, window_size: int, window_slide: int, name: str) -> None:
         if not is_whole(window_size, window_slide) or window_size < 1 or window_slide < 1:
@@ -48,7 +48,7 @@ class _CountWindows(WindowAssigner[Any, CountWindow]):
 
 @final
 class CountTumblingWindowAssigner(_CountWindows):
-    """Windows of so many records of a key, one after the other; one that is not full is never evaluated."""
+    """Windows of `window_size` records of a key, one after the other; a window that is not full is never evaluated."""
 
     def __init__(self, window_size: int) -> None:
         super().__init__(window_size, window_size, "tumble-count-assigner")
@@ -64,7 +64,7 @@ class CountTumblingWindowAssigner(_CountWindows):
 
 @final
 class CountSlidingWindowAssigner(_CountWindows):
-    """Windows of so many records of a key, one beginning every `window_slide` records."""
+    """Windows of `window_size` records of a key, one beginning every `window_slide` records."""
 
     def __init__(self, window_size: int, window_slide: int) -> None:
         super().__init__(window_size, window_slide, "slide-count-assigner")
@@ -80,7 +80,7 @@ class CountSlidingWindowAssigner(_CountWindows):
 
 @final
 class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
-    """One window for all records of a key. It is never evaluated without a trigger that says when."""
+    """One window for all records of a key. It is never evaluated unless the program sets a trigger."""
 
     @staticmethod
     def create() -> GlobalWindows:
@@ -103,5 +103,5 @@ class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
 
 
 def count_windows(size: int, slide: int) -> WindowAssigner[Any, CountWindow]:
-    """Return the assigner of windows of `size` records, one beginning every `slide` records; 0 is `size`."""
+    """Return the assigner of windows of `size` records, one beginning every `slide` records; a slide of 0 is `size`."""
     return CountTumblingWindowAssigner(size) if slide == 0 else CountSlidingWindowAssigner(size, slide)

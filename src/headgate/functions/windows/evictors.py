@@ -26,10 +26,10 @@ class TimestampedValue(Generic[T]):
 
 
 class Evictor(ABC, Generic[T, W]):
-    """Removes records from a window that is evaluated: from the list `elements`, in place, in order of arrival.
+    """Removes records from a window that is evaluated: from the list `elements`, in place.
 
-    What is removed is gone from the window. With an evictor, a window keeps all its records, also where they are
-    reduced or aggregated.
+    The list is in order of arrival. Removed records are gone from the window. With an evictor, a window keeps all its
+    records, also where they are reduced or aggregated.
 
     >>> class OnlyNewest(Evictor):
     ...     def evict_before(self, elements, size, window, ctx):
@@ -37,7 +37,7 @@ class Evictor(ABC, Generic[T, W]):
     """
 
     class EvictorContext(ABC):
-        """What an evictor may ask."""
+        """Gives an evictor the time."""
 
         __slots__ = ()
 
@@ -83,7 +83,7 @@ class _BeforeOrAfter(Evictor[T, W]):
 
 @final
 class CountEvictor(_BeforeOrAfter[T, W]):
-    """Keeps the newest records, so many of them."""
+    """Keeps the newest `max_count` records."""
 
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
         super().__init__(do_evict_after)
@@ -102,7 +102,7 @@ class CountEvictor(_BeforeOrAfter[T, W]):
 
 @final
 class TimeEvictor(_BeforeOrAfter[T, W]):
-    """Keeps the records that are less than a length of time older than the newest: with 0 none, as in Flink.
+    """Keeps the records that are less than `window_size` older than the newest record; 0 keeps none, as in Flink.
 
     Records without timestamps are all kept.
     """

@@ -1,4 +1,4 @@
-"""Window functions: what is computed of the records of a window."""
+"""Window functions: they compute results from the records of a window."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
     def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
         """Yield results, or return an iterable of them. `inputs` are the records in order of arrival.
 
-        After `reduce` and `aggregate` there is one: what they came to.
+        After `reduce` and `aggregate` there is one input: their result.
         """
 
 
@@ -50,7 +50,7 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
     """
 
     class Context(ABC, Generic[W2]):
-        """What `process` may ask."""
+        """Gives `process` the window, its states and the time."""
 
         __slots__ = ()
 
@@ -68,7 +68,7 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
 
         @abstractmethod
         def window_state(self) -> KeyedStateStore:
-            """Return the states of the key and window; `clear` is to clear them. Raises ProgramError for sessions."""
+            """Return the states of the key and window; `clear` must clear them. Raises ProgramError for sessions."""
 
         @abstractmethod
         def global_state(self) -> KeyedStateStore:
@@ -79,14 +79,14 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
         """Yield results, or return an iterable of them. `elements` are the records in order of arrival."""
 
     def clear(self, context: ProcessWindowFunction.Context[W]) -> None:
-        """Clear the state of a window that is over."""
+        """Clear the state of a window that has expired."""
 
 
 class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
     """Computes the results of a window over all records of a stream without keys, with state."""
 
     class Context(ABC, Generic[W2]):
-        """What `process` may ask."""
+        """Gives `process` the window, its states and the time."""
 
         __slots__ = ()
 
@@ -96,7 +96,7 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
 
         @abstractmethod
         def window_state(self) -> KeyedStateStore:
-            """Return the states of the window; `clear` is to clear them. Raises ProgramError for sessions."""
+            """Return the states of the window; `clear` must clear them. Raises ProgramError for sessions."""
 
         @abstractmethod
         def global_state(self) -> KeyedStateStore:
@@ -107,7 +107,7 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
         """Yield results, or return an iterable of them. `elements` are the records in order of arrival."""
 
     def clear(self, context: ProcessAllWindowFunction.Context[W]) -> None:
-        """Clear the state of a window that is over."""
+        """Clear the state of a window that has expired."""
 
 
 class PassThroughWindowFunction(WindowFunction[Any, Any, Any, Window]):

@@ -1,4 +1,4 @@
-"""Serializers of windows, which assigners of programs return: nothing here calls them, as windows are plain values."""
+"""Serializers of windows, for assigners that PyFlink requires to return one. headgate calls none of them."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ from headgate.types.instant import Duration, Time
 
 
 class _Sessions(MergingWindowAssigner[Any, TimeWindow]):
-    """Each record opens a window as long as its gap; windows that overlap or touch become one."""
+    """Each record opens a window as long as its gap; windows that overlap or touch merge."""
 
     @abstractmethod
     def gap_ms(self, element: Any) -> int:
-        """Return how long a session goes on after this record."""
+        """Return how many milliseconds a session lasts after this record."""
 
     def merge_windows(
         self, windows: Iterable[TimeWindow], callback: MergingWindowAssigner.MergeCallback[TimeWindow]

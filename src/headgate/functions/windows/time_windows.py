@@ -14,9 +14,10 @@ from headgate.types.instant import Duration, Time
 
 
 class TimeWindows(WindowAssigner[Any, TimeWindow]):
-    """Windows of one size, each so long (`slide`) after the one before; tumbling ones slide by their size.
+    """Windows of one size, each beginning `slide` after the previous one; tumbling windows slide by their size.
 
-    The first begins `offset` after 1970 UTC: with an offset of -8 hours, windows of a day begin at midnight in China.
+    The windows begin `offset` after multiples of the slide since 1970 UTC: with an offset of -8 hours, windows of a day
+    begin at midnight in China.
     """
 
     def __init__(self, size: int, slide: int, offset: int) -> None:

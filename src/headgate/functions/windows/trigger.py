@@ -1,4 +1,4 @@
-"""Triggers: they say when a window is evaluated, and when its contents go."""
+"""Triggers: they decide when a window is evaluated, and when its contents are removed."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
 
 
 class TriggerResult(Enum):
-    """What becomes of a window. One that has no contents is never evaluated."""
+    """What happens to a window. An empty window is never evaluated."""
 
     CONTINUE = (False, False)
-    """Nothing."""
+    """Keep the window as it is."""
     FIRE_AND_PURGE = (True, True)
-    """It is evaluated, and its contents go."""
+    """Evaluate the window, and remove its contents."""
     FIRE = (True, False)
-    """It is evaluated, and keeps its contents."""
+    """Evaluate the window, and keep its contents."""
     PURGE = (False, True)
-    """Its contents go."""
+    """Remove the contents, without evaluating the window."""
 
     def is_fire(self) -> bool:
         """Return whether the window is evaluated."""
         return self.value[0]
 
     def is_purge(self) -> bool:
-        """Return whether the contents go."""
+        """Return whether the contents are removed."""
         return self.value[1]
 
 
 class Trigger(ABC, Generic[T_contra, W_contra]):
-    """Says when a window is evaluated. One object serves all windows of a subtask: what it knows of one lies in state.
+    """Decides when a window is evaluated. One object serves all windows of a subtask: keep data of a window in state.
 
     >>> class AtMarkers(Trigger):
     ...     def on_element(self, element, timestamp, window, ctx):
@@ -55,7 +55,7 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
     """
 
     class TriggerContext(ABC):
-        """What a trigger may ask and set; timers and state are those of the current key and window."""
+        """Gives a trigger the time, and the timers and state of the current key and window."""
 
         __slots__ = ()
 
@@ -92,13 +92,13 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
             """Return a state of the key and window: a `ValueState`, `ReducingState` and so on."""
 
     class OnMergeContext(TriggerContext):
-        """What `on_merge` may ask as well."""
+        """The context of `on_merge`, which can also merge state."""
 
         __slots__ = ()
 
         @abstractmethod
         def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
-            """Merge the state of the windows that became one into that of the new one.
+            """Merge the states of the merged windows into the state of the new window.
 
             Raises ProgramError for a state of a kind that cannot be merged: a value or a map.
             """
@@ -107,15 +107,15 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
     def on_element(
         self, element: T_contra, timestamp: int, window: W_contra, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """A record has come into the window."""
+        """Decide what happens to the window after a record was added to it."""
 
     @abstractmethod
     def on_processing_time(self, time: int, window: W_contra, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """A processing-time timer of the window is due: one of the trigger's, or that of the window's end."""
+        """Decide what happens when a processing-time timer is due: one of the trigger's, or the window's end."""
 
     @abstractmethod
     def on_event_time(self, time: int, window: W_contra, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """An event-time timer of the window is due: one of the trigger's, or that of the window's clean-up."""
+        """Decide what happens when an event-time timer is due: one of the trigger's, or the window's clean-up."""
 
     def can_merge(self) -> bool:
         """Return whether the trigger can be used with windows that merge."""
@@ -123,8 +123,11 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
 
     @abstractmethod
     def on_merge(self, window: W_contra, ctx: Trigger.OnMergeContext) -> None:
-        """Several windows have become `window`. The timers of the old ones are gone after this."""
+        """Register timers, and merge state, after several windows were merged into `window`.
+
+        The timers of the old windows are deleted afterwards.
+        """
 
     @abstractmethod
     def clear(self, window: W_contra, ctx: Trigger.TriggerContext) -> None:
-        """Delete the timers and state of a window that is over."""
+        """Delete the timers and state of a window that has expired."""

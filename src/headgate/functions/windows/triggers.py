@@ -1,4 +1,4 @@
-"""The triggers of Flink: by event time, by processing time, by count, by difference, and those that wrap another."""
+"""The triggers of Flink: by event time, by processing time, by count, by difference, and triggers that wrap another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRE: Final = TriggerResult.FIRE
 
 
 class QuietTrigger(Trigger[Any, W]):
-    """A trigger that does nothing: those below do something when some of these methods are called."""
+    """A trigger that does nothing: its subclasses override some of the methods."""
 
     def on_element(self, element: Any, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
         return _CONTINUE
@@ -151,7 +151,7 @@ class _Continuous(QuietTrigger[TimeWindow]):
 
     @abstractmethod
     def _register(self, time: int, ctx: Trigger.TriggerContext) -> None:
-        """Register a timer of the clock that the trigger goes by."""
+        """Register a timer of the clock that the trigger follows."""
 
     @abstractmethod
     def _delete(self, time: int, ctx: Trigger.TriggerContext) -> None:
@@ -222,7 +222,7 @@ class ContinuousProcessingTimeTrigger(_Continuous):
 
 @final
 class CountTrigger(QuietTrigger[Window]):
-    """Fires each time the window has had so many more records."""
+    """Fires each time the window has received `window_size` more records."""
 
     def __init__(self, window_size: int) -> None:
         if not is_whole(window_size) or window_size < 1:
@@ -252,7 +252,7 @@ class CountTrigger(QuietTrigger[Window]):
 
 @final
 class DeltaTrigger(QuietTrigger[Window]):
-    """Fires when a record differs from the one that fired last by more than a threshold.
+    """Fires when a record differs by more than a threshold from the record that fired last.
 
     >>> by_distance = DeltaTrigger.of(50.0, lambda old, new: abs(new[1] - old[1]), Types.PICKLED_BYTE_ARRAY())
     """
@@ -289,7 +289,7 @@ class DeltaTrigger(QuietTrigger[Window]):
 
 @final
 class PurgingTrigger(Trigger[Any, Window]):
-    """Does as another trigger does, and has the contents go whenever that fires."""
+    """Behaves like another trigger, and removes the window's contents whenever that trigger fires."""
 
     def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:
         if not isinstance(nested_trigger, Trigger):

@@ -1,4 +1,4 @@
-"""Windows: what records of a key are gathered in, until they are evaluated together."""
+"""Windows: groups of records of a key that are evaluated together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Window(ABC):
-    """A group of records of a key. Windows of programs' own classes need `__eq__` and `__hash__`, and are pickled."""
+    """A group of records of a key. Window classes of a program need `__eq__` and `__hash__`, and are pickled."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class TimeWindow(Window):
 
     @staticmethod
     def get_window_start_with_offset(timestamp: int, offset: int, window_size: int) -> int:
-        """Return where the window of a timestamp starts, of windows that begin `offset` after a multiple of their size.
+        """Return the start of a timestamp's window, where windows begin `offset` after a multiple of their size.
 
         >>> TimeWindow.get_window_start_with_offset(-1, 0, 10)
         -10
@@ -118,7 +118,7 @@ class CountWindow(Window):
 
 @final
 class GlobalWindow(Window):
-    """The one window that has all records of a key."""
+    """The single window of all records of a key."""
 
     __slots__ = ()
 
