@@ -12,7 +12,6 @@ from headgate.checkpoint.cleanup.registry import SharedStateRegistry
 from headgate.checkpoint.coordination import vocabulary as coordination
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureReason
-from headgate.checkpoint.coordination.gate import Gate
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
@@ -25,7 +24,7 @@ from headgate.runtime.control import messages
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.prepared import PreparedOutput
-from headgate.runtime.job_storage.restoring import RestorePoint
+from headgate.runtime.job_storage.restoring import RestorePoint, restore_is_retriable
 from headgate.runtime.master.assembly import (
     committing_subtasks,
     coordinator_of,
@@ -35,7 +34,14 @@ from headgate.runtime.master.assembly import (
 )
 from headgate.runtime.master.requests import Requests, SavepointRequest
 from headgate.runtime.master.services import SendToAll
-from headgate.runtime.master.supervision import AttemptFailed, JobDone
+from headgate.runtime.master.supervision import (
+    AttemptFailed,
+    EndJob,
+    JobDone,
+    ResolveRestore,
+    RestoreFailed,
+    RestoreResolved,
+)
 from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 
 _log = logging.getLogger(__name__)
@@ -49,8 +55,22 @@ class JobTakenOver:
     reason: str
 
 
-CheckpointEvent = coordination.CoordinatorEvent | Superseded
-CheckpointEffect = SendToAll | AttemptFailed | JobDone | JobTakenOver
+@final
+@dataclass(frozen=True, slots=True)
+class GateAwaited:
+    """A restore, or the end of the job, is to begin as soon as the gate is open for it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BeginEnd:
+    """Store the result of the job, as the supervisor ordered: nothing is in doubt, and no deletion is under way."""
+
+    order: EndJob
+
+
+CheckpointEffect = SendToAll | AttemptFailed | JobDone | JobTakenOver | RestoreResolved | RestoreFailed | BeginEnd
+CheckpointEvent = coordination.CoordinatorEvent | JobTakenOver | RestoreResolved | RestoreFailed | GateAwaited
 
 
 @final
@@ -73,13 +93,13 @@ class Checkpoints:
         self._prepared = PreparedOutput()
         self._stored = CheckpointId(0)
         self._being_stored: set[CheckpointId] = set()
+        self._restoring = Attempt(0)
+        self._awaiting: ResolveRestore | EndJob | None = None
+        """What begins when the gate is open for it."""
+        self.point: RestorePoint | None = None
+        """What the newest attempt starts from, once that is found."""
         self._heard: set[str] = set()
         """The locations of savepoints that subtasks know of, and whose end is open."""
-
-    @property
-    def gate(self) -> Gate:
-        """Says whether an attempt may start from storage, and whether the job may end."""
-        return self._coordinator.gate
 
     @property
     def has_requests(self) -> bool:
@@ -125,6 +145,15 @@ class Checkpoints:
 
     def _ask(self, request: coordination.CheckpointRequest) -> None:
         self._post(coordination.CheckpointRequested(request=request, now_ms=self._now()))
+
+    def begin_when_settled(self, order: ResolveRestore | EndJob) -> None:
+        """Find what the attempt starts from, or end the job, as soon as nothing is in doubt: see `gate`."""
+        self._awaiting = order
+        self._post(GateAwaited())
+
+    def may_pass_over(self, cause: str) -> bool:
+        """Note that a file that the attempt started from is damaged; return whether an older snapshot may be used."""
+        return self.point is not None and self._storage.note_damaged(self._plan, self.point, cause)
 
     def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
         """All slots are told to start the attempt."""
@@ -193,11 +222,44 @@ class Checkpoints:
 
     def handle(self, event: CheckpointEvent) -> Iterator[CheckpointEffect]:
         """Do what an event leads to: work on storage here; yield the rest, in the order in which it is to be done."""
-        if isinstance(event, Superseded):
-            yield JobTakenOver(event.reason)
-            return
-        for effect in self._coordinator.handle(event):
-            yield from self._perform(effect)
+        match event:
+            case JobTakenOver() | RestoreResolved() | RestoreFailed():
+                yield event
+            case GateAwaited():
+                pass
+            case _:
+                for effect in self._coordinator.handle(event):
+                    yield from self._perform(effect)
+        yield from self._pass_gate()
+
+    def _pass_gate(self) -> Iterator[CheckpointEffect]:
+        """Begin what waits for the gate, if the gate is open for it."""
+        gate = self._coordinator.gate
+        match self._awaiting:
+            case ResolveRestore() as order if gate.is_open_for_restore:
+                self._awaiting = None
+                self._restore(order)
+            case EndJob() as order if gate.is_open_for_end:
+                self._awaiting = None
+                yield BeginEnd(order)
+
+    def _restore(self, order: ResolveRestore) -> None:
+        attempt = order.attempt
+        self._restoring = attempt
+
+        def done(result: RestorePoint | BaseException) -> None:
+            if attempt != self._restoring:
+                return  # a slot was lost meanwhile, and the next attempt looks for itself
+            now_ms = self._now()
+            if isinstance(result, BaseException):
+                reason = f"attempt {attempt} cannot start: {str(result) or type(result).__name__}"
+                retriable = restore_is_retriable(result)
+                self._post(RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=retriable))
+            else:
+                self.point = result
+                self._post(RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms))
+
+        self._storage.resolve(self._plan, attempt, order.placement, self.latest, done)
 
     def _now(self) -> float:
         return self._clock.monotonic_ms()
@@ -334,7 +396,7 @@ class Checkpoints:
 
     def _heed(self, outcome: Refused | Superseded) -> None:
         if isinstance(outcome, Superseded):
-            self._post(outcome)
+            self._post(JobTakenOver(outcome.reason))
 
     def _telling(self, over: type[coordination.CheckpointsRetained | coordination.OutputAborted]) -> Callable[[], None]:
         """Return what tells the coordinator that clean-up is over, however it went."""

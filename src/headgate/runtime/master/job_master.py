@@ -27,11 +27,10 @@ from headgate.job_status import JobStatus
 from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot
-from headgate.runtime.job_storage.restoring import RestorePoint, restore_is_retriable
 from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
 from headgate.runtime.master.assembly import deploy_messages, growth_of, supervisor_of, watermark_aligner_of
-from headgate.runtime.master.checkpoints import CheckpointEffect, CheckpointEvent, Checkpoints, JobTakenOver
+from headgate.runtime.master.checkpoints import BeginEnd, CheckpointEffect, CheckpointEvent, Checkpoints, JobTakenOver
 from headgate.runtime.master.discovery import (
     CheckpointToAcknowledge,
     Discovery,
@@ -87,11 +86,8 @@ class JobMaster:
         self._ordered = 0
         self.progress.statistics = self._checkpoints.statistics
         self._links = SlotLinks()
-        self._point: RestorePoint | None = None
         self._ended: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
-        self._awaiting: supervision.ResolveRestore | supervision.EndJob | None = None
-        """What begins when the gate of the checkpoints opens for it."""
         self._preparing = False
         self._left: JobStatus | None = None
         self._is_taken_over = False
@@ -299,16 +295,11 @@ class JobMaster:
             return  # also what follows from the end: a slot that loses its peers, which end sooner
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
-        retriable = message.retriable or (message.damaged and self._may_pass_over(cause))
+        retriable = message.retriable or (message.damaged and self._checkpoints.may_pass_over(cause))
         self._supervise(
             supervision.AttemptFailed(attempt=message.attempt, cause=cause, retriable=retriable, now_ms=self._now()),
             origin_of(message),
         )
-
-    def _may_pass_over(self, cause: str) -> bool:
-        """Whether the next attempt can start from an older checkpoint than this one, whose files are damaged."""
-        point = self._point
-        return point is not None and self._storage.note_damaged(self._plan, point, cause)
 
     def _is_current(self, attempt: Attempt) -> bool:
         """Whether this is the newest attempt, and it has not ended."""
@@ -328,23 +319,14 @@ class JobMaster:
         self._perform_all(effects)
 
     def _note_failure(self, cause: str, origin: FailureOrigin, restart_delay_ms: float | None) -> None:
-        """Note a failure. If the job restarts, tell the whole cause, or its first line when it comes again."""
-        line = cause.partition("\n")[0]
-        failures = self.progress.failures
-        is_known = bool(failures) and failures[-1].cause.partition("\n")[0] == line
-        failures.append(
-            Failure(
-                wall_ms=self._services.clock.wall_ms(),
-                attempt=self._supervisor.attempt,
-                cause=cause,
-                origin=origin,
-                restart_delay_ms=restart_delay_ms,
-            )
+        failure = Failure(
+            wall_ms=self._services.clock.wall_ms(),
+            attempt=self._supervisor.attempt,
+            cause=cause,
+            origin=origin,
+            restart_delay_ms=restart_delay_ms,
         )
-        if restart_delay_ms is not None:
-            self.progress.restarts = self._supervisor.restarts
-            told = line if is_known else cause
-            _log.warning("the job starts again (restart %d): %s", self.progress.restarts, told)
+        self.progress.failed(failure, self._supervisor.restarts)
 
     def _coordinate(self, event: CheckpointEvent) -> None:
         self._handle(lambda: self._perform_all(self._checkpoints.handle(event)))
@@ -357,18 +339,6 @@ class JobMaster:
         while self._events:
             self._events[0]()
             self._events.popleft()
-        self._pass_gate()
-
-    def _pass_gate(self) -> None:
-        """Begin what waits for the gate, if it is open."""
-        gate = self._checkpoints.gate
-        match self._awaiting:
-            case supervision.ResolveRestore() as order if gate.is_open_for_restore:
-                self._awaiting = None
-                self._restore(order)
-            case supervision.EndJob() as order if gate.is_open_for_end:
-                self._awaiting = None
-                self._job_end.begin(order.status, order.cause)
 
     # --- effects
 
@@ -388,7 +358,7 @@ class JobMaster:
                 if effect.launch == self._supervisor.launch and effect.slot in self._links:
                     self._links.drop(effect.slot)
             case supervision.ResolveRestore() | supervision.EndJob():
-                self._awaiting = effect
+                self._checkpoints.begin_when_settled(effect)
             case supervision.DeployAttempt():
                 self._deploy(effect.attempt)
             case supervision.StartAttempt():
@@ -413,8 +383,16 @@ class JobMaster:
             case supervision.ShutDownSlots():
                 after = self._checkpoints.stored_up_to if self._is_taken_over else None
                 self._links.send_all(messages.Shutdown(abandons_after=after))
-            case supervision.AttemptFailed() | supervision.JobDone() | supervision.RescaleRequested():
+            case (
+                supervision.AttemptFailed()
+                | supervision.JobDone()
+                | supervision.RescaleRequested()
+                | supervision.RestoreResolved()
+                | supervision.RestoreFailed()
+            ):
                 self._supervise(effect)
+            case BeginEnd():
+                self._job_end.begin(effect.order.status, effect.order.cause)
             case SendToAll():
                 self._links.send_all(effect.message)
             case SendToSubtask():
@@ -460,30 +438,8 @@ class JobMaster:
     def _splits_found(self, order: FindSplits, result: FoundSplits | BaseException) -> None:
         self._perform_all(self._discovery.found(order, result, self._now()))
 
-    def _restore(self, order: supervision.ResolveRestore) -> None:
-        """Find in storage what the attempt starts from."""
-        attempt = order.attempt
-
-        def done(result: RestorePoint | BaseException) -> None:
-            if attempt != self._supervisor.attempt:
-                return  # a slot was lost meanwhile, and the next attempt looks for itself
-            now_ms = self._now()
-            if isinstance(result, BaseException):
-                reason = f"attempt {attempt} cannot start: {_describe(result)}"
-                retriable = restore_is_retriable(result)
-                self._supervise(
-                    supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=retriable)
-                )
-                return
-            self._point = result
-            self._supervise(
-                supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
-            )
-
-        self._storage.resolve(self._plan, attempt, order.placement, self._checkpoints.latest, done)
-
     def _deploy(self, attempt: Attempt) -> None:
-        point = self._point
+        point = self._checkpoints.point
         assert point is not None
         self.progress.deployed(attempt, point.placement, point.checkpoint_id, self._services.clock.wall_ms())
         addresses = self._links.addresses(point.placement.slots)
@@ -492,7 +448,7 @@ class JobMaster:
             self._links.send(slot, message)
 
     def _start(self, attempt: Attempt) -> None:
-        point = self._point
+        point = self._checkpoints.point
         assert point is not None
         now_ms = self._now()
         self.progress.attempt_began(attempt, point.placement, self._services.clock.wall_ms())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,8 @@ from headgate.runtime.control.messages import LogLine, Progress
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
 from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
+
+_log = logging.getLogger(__name__)
 
 LINES_MAX: Final = 1_000
 """Lines of a slot that are kept, the latest."""
@@ -141,6 +144,15 @@ class JobProgress:
         self.subtasks = {}
         self.running_since_ms = now_ms
         self.attempts[-1] = replace(self.attempts[-1], began_ms=now_ms)
+
+    def failed(self, failure: Failure, restarts: int) -> None:
+        """Note a failure. If the job restarts, log the whole cause, or its first line if the last failure had it."""
+        line = failure.cause.partition("\n")[0]
+        is_known = bool(self.failures) and self.failures[-1].cause.partition("\n")[0] == line
+        self.failures.append(failure)
+        if failure.restart_delay_ms is not None:
+            self.restarts = restarts
+            _log.warning("the job starts again (restart %d): %s", restarts, line if is_known else failure.cause)
 
     def failure_of(self, attempt: Attempt) -> str | None:
         """Return in a line why the newest attempt failed, None if it did not."""
