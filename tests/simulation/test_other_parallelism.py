@@ -12,7 +12,7 @@ import pytest
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, as_programmed, place
 from headgate.ids import Attempt
-from headgate.runtime.job_storage.restoring import RestoreResolver, shapes_of
+from headgate.runtime.job_storage.restore import RestoreResolver, shapes_of
 from headgate.testing.sim.run import RunReport
 from tests.simulation.own_jobs.jobs import JobSpec
 from tests.simulation.own_jobs.rescaling import run_rescaled, width

@@ -22,7 +22,7 @@ from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex, SubtaskId
 from headgate.job_status import JobStatus
 from headgate.runtime.master import supervision as s
-from headgate.runtime.master.restart import FixedDelay
+from headgate.runtime.master.restart_strategies import FixedDelay
 from tests.unit.checkpoint import coordinated
 from tests.unit.checkpoint.coordinated import SINK
 from tests.unit.runtime import supervised
@@ -140,8 +140,8 @@ class SupervisorTrace:
     def state(self) -> str:
         machine = self._job.supervisor
         return (
-            f"{machine.state.value} launch={machine.launch} attempt={machine.attempt} restarts={machine.restarts} "
-            f"wake_ms={machine.next_wake_ms()}"
+            f"{machine.state.value} launch={machine.launch} attempt={machine.attempt} "
+            f"restarts={machine.restarts.count} wake_ms={machine.next_wake_ms()}"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
 from headgate.runtime.master import supervision as s
-from headgate.runtime.master.restart import RestartStrategy
+from headgate.runtime.master.restart_strategies import RestartStrategy
 from headgate.runtime.master.supervision import SupervisorState
 from headgate.runtime.master.supervisor import Supervisor
 

@@ -29,13 +29,11 @@ from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Lineage
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
-from headgate.runtime.job_storage.finishing import Finishing, giving_up, releasing
+from headgate.runtime.job_storage.finish import JobFinish, giving_up, releasing
 from headgate.runtime.job_storage.lease import Lease, LeaseLost, Outcome
-from headgate.runtime.job_storage.owners import Steps, run, step
-from headgate.runtime.job_storage.parts import Parts
-from headgate.runtime.job_storage.prepared import Prepared
-from headgate.runtime.job_storage.restoring import Known, RestorePoint, may_fall_back, without_savepoint
-from headgate.runtime.job_storage.sink_commits import SinkCommits, attempt_commit
+from headgate.runtime.job_storage.owners import Parts, Steps, run, step
+from headgate.runtime.job_storage.restore import Known, RestorePoint, may_fall_back, without_savepoint
+from headgate.runtime.job_storage.sink_commits import Prepared, SinkCommits, attempt_commit
 from headgate.runtime.job_storage.snapshots import PriorRuns, Snapshots, begin
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 from headgate.runtime.job_storage.writes import Write, Writes
@@ -427,7 +425,7 @@ class JobStorage:
         """Write the durable result, then give sinks back and delete what does not stay: see `ending`."""
         self._newest_attempt = Attempt(0)  # one that is still being prepared goes no further
         self._is_ending = True
-        end = Finishing(
+        end = JobFinish(
             parts=self._parts,
             plan=plan,
             outcome=outcome,

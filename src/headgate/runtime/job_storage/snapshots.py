@@ -16,7 +16,7 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, as_programmed
 from headgate.ids import Attempt, Lineage
 from headgate.runtime.job_storage.lease import Lease
-from headgate.runtime.job_storage.restoring import Ahead, Found, Known, RestorePoint, RestoreResolver
+from headgate.runtime.job_storage.restore import Ahead, Found, Known, RestorePoint, RestoreResolver
 
 _DRIVER_DIGITS: Final = 8
 """So many of a driver are part of names outside, which have little room."""

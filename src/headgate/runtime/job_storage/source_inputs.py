@@ -13,7 +13,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.functions.source import splits_of_all_stages
 from headgate.graph.job_graph import JobGraph
 from headgate.operators.base import expect
-from headgate.runtime.job_storage.restoring import RestorePoint, starts_fresh
+from headgate.runtime.job_storage.restore import RestorePoint, starts_fresh
 from headgate.runtime.job_storage.sources import Acknowledgers, Splits, check_discovery, read_list, sources_of
 
 _log = logging.getLogger(__name__)

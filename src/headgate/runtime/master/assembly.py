@@ -21,9 +21,9 @@ from headgate.ids import Attempt, CheckpointId, Lineage, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy
-from headgate.runtime.job_storage.restoring import RestorePoint, shapes_of, starts_fresh
-from headgate.runtime.master.growth import Growth, GrowthSettings
-from headgate.runtime.master.restart import (
+from headgate.runtime.job_storage.restore import RestorePoint, shapes_of, starts_fresh
+from headgate.runtime.master.rescales import Growth, GrowthSettings
+from headgate.runtime.master.restart_strategies import (
     Backoff,
     ExponentialDelay,
     FailureRate,

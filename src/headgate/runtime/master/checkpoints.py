@@ -23,8 +23,8 @@ from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.control import messages
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
-from headgate.runtime.job_storage.prepared import PreparedOutput
-from headgate.runtime.job_storage.restoring import RestorePoint, restore_is_retriable
+from headgate.runtime.job_storage.restore import RestorePoint, restore_is_retriable
+from headgate.runtime.job_storage.sink_commits import PreparedCommittables
 from headgate.runtime.master.assembly import (
     committing_subtasks,
     coordinator_of,
@@ -90,7 +90,7 @@ class Checkpoints:
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
         self._registry: SharedStateRegistry = registry_of(plan)
         self._requests = Requests(plan, storage, clock)
-        self._prepared = PreparedOutput()
+        self._prepared = PreparedCommittables()
         self._stored = CheckpointId(0)
         self._being_stored: set[CheckpointId] = set()
         self._restoring = Attempt(0)

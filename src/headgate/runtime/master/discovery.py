@@ -29,7 +29,7 @@ from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
 from headgate.operators.error_text import causes
 from headgate.runtime.control.messages import AddSplits, SplitsRead
-from headgate.runtime.job_storage.restoring import RestorePoint
+from headgate.runtime.job_storage.restore import RestorePoint
 from headgate.runtime.job_storage.sources import sources_of
 from headgate.runtime.master.services import SendToSubtask
 from headgate.runtime.master.supervision import AttemptFailed

@@ -182,7 +182,7 @@ class JobMaster:
 
     def slot_unfit(self, launch: Launch, reason: str) -> None:
         """A slot cannot run the job, for a reason that trying again does not mend: the job fails, or goes back."""
-        if self._supervisor.may_go_back:
+        if self._supervisor.placements.is_tried:
             self._supervise(supervision.LaunchUnfit(launch=launch, reason=reason, now_ms=self._now()))
         elif launch == self._supervisor.launch and self.outcome is None:
             self._end_as_failed(reason)
@@ -311,9 +311,9 @@ class JobMaster:
         self._handle(lambda: self._supervised(event, origin or origin_of_event(event)))
 
     def _supervised(self, event: supervision.SupervisorEvent, origin: FailureOrigin) -> None:
-        known = self._supervisor.newest_verdict
+        known = self._supervisor.restarts.newest_verdict
         effects = self._supervisor.handle(event)
-        verdict = self._supervisor.newest_verdict
+        verdict = self._supervisor.restarts.newest_verdict
         if verdict is not None and verdict is not known:
             self._note_failure(verdict.cause, origin, verdict.restart_delay_ms)
         self._perform_all(effects)
@@ -326,7 +326,7 @@ class JobMaster:
             origin=origin,
             restart_delay_ms=restart_delay_ms,
         )
-        self.progress.failed(failure, self._supervisor.restarts)
+        self.progress.failed(failure, self._supervisor.restarts.count)
 
     def _coordinate(self, event: CheckpointEvent) -> None:
         self._handle(lambda: self._perform_all(self._checkpoints.handle(event)))
@@ -398,7 +398,7 @@ class JobMaster:
             case SendToSubtask():
                 self._links.send(self.progress.placement.slot_of(effect.subtask), effect.message)
             case CountSlots():
-                held = self._supervisor.slots_held
+                held = self._supervisor.slots.held
                 count = partial(self._services.launcher.count_slots, held)
                 self._services.io.submit_waiting(count, partial(self._slots_counted, effect))
             case FindSplits():
@@ -432,7 +432,7 @@ class JobMaster:
             self._discovery.checkpoint_failed(order, self._now())
 
     def _slots_counted(self, order: CountSlots, count: SlotCount | BaseException | None) -> None:
-        wanted = self._supervisor.wanted if self.progress.attempt else self.progress.placement
+        wanted = self._supervisor.placements.wanted if self.progress.attempt else self.progress.placement
         self._perform_all(self._rescales.counted(order, count, wanted, self._free_attempt, self._now()))
 
     def _splits_found(self, order: FindSplits, result: FoundSplits | BaseException) -> None:
@@ -462,8 +462,8 @@ class JobMaster:
     def _watch_growth(self) -> None:
         """Note the placement that the job wants. A job without checkpoints cannot continue with more slots."""
         if self._supervisor.state is SupervisorState.RUNNING and self._plan.checkpointing:
-            self.progress.wanted = self._supervisor.wanted
-            self._rescales.attempt_runs(self.progress.placement.slots, self._supervisor.wanted, self._now())
+            self.progress.wanted = self._supervisor.placements.wanted
+            self._rescales.attempt_runs(self.progress.placement.slots, self._supervisor.placements.wanted, self._now())
 
     def _refuse(self, cause: str) -> None:
         """End a job that could not begin."""

@@ -35,6 +35,17 @@ class SupervisorState(Enum):
     FINISHING = "finishing"
     ENDED = "ended"
 
+    def rescale_refusal(self, *, has_run: bool) -> str:
+        """Return why a job in this state cannot be rescaled now. `has_run`: an attempt of it has run."""
+        if self in (SupervisorState.CLOSING, SupervisorState.FINISHING, SupervisorState.ENDED):
+            return "it has ended"
+        if self is SupervisorState.SUSPENDING:
+            return (
+                "its driver is leaving it: start the program again, and it goes on at the parallelism that the "
+                "program sets"
+            )
+        return f"it {'is starting again' if has_run else 'is not running yet'}: ask again when it runs"
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,24 +224,11 @@ class SupervisorTick:
     now_ms: float
 
 
+LaunchEvent = SlotRegistered | SlotLost | LaunchEnded | LaunchSized | LaunchUnfit
+AttemptEvent = RestoreResolved | RestoreFailed | SlotIsReady | SlotIsTornDown | AttemptFailed | JobDone | CheckpointOver
+
 SupervisorEvent = (
-    Submitted
-    | LaunchSized
-    | LaunchUnfit
-    | SlotRegistered
-    | SlotLost
-    | LaunchEnded
-    | RestoreResolved
-    | RestoreFailed
-    | SlotIsReady
-    | SlotIsTornDown
-    | AttemptFailed
-    | JobDone
-    | CancelRequested
-    | SuspendRequested
-    | CheckpointOver
-    | RescaleRequested
-    | SupervisorTick
+    Submitted | LaunchEvent | AttemptEvent | CancelRequested | SuspendRequested | RescaleRequested | SupervisorTick
 )
 
 

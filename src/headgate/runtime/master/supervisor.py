@@ -2,26 +2,17 @@
 
 Theory of operation
 -------------------
-A *launch* is one submission of the stage that hosts the slots; an *attempt* is one execution of the job's graph on the
-slots of a launch. A failure of user code ends the attempt only: the slots stay and run the next one. The loss of a slot
-ends the launch, since the stage cannot replace a single task. Both numbers only grow; what carries an old one is
-dropped, and a slot of an old launch is refused.
+A *launch* is one submission of the stage that hosts the slots. An *attempt* is one execution of the job's graph on the
+slots of a launch. A failure of user code ends the attempt only: the same slots run the next attempt. The loss of a slot
+ends the launch, since the stage cannot replace a single task. Both numbers only grow; events of old ones are dropped.
 
-A restart has two phases: first every slot confirms that it holds nothing of the old attempt, then all deploy the new
-one. A slot that stays silent past the deadline may still hold something, so the launch is killed and made again.
+Restarts. First every slot confirms that it holds nothing of the old attempt, then all deploy the new one. A slot that
+stays silent past the deadline may still hold something, so the launch is killed and made again.
 
-The placement is decided before each launch, and again before each further attempt on its slots. Where an attempt needs
-more slots than the launch has, the launch is killed: the next one has as many as are needed. Those that an attempt does
-not need are released once it runs, so that until then there is a way back.
-
-A launch may turn out smaller than it was ordered. Attempts on its slots are then fitted into those.
-
-A job is FINISHED only when user code is closed without an error. What a function was to write when it is closed is
-missing else, and the records that it came from are behind the last checkpoint, whose output is committed. So a restart
-would not bring it back: the job is FAILED at once. A slot that is lost meanwhile is a loss like any other.
-
-A job that runs is rescaled from a checkpoint that is taken for that. If the attempt after it does not come to run, the
-job goes back to the placement that it had, which the restart strategy is not asked about.
+Placements are decided before each launch and each further attempt, and fitted into a launch that is smaller than it was
+ordered. If an attempt needs more slots than the launch has, the launch is killed. Slots that an attempt does not need
+are released once it runs: until then the job can go back. A rescale starts from a checkpoint that is taken for it. If
+the attempt after it does not come to run, the job goes back to its old placement without asking the restart strategy.
 
     state         waits for                                     legal edges
     CREATED       the order to run                              Submitted -> LAUNCHING
@@ -52,12 +43,15 @@ job goes back to the placement that it had, which the restart strategy is not as
     CancelRequested in any state before the end       -> FINISHING
     SuspendRequested in any other state before that   -> FINISHING: there is nothing to take a checkpoint of
 
-Every pass from a running job to the next restart asks the restart strategy exactly once. The first launch fails the job
-at once when it gets too few slots in time, or none because it was refused: the cluster is too small, or Python cannot
-start there, and trying again would only hide that. Slots that are lost before they register, later launches, and those
-of a job that an earlier driver has run are for the restart strategy to decide. A launch that is the last one that this
-driver can make (`for_good`) suspends the job, also when the loss of its slots has just failed it: a driver on a host
-that is well goes on.
+The restart strategy is asked exactly once between a running job and its next restart. It is not asked when the first
+launch gets too few slots in time, or is refused: the cluster is too small or Python cannot start there, so the job
+fails at once. It decides on slots that are lost before they register, on later launches, and on the launches of a job
+that an earlier driver has run. The last launch that this driver can make (`for_good`) suspends the job when it ends,
+even if the loss of its slots has just failed the job: a driver on a healthy host continues it.
+
+A job is FINISHED only when user code is closed without an error. Otherwise the output of close() is missing, and the
+last checkpoint is committed, so a restart would not bring that output back: the job is FAILED at once. The loss of a
+slot meanwhile is a loss like any other.
 """
 
 from __future__ import annotations
@@ -70,9 +64,8 @@ from headgate.graph.placement import Placement
 from headgate.ids import Attempt, Launch, SlotIndex
 from headgate.job_status import JobStatus
 from headgate.runtime.master import supervision as s
-from headgate.runtime.master.launched import LaunchedSlots
-from headgate.runtime.master.rescaling import Rescaling
-from headgate.runtime.master.restart import RestartStrategy
+from headgate.runtime.master.allocation import AttemptPlacements, SlotPool
+from headgate.runtime.master.restart_strategies import Restarts, RestartStrategy
 from headgate.runtime.master.supervision import SupervisorState
 
 _S = SupervisorState
@@ -81,15 +74,6 @@ _HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.SUSPENDING}) | _RUNS
 _LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING, _S.CLOSING}) | _HAS_ATTEMPT
 _BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
 _COUNTS_AS_RUNNING = frozenset({_S.SUSPENDING, _S.CLOSING, _S.FINISHING, _S.ENDED}) | _RUNS
-_AttemptEvent = (
-    s.RestoreResolved
-    | s.RestoreFailed
-    | s.SlotIsReady
-    | s.SlotIsTornDown
-    | s.AttemptFailed
-    | s.JobDone
-    | s.CheckpointOver
-)
 
 
 @final
@@ -109,11 +93,11 @@ class Supervisor:
 
         With None for `slots_wait_ms` it waits as long as it takes.
         """
-        self._rescaling = Rescaling(place)
-        self._slots = LaunchedSlots()
+        self.placements = AttemptPlacements(place)
+        self.slots = SlotPool()
+        self.restarts = Restarts(restart)
         self._needed = 0
         """How many slots the newest attempt has subtasks in: the first ones."""
-        self._restart = restart
         self._teardown_timeout_ms = teardown_timeout_ms
         self._start_timeout_ms = start_timeout_ms
         self._slots_wait_ms = slots_wait_ms
@@ -122,13 +106,10 @@ class Supervisor:
         self._history = EventHistory("supervisor", length=30)
         self._state = _S.CREATED
         self._attempt = Attempt(0)
-        self._restarts = 0
         self._has_history = False
         self._deadline_ms: float | None = None
-        self._restart_ms = 0.0
         self._is_unclosed = False
         """Whether user code could not be closed when the job was done."""
-        self._newest_verdict: s.Verdict | None = None
         self._outcome: tuple[JobStatus, str | None] | None = None
 
     @property
@@ -141,43 +122,28 @@ class Supervisor:
         """The job's status. A job that is ending counts as running: the outcome is known when its result is stored."""
         if self._state in _COUNTS_AS_RUNNING:
             return JobStatus.RUNNING
-        return JobStatus.RESTARTING if self._restarts or self._rescaling.ran is not None else JobStatus.CREATED
+        return JobStatus.RESTARTING if self.restarts.count or self.placements.ran is not None else JobStatus.CREATED
 
     @property
     def launch(self) -> Launch:
         """The newest launch; 0 before the first."""
-        return self._slots.launch
+        return self.slots.launch
 
     @property
     def attempt(self) -> Attempt:
         """The newest attempt; 0 before the first. Numbers may be skipped."""
         return self._attempt
 
-    @property
-    def wanted(self) -> Placement:
-        """The placement that the newest attempt would have if there were slots enough."""
-        return self._rescaling.wanted
-
-    @property
-    def restarts(self) -> int:
-        """How often the job was started again after a failure."""
-        return self._restarts
-
-    @property
-    def newest_verdict(self) -> s.Verdict | None:
-        """What came of the newest failure, None before the first; a new object for each."""
-        return self._newest_verdict
-
     def next_wake_ms(self) -> float | None:
         """When to send the next `SupervisorTick`, if nothing else happens before; None: no need."""
-        if self._state is _S.WAITING or (self._state is _S.RELAUNCHING and self._slots.is_over):
-            return self._restart_ms
+        if self._state is _S.WAITING or (self._state is _S.RELAUNCHING and self.slots.is_over):
+            return self.restarts.due_ms
         return self._deadline_ms
 
     def handle(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
         self._history.add(event)
-        return [*self._apply(event), *self._on_time(event.now_ms), *self._rescaling.answers()]
+        return [*self._apply(event), *self._on_time(event.now_ms), *self.placements.answers()]
 
     def _apply(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
         match event:
@@ -203,32 +169,20 @@ class Supervisor:
     # --- the launch -------------------------------------------------------------------------------------------------
 
     def _start_launch(self, now_ms: float) -> list[s.SupervisorEffect]:
-        self._rescaling.launch_max = None
+        self.placements.launch_max = None
         slots = self._next_placement().slots
-        self._slots.begin(slots)
+        self.slots.begin(slots)
         wait_ms = self._slots_wait_ms
         self._enter(_S.LAUNCHING, None if wait_ms is None else now_ms + wait_ms + self._start_timeout_ms)
         return [s.LaunchSlots(launch=self.launch, slots=slots)]
 
     def _next_placement(self) -> Placement:
-        return self._rescaling.next(Attempt(self._attempt + 1))
+        return self.placements.next(Attempt(self._attempt + 1))
 
-    @property
-    def slots_held(self) -> int:
-        """How many slots the launch holds, or is to hold."""
-        return self._slots.held
-
-    @property
-    def may_go_back(self) -> bool:
-        """Whether a failure leads back to the placement before, as a rescale is tried."""
-        return self._rescaling.is_tried
-
-    def _on_launch_event(
-        self, event: s.SlotRegistered | s.SlotLost | s.LaunchEnded | s.LaunchSized | s.LaunchUnfit
-    ) -> list[s.SupervisorEffect]:
+    def _on_launch_event(self, event: s.LaunchEvent) -> list[s.SupervisorEffect]:
         if event.launch > self.launch:
             raise self._history.broken(f"launch {event.launch} is not known yet")
-        stale = event.launch < self.launch or self._slots.is_over
+        stale = event.launch < self.launch or self.slots.is_over
         match event:
             case s.SlotRegistered():
                 return self._on_registered(event, stale)
@@ -237,24 +191,24 @@ class Supervisor:
             case s.LaunchUnfit(reason=reason):
                 return [] if stale or self._state not in _LIVE else self._fail_launch(reason, False, event.now_ms)
             case s.SlotLost():
-                return [] if stale or event.slot not in self._slots else self._on_slot_lost(event)
+                return [] if stale or event.slot not in self.slots else self._on_slot_lost(event)
             case s.LaunchEnded():
                 return [] if stale else self._on_launch_ended(event)
             case _:
                 assert_never(event)
 
     def _on_registered(self, event: s.SlotRegistered, stale: bool) -> list[s.SupervisorEffect]:
-        if stale or self._state is not _S.LAUNCHING or self._slots.has(event.slot):
+        if stale or self._state is not _S.LAUNCHING or self.slots.has(event.slot):
             return [s.RefuseSlot(launch=event.launch, slot=event.slot)]
-        if event.slot not in self._slots:
-            raise self._history.broken(f"slot {event.slot} registered, but the launch has {self._slots.held} slots")
-        return self._resolve() if self._slots.register(event.slot) else []
+        if event.slot not in self.slots:
+            raise self._history.broken(f"slot {event.slot} registered, but the launch has {self.slots.held} slots")
+        return self._resolve() if self.slots.register(event.slot) else []
 
     def _on_sized(self, slots: int, now_ms: float) -> list[s.SupervisorEffect]:
         self._deadline_ms = now_ms + self._start_timeout_ms
-        if self._slots.shrink(slots):
-            self._rescaling.launch_max = slots
-        return self._resolve() if self._slots.are_registered else []
+        if self.slots.shrink(slots):
+            self.placements.launch_max = slots
+        return self._resolve() if self.slots.are_registered else []
 
     def _on_slot_lost(self, event: s.SlotLost) -> list[s.SupervisorEffect]:
         if self._state in _LIVE:
@@ -262,7 +216,7 @@ class Supervisor:
         return self._relaunch() if self._state in _BETWEEN else []
 
     def _on_launch_ended(self, event: s.LaunchEnded) -> list[s.SupervisorEffect]:
-        self._slots.is_over = True
+        self.slots.is_over = True
         error = event.error or "without an error, but before the job was done"
         cause = f"the stage that hosts the slots ended: {error}"
         if event.for_good and self._may_be_suspended():
@@ -273,7 +227,7 @@ class Supervisor:
             return self._relaunch()
         if self._state not in _LIVE:
             return []
-        may_start = not event.refused or self._slots.were_some or not self._is_first_launch()
+        may_start = not event.refused or self.slots.were_some or not self._is_first_launch()
         return self._fail_launch(cause, may_start, event.now_ms)
 
     def _may_be_suspended(self) -> bool:
@@ -290,17 +244,17 @@ class Supervisor:
         effects = [*self._end_attempt(), *self._relaunch()]
         if self._grant_restart(cause, retriable, now_ms):
             return effects
-        return [*effects, *self._finish(JobStatus.FAILED, self._explain(cause, retriable), now_ms)]
+        return [*effects, *self._finish(JobStatus.FAILED, self.restarts.explain(cause, retriable=retriable), now_ms)]
 
     def _relaunch(self) -> list[s.SupervisorEffect]:
         self._enter(_S.RELAUNCHING)
-        return [] if self._slots.is_over else [s.KillLaunch(launch=self.launch)]
+        return [] if self.slots.is_over else [s.KillLaunch(launch=self.launch)]
 
     # --- the attempt ------------------------------------------------------------------------------------------------
 
     def _resolve(self) -> list[s.SupervisorEffect]:
         placement = self._next_placement()
-        if placement.slots > self._slots.held:
+        if placement.slots > self.slots.held:
             return self._relaunch()
         self._needed = placement.slots
         self._attempt = Attempt(self._attempt + 1)
@@ -308,7 +262,7 @@ class Supervisor:
         self._enter(_S.RESOLVING)
         return [s.ResolveRestore(attempt=self._attempt, placement=placement)]
 
-    def _on_attempt_event(self, event: _AttemptEvent) -> list[s.SupervisorEffect]:
+    def _on_attempt_event(self, event: s.AttemptEvent) -> list[s.SupervisorEffect]:
         if event.attempt > self._attempt:
             raise self._history.broken(f"attempt {event.attempt} is not known yet")
         if event.attempt < self._attempt:
@@ -321,15 +275,15 @@ class Supervisor:
                 if self._grant_restart(reason, retriable, event.now_ms):
                     self._enter(_S.WAITING)
                     return []
-                return self._finish(JobStatus.FAILED, self._explain(reason, retriable), event.now_ms)
+                return self._finish(JobStatus.FAILED, self.restarts.explain(reason, retriable=retriable), event.now_ms)
             case s.SlotIsReady(slot=slot), _S.DEPLOYING:
                 if not self._all_answered(slot, self._needed):
                     return []
                 self._enter(_S.RUNNING)
-                self._rescaling.settle()
+                self.placements.settle()
                 return [s.StartAttempt(attempt=self._attempt), *self._release()]
             case s.SlotIsTornDown(slot=slot), _S.TEARING_DOWN:
-                if self._all_answered(slot, self._slots.held):
+                if self._all_answered(slot, self.slots.held):
                     self._enter(_S.WAITING)
                 return []
             case s.AttemptFailed(), _S.DEPLOYING | _S.RUNNING | _S.RESCALING:
@@ -345,11 +299,11 @@ class Supervisor:
             case s.JobDone(), _S.RUNNING | _S.RESCALING | _S.SUSPENDING:
                 return self._close()
             case s.SlotIsTornDown(slot=slot, unclosed=None), _S.CLOSING:
-                is_closed = self._all_answered(slot, self._slots.held)
+                is_closed = self._all_answered(slot, self.slots.held)
                 return self._finish(JobStatus.FINISHED, None, event.now_ms) if is_closed else []
             case s.SlotIsTornDown(unclosed=str(cause)), _S.CLOSING:
                 self._is_unclosed = True
-                self._newest_verdict = s.Verdict(cause=cause, restart_delay_ms=None)
+                self.restarts.newest_verdict = s.Verdict(cause=cause, restart_delay_ms=None)
                 return self._finish(JobStatus.FAILED, cause, event.now_ms)
             case _:
                 return []  # true of the attempt, but overtaken by what has happened to it since
@@ -357,17 +311,17 @@ class Supervisor:
     def _all_answered(self, slot: SlotIndex, asked: int) -> bool:
         if slot >= asked:
             raise self._history.broken(f"slot {slot} answered, but {asked} slots were asked")
-        return self._slots.answer(slot, asked)
+        return self.slots.answer(slot, asked)
 
     def _release(self) -> list[s.SupervisorEffect]:
         """Let go of the slots that the attempt does not need."""
-        surplus = self._slots.release(self._needed)
+        surplus = self.slots.release(self._needed)
         return [s.ReleaseSlots(slots=surplus)] if surplus else []
 
     def _fail_attempt(self, event: s.AttemptFailed) -> list[s.SupervisorEffect]:
         ended = self._end_attempt()
         if not self._grant_restart(event.cause, event.retriable, event.now_ms):
-            cause = self._explain(event.cause, event.retriable)
+            cause = self.restarts.explain(event.cause, retriable=event.retriable)
             return [*ended, *self._finish(JobStatus.FAILED, cause, event.now_ms)]
         return [*ended, *self._tear_down(event.now_ms)]
 
@@ -379,50 +333,30 @@ class Supervisor:
         return [s.EndAttempt(attempt=self._attempt)] if self._state in _HAS_ATTEMPT else []
 
     def _grant_restart(self, cause: str, retriable: bool, now_ms: float) -> bool:
-        goes_back = self._rescaling.give_up(cause)
-        delay_ms = 0.0 if goes_back else self._restart.on_failure(now_ms) if retriable else None
-        self._newest_verdict = s.Verdict(cause=cause, restart_delay_ms=delay_ms)
-        if delay_ms is None:
-            return False
-        self._restarts += 1
-        self._restart_ms = now_ms + delay_ms
-        return True
-
-    def _explain(self, cause: str, retriable: bool) -> str:
-        return f"{cause}\n({self._restart.describe()})" if retriable else cause
+        goes_back = self.placements.give_up(cause)
+        return self.restarts.grant(cause, now_ms, goes_back=goes_back, retriable=retriable)
 
     # --- another parallelism ----------------------------------------------------------------------------------------
 
     def _on_rescale(self, event: s.RescaleRequested) -> list[s.SupervisorEffect]:
         between = self._state in _BETWEEN | {_S.LAUNCHING, _S.RELAUNCHING}
-        if self._rescaling.is_under_way:
-            self._rescaling.answer(event.number, "another change of its parallelism is under way: wait for its end")
-        elif self._state is _S.RUNNING and self._rescaling.runs(event):
-            self._rescaling.choose(event)
+        if self.placements.is_under_way:
+            self.placements.answer(event.number, "another change of its parallelism is under way: wait for its end")
+        elif self._state is _S.RUNNING and self.placements.runs(event):
+            self.placements.choose(event)
         elif self._state is _S.RUNNING:
-            self._rescaling.want(event)
+            self.placements.want(event)
             self._enter(_S.RESCALING)
             return self._order_checkpoint()
-        elif between and self._rescaling.ran is not None:
-            self._rescaling.want(event)
-            self._rescaling.begin()
+        elif between and self.placements.ran is not None:
+            self.placements.want(event)
+            self.placements.begin()
             if self._state is _S.LAUNCHING:
-                self._restart_ms = event.now_ms
+                self.restarts.due_ms = event.now_ms
                 return self._relaunch()
         else:
-            self._rescaling.answer(event.number, self._why_not())
+            self.placements.answer(event.number, self._state.rescale_refusal(has_run=self.placements.ran is not None))
         return []
-
-    def _why_not(self) -> str:
-        if self._state in (_S.CLOSING, _S.FINISHING, _S.ENDED):
-            return "it has ended"
-        if self._state is _S.SUSPENDING:
-            return (
-                "its driver is leaving it: start the program again, and it goes on at the parallelism that the "
-                "program sets"
-            )
-        what = "is not running yet" if self._rescaling.ran is None else "is starting again"
-        return f"it {what}: ask again when it runs"
 
     def _order_checkpoint(self) -> list[s.SupervisorEffect]:
         self._outstanding += 1
@@ -431,11 +365,11 @@ class Supervisor:
     def _rescale(self, failure: str | None, now_ms: float) -> list[s.SupervisorEffect]:
         """Go on from the checkpoint in the new placement; without one, as before."""
         if failure is not None:
-            self._rescaling.give_up(failure)
+            self.placements.give_up(failure)
             self._enter(_S.RUNNING)
             return []
-        self._rescaling.begin()
-        self._restart_ms = now_ms
+        self.placements.begin()
+        self.restarts.due_ms = now_ms
         return [*self._end_attempt(), *self._tear_down(now_ms)]
 
     # --- the end ----------------------------------------------------------------------------------------------------
@@ -443,7 +377,7 @@ class Supervisor:
     def _close(self) -> list[s.SupervisorEffect]:
         """Have the attempt closed, which is done."""
         ended = self._end_attempt()
-        self._rescaling.give_up("the job has ended")
+        self.placements.give_up("the job has ended")
         self._enter(_S.CLOSING, self._deadline_ms)
         return [*ended, s.TearDownAttempt(attempt=self._attempt)]
 
@@ -469,7 +403,7 @@ class Supervisor:
             return []
         if self._state not in _RUNS:
             return self._leave(JobStatus.SUSPENDED, event.now_ms)
-        self._rescaling.give_up("the job is suspended")
+        self.placements.give_up("the job is suspended")
         self._enter(_S.SUSPENDING, event.now_ms + event.grace_ms)
         return self._order_checkpoint()
 
@@ -478,8 +412,8 @@ class Supervisor:
 
     def _finish(self, status: JobStatus, cause: str | None, now_ms: float) -> list[s.SupervisorEffect]:
         self._outcome = (status, cause)
-        self._rescaling.give_up("the job has ended")
-        if self._slots.is_over:
+        self.placements.give_up("the job has ended")
+        if self.slots.is_over:
             return self._end_job()
         was_killed = self._state is _S.RELAUNCHING
         self._enter(_S.FINISHING, None if was_killed else now_ms + self._teardown_timeout_ms)
@@ -499,7 +433,9 @@ class Supervisor:
             return []
         match self._state:
             case _S.LAUNCHING:
-                return self._fail_launch(self._describe_missing(), not self._is_first_launch(), now_ms)
+                return self._fail_launch(
+                    self.slots.describe_missing(self._start_timeout_ms), not self._is_first_launch(), now_ms
+                )
             case _S.SUSPENDING:
                 return self._suspend("the last checkpoint was not complete in time", now_ms)
             case _S.CLOSING:
@@ -516,32 +452,24 @@ class Supervisor:
             case _:
                 raise self._history.broken(f"a deadline is set in state {self._state}")
 
-    def _describe_missing(self) -> str:
-        slots, missing = self._slots.held, self._slots.missing
-        return (
-            f"only {slots - len(missing)} of {slots} slots registered within {self._start_timeout_ms:g} ms "
-            f"(missing: {', '.join(map(str, missing))}). Check that the cluster has {slots} free task slots and that "
-            "its workers can reach the driver, or lower the parallelism"
-        )
-
     def _enter(self, state: SupervisorState, deadline_ms: float | None = None) -> None:
         self._state = state
         self._deadline_ms = deadline_ms
-        self._slots.ask()
+        self.slots.ask()
 
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""
         broken = self._history.broken
-        if self._state in _LIVE | _BETWEEN and self._slots.is_over:
+        if self._state in _LIVE | _BETWEEN and self.slots.is_over:
             raise broken(f"no launch in state {self._state}")
-        if self._state in (_LIVE | _BETWEEN) - {_S.LAUNCHING} and not self._slots.are_registered:
+        if self._state in (_LIVE | _BETWEEN) - {_S.LAUNCHING} and not self.slots.are_registered:
             raise broken(f"not all slots are registered in state {self._state}")
         if (self._outcome is not None) != (self._state in (_S.FINISHING, _S.ENDED)):
             raise broken(f"outcome {self._outcome} in state {self._state}")
-        is_wanted = self._rescaling.is_under_way and not self._rescaling.is_tried
+        is_wanted = self.placements.is_under_way and not self.placements.is_tried
         if is_wanted != (self._state is _S.RESCALING):
             raise broken(f"a rescale is {'' if is_wanted else 'not '}wanted in state {self._state}")
-        if self._state in _RUNS and (self._rescaling.is_tried or self._needed != self._slots.held):
+        if self._state in _RUNS and (self.placements.is_tried or self._needed != self.slots.held):
             raise broken(f"a rescale is not settled in state {self._state}")
-        if self._state is _S.ENDED and not self._slots.is_over:
+        if self._state is _S.ENDED and not self.slots.is_over:
             raise broken("the job is over, but not its launch")

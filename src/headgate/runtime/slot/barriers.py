@@ -40,7 +40,7 @@ from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorSnapshot
 from headgate.operators.pending import PENDING_STATE
 from headgate.runtime.slot_storage.in_flight import SENDER, Gathering, Side, adder
-from headgate.runtime.slot_storage.taken import TakenSnapshot
+from headgate.runtime.slot_storage.upload import TakenSnapshot
 
 Process = Callable[[Batch], None]
 PartialBatch = tuple[int, int, Batch, Process]

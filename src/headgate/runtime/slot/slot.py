@@ -55,8 +55,7 @@ from headgate.runtime.slot.log_tail import LogTail
 from headgate.runtime.slot.taps import SlotTaps
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.slot_storage.slot_storage import FetchedAttempt, SlotStorage
-from headgate.runtime.slot_storage.taken import TakenSnapshot
-from headgate.runtime.slot_storage.upload import Uploads
+from headgate.runtime.slot_storage.upload import TakenSnapshot, Uploads
 from headgate.runtime.wire.poller import Watch
 from headgate.state.backend import StateWriter
 

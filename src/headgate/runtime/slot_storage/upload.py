@@ -25,11 +25,36 @@ from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import USER_ERRORS, Operator, OperatorSnapshot
 from headgate.operators.failure import UserFailure, failure_of
 from headgate.runtime.io import Io
-from headgate.runtime.slot_storage.in_flight import Side
+from headgate.runtime.slot_storage.in_flight import Gathering, Side
 from headgate.runtime.slot_storage.state_writers import StateWriters
-from headgate.runtime.slot_storage.taken import TakenSnapshot
 from headgate.state.backend import StateWriter
 from headgate.state.keyed.changelog import rest_ms
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class TakenSnapshot:
+    """The synchronous part of a subtask's snapshot is done; what remains is to walk keyed state and to write.
+
+    `in_flight` is there for an unaligned one; `alignment_ms` and `processed_bytes` are known once that has ended.
+    `pending` is as in `SubtaskState`.
+    """
+
+    subtask: SubtaskId
+    barrier: Barrier
+    parts: list[tuple[Operator, OperatorSnapshot]]
+    sync_ms: float
+    alignment_ms: float
+    start_delay_ms: float = 0.0
+    processed_bytes: int = 0
+    pending: int = 0
+    in_flight: Gathering | None = None
+    async_since_ms: float = 0.0
+
+    @property
+    def head_uid(self) -> str:
+        """The uid of the first operator: `parts` begins with the last one's."""
+        return self.parts[-1][1].uid
 
 
 class UploadHost(Io, Protocol):

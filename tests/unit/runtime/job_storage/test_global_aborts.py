@@ -12,7 +12,7 @@ from headgate.checkpoint.messages import SubtaskAcked
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.job_status import JobStatus
 from headgate.operators.sink import COMMITTABLES_STATE
-from headgate.runtime.job_storage.prepared import PreparedOutput
+from headgate.runtime.job_storage.sink_commits import PreparedCommittables
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.state.files import InlineHandle
 from headgate.state.operator.list_elements import ListMode
@@ -80,7 +80,7 @@ def marks(prepared: Any) -> list[bytes]:
 
 
 def test_the_newest_acknowledgement_of_the_attempt_counts_in_whatever_order_they_come() -> None:
-    output = PreparedOutput()
+    output = PreparedCommittables()
     output.begin(Attempt(2), None)
     for attempt, checkpoint_id, mark in [(1, 9, b"old"), (2, 4, b"four"), (2, 3, b"three")]:
         output.acked(acked(attempt, checkpoint_id, mark))
@@ -95,7 +95,7 @@ def test_the_newest_acknowledgement_of_the_attempt_counts_in_whatever_order_they
 def test_what_a_snapshot_holds_is_not_aborted(
     restored: int | None, savepoint: int | None, completed: int | None, after: int
 ) -> None:
-    output = PreparedOutput()
+    output = PreparedCommittables()
     output.begin(Attempt(1), None if restored is None else CheckpointId(restored))
     if savepoint is not None:
         output.saving(CheckpointId(savepoint))

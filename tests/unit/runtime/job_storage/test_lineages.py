@@ -97,7 +97,7 @@ def test_a_checkpoint_of_a_release_without_lineages_is_gone_on_from_under_a_new_
     assert begun(rig, THREE).storage.lineage == TWO
 
 
-class Ending(Committing):
+class EndPlan(Committing):
     """Notes what is asked of it about other lineages."""
 
     asked: list[Any] = []  # noqa: RUF012
@@ -108,22 +108,22 @@ class Ending(Committing):
 
 
 def test_other_lineages_are_ended_once_when_all_subtasks_have_restored(rig: Rig) -> None:
-    Ending.asked.clear()
-    plan = line_plan([1], SinkFactory(Ending()))
+    EndPlan.asked.clear()
+    plan = line_plan([1], SinkFactory(EndPlan()))
     driver = begun(rig, ONE, plan)
-    assert Ending.asked == []
+    assert EndPlan.asked == []
     driver.storage.tidy()
     driver.storage.tidy()
-    assert Ending.asked == [("1", []), "ended"]
+    assert EndPlan.asked == [("1", []), "ended"]
 
 
 def test_a_driver_that_was_taken_over_ends_no_other_lineage(rig: Rig) -> None:
-    Ending.asked.clear()
-    plan = line_plan([1], SinkFactory(Ending()))
+    EndPlan.asked.clear()
+    plan = line_plan([1], SinkFactory(EndPlan()))
     driver = begun(rig, ONE, plan)
     rig.driver(under(TWO, plan))
     driver.storage.tidy()
-    assert "ended" not in Ending.asked
+    assert "ended" not in EndPlan.asked
 
 
 def test_what_a_job_that_has_ended_left_is_discarded_under_its_lineage(rig: Rig) -> None:

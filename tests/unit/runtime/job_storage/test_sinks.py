@@ -23,7 +23,7 @@ from headgate.functions.sink import (
 from headgate.ids import CheckpointId, JobId
 from headgate.job_status import JobStatus
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.job_storage.restoring import may_fall_back
+from headgate.runtime.job_storage.restore import may_fall_back
 from headgate.runtime.job_storage.sink_commits import check_transaction_timeout, repeats_output
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Ticking
 from tests.unit.runtime.masters import MasterRig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.runtime.master.growth import COUNT_EVERY_MS, Growth, GrowthSettings
+from headgate.runtime.master.rescales import COUNT_EVERY_MS, Growth, GrowthSettings
 
 
 @pytest.fixture

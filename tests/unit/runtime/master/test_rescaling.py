@@ -20,7 +20,7 @@ from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Shutdown
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.rescales import SETTLE_MS
-from headgate.runtime.master.restart import FixedDelay, NoRestart
+from headgate.runtime.master.restart_strategies import FixedDelay, NoRestart
 from headgate.runtime.master.supervisor import Supervisor
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
@@ -53,7 +53,7 @@ def test_a_job_is_rescaled_from_a_checkpoint_and_releases_the_slots_that_it_no_l
     job.resolve(A2, checkpoint_id=7)
     assert job.ready(S0, A2) == [s.StartAttempt(attempt=A2), s.ReleaseSlots(slots=frozenset({S1})), DONE]
     assert job.lose(S1) == []
-    assert job.supervisor.restarts == 0
+    assert job.supervisor.restarts.count == 0
     assert job.state is State.RUNNING
 
 
@@ -108,7 +108,7 @@ def test_an_attempt_that_does_not_come_to_run_goes_back_without_asking_the_resta
     elif job.state is State.TEARING_DOWN:
         job.torn_down(S0, A2)
         assert job.torn_down(S1, A2) == [s.ResolveRestore(attempt=A3, placement=TWO)]
-    assert job.supervisor.restarts == 1
+    assert job.supervisor.restarts.count == 1
 
 
 def test_a_launch_of_more_slots_that_does_not_come_about_is_followed_by_one_of_as_many_as_before(job: Job) -> None:
@@ -133,8 +133,8 @@ def test_a_failure_during_the_checkpoint_is_one_of_the_job_and_ends_the_rescale(
     job.rescaling()
     (answer,) = answers(lose(job))
     assert answer.failure is not None
-    assert job.supervisor.newest_verdict is not None
-    assert job.supervisor.newest_verdict.restart_delay_ms == 100.0
+    assert job.supervisor.restarts.newest_verdict is not None
+    assert job.supervisor.restarts.newest_verdict.restart_delay_ms == 100.0
     assert job.checkpoint_over() == []
 
 
@@ -200,7 +200,7 @@ def test_a_slot_that_is_unfit_leads_back_while_a_rescale_is_tried(job: Job) -> N
     job.torn_down(S0)
     job.torn_down(S1)
     job.end_launch()
-    assert job.supervisor.may_go_back
+    assert job.supervisor.placements.is_tried
     effects = job.handle(s.LaunchUnfit(launch=L2, reason="another Python", now_ms=job.now_ms))
     assert effects == [s.KillLaunch(launch=L2), s.RescaleOver(number=1, failure="another Python")]
     assert job.end_launch(L2) == [s.LaunchSlots(launch=Launch(3), slots=2)]
@@ -416,7 +416,7 @@ def test_attempts_on_a_smaller_launch_are_fitted_into_its_slots_and_a_rescale_co
     job.resolve()
     job.ready(S0)
     job.ready(S1)
-    assert job.supervisor.wanted == THREE
+    assert job.supervisor.placements.wanted == THREE
     assert job.rescale(1, 3) == [s.TakeCheckpoint(attempt=A1)]
     job.checkpoint_over()
     job.torn_down(S0)

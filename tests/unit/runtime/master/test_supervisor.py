@@ -10,7 +10,7 @@ from headgate.errors import InternalError
 from headgate.ids import Attempt, CheckpointId
 from headgate.job_status import JobStatus
 from headgate.runtime.master import supervision as s
-from headgate.runtime.master.restart import FixedDelay, NoRestart
+from headgate.runtime.master.restart_strategies import FixedDelay, NoRestart
 from tests.unit.runtime.supervised import A1, A2, A3, L1, L2, S0, S1, TWO, Job, State
 
 
@@ -140,7 +140,7 @@ def test_failures_beyond_the_restart_budget_fail_the_job_with_cause_and_budget(j
     end = the_end(job.end_launch())
     assert end.status is JobStatus.FAILED
     assert end.cause == "ValueError: boom\n(fixed-delay restart: 2 of 2 restarts used)"
-    assert job.supervisor.restarts == 2
+    assert job.supervisor.restarts.count == 2
 
 
 def test_lost_slots_are_charged_to_the_restart_budget() -> None:
@@ -155,7 +155,7 @@ def test_lost_slots_are_charged_to_the_restart_budget() -> None:
 def test_a_slot_lost_while_an_attempt_is_torn_down_is_part_of_the_same_failure(job: Job) -> None:
     job.tearing_down()
     assert job.lose(S1) == [s.KillLaunch(launch=L1)]
-    assert job.supervisor.restarts == 1
+    assert job.supervisor.restarts.count == 1
 
 
 def test_a_failure_that_no_restart_can_help_ends_the_job_at_once(job: Job) -> None:
@@ -207,14 +207,14 @@ def test_a_stage_that_is_refused_before_it_has_hosted_a_slot_fails_the_job_at_on
     job.launching()
     end = the_end(job.end_launch(error="barrier stage refused: dynamic allocation is on", refused=True))
     assert "dynamic allocation is on" in str(end.cause)
-    assert job.supervisor.restarts == 0
+    assert job.supervisor.restarts.count == 0
 
 
 def test_a_worker_that_is_lost_before_any_slot_has_registered_is_for_the_restart_strategy(job: Job) -> None:
     job.launching()
     assert job.end_launch(error="a Python worker died") == []
     assert job.state is State.RELAUNCHING
-    assert job.supervisor.restarts == 1
+    assert job.supervisor.restarts.count == 1
     assert job.at(100.0) == [s.LaunchSlots(launch=L2, slots=2)]
 
 
@@ -229,7 +229,7 @@ def test_a_job_whose_functions_cannot_be_closed_at_the_end_has_failed_and_does_n
     job.closing()
     assert job.torn_down(S1, unclosed="OSError: the last rows could not be written") == [s.ShutDownSlots()]
     assert job.torn_down(S0) == []
-    assert job.supervisor.newest_verdict == s.Verdict(
+    assert job.supervisor.restarts.newest_verdict == s.Verdict(
         cause="OSError: the last rows could not be written", restart_delay_ms=None
     )
     end = the_end(job.end_launch())
@@ -255,7 +255,7 @@ def test_a_slot_that_is_lost_before_it_has_closed_its_functions_is_for_the_resta
     job.torn_down(S0)
     assert job.lose(S1) == [s.KillLaunch(launch=L1)]
     assert job.state is State.RELAUNCHING
-    assert job.supervisor.restarts == 1
+    assert job.supervisor.restarts.count == 1
 
 
 def test_a_finished_job_whose_slots_do_not_go_has_them_killed(job: Job) -> None:

@@ -11,7 +11,7 @@ from headgate.ids import Launch
 from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.master import supervision as s
-from headgate.runtime.master.restart import FixedDelay, NoRestart
+from headgate.runtime.master.restart_strategies import FixedDelay, NoRestart
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import JOB_ID, line_plan
@@ -64,7 +64,7 @@ def test_a_failure_meanwhile_suspends_the_job_and_asks_for_no_restart(job: Job, 
     if job.state is not State.ENDED:
         job.end_launch()
     assert job.state is State.ENDED
-    assert job.supervisor.restarts == 0
+    assert job.supervisor.restarts.count == 0
 
 
 def test_a_job_that_is_done_meanwhile_is_finished_and_one_that_is_cancelled_is_cancelled(job: Job) -> None:

@@ -14,7 +14,7 @@ from headgate.ids import CheckpointId
 from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.watermarks import AssignFactory
-from headgate.runtime.slot_storage.taken import TakenSnapshot
+from headgate.runtime.slot_storage.upload import TakenSnapshot
 from tests.unit.runtime.subtasks import overtaking_rig, source_rig
 
 

@@ -18,8 +18,7 @@ from headgate.operators.base import OperatorSnapshot
 from headgate.operators.failure import UserFailure
 from headgate.operators.reduce import ReduceFactory
 from headgate.runtime.slot_storage.state_writers import StoreWriters
-from headgate.runtime.slot_storage.taken import TakenSnapshot
-from headgate.runtime.slot_storage.upload import Uploads
+from headgate.runtime.slot_storage.upload import TakenSnapshot, Uploads
 from headgate.state.backend import StateWriter
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateHandle
 from headgate.testing.harness import OperatorHarness

@@ -19,7 +19,7 @@ from headgate.errors import RestoreError
 from headgate.functions.sink import SinkIdentity
 from headgate.ids import Attempt
 from headgate.job_status import JobStatus
-from headgate.runtime.job_storage.restoring import RestorePoint
+from headgate.runtime.job_storage.restore import RestorePoint
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.job_storage.drivers import (

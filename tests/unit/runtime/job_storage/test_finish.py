@@ -9,7 +9,7 @@ import pytest
 
 from headgate.checkpoint.workflow import JobResult
 from headgate.job_status import JobStatus
-from headgate.runtime.job_storage.ending import CheckpointsThatGo, EndFacts, Ending, InputsThatGo, ending_of
+from headgate.runtime.job_storage.finish import CheckpointsThatGo, EndFacts, EndPlan, InputsThatGo, end_plan_of
 
 FACTS = EndFacts(
     status=JobStatus.FINISHED, keeps=False, owns=True, has_restored=True, has_completed=True, recorded=None
@@ -23,12 +23,12 @@ ENDS = [
 ]
 
 
-def goes(ending: Ending) -> bool:
+def goes(ending: EndPlan) -> bool:
     return ending.output_goes or ending.claimed_goes or ending.checkpoints is not CheckpointsThatGo.NONE
 
 
 def test_of_a_finished_job_only_the_result_stays() -> None:
-    assert ending_of(FACTS) == Ending(
+    assert end_plan_of(FACTS) == EndPlan(
         records=True,
         kept=False,
         output_goes=True,
@@ -39,19 +39,19 @@ def test_of_a_finished_job_only_the_result_stays() -> None:
 
 
 def test_a_job_that_keeps_its_checkpoints_keeps_what_they_commit_and_read() -> None:
-    ending = ending_of(replace(FACTS, status=JobStatus.CANCELED, keeps=True))
+    ending = end_plan_of(replace(FACTS, status=JobStatus.CANCELED, keeps=True))
     assert (ending.kept, ending.output_goes, ending.claimed_goes) == (True, False, False)
     assert (ending.inputs, ending.checkpoints) == (InputsThatGo.UNREAD, CheckpointsThatGo.BEYOND)
 
 
 @pytest.mark.parametrize("facts", [each for each in ENDS if each.status is JobStatus.SUSPENDED])
 def test_everything_stays_of_a_job_that_is_suspended(facts: EndFacts) -> None:
-    assert ending_of(facts) == Ending()
+    assert end_plan_of(facts) == EndPlan()
 
 
 @pytest.mark.parametrize("facts", [each for each in ENDS if not each.owns and each.recorded is None])
 def test_a_driver_that_does_not_own_the_job_deletes_nothing_but_what_it_has_made(facts: EndFacts) -> None:
-    ending = ending_of(facts)
+    ending = end_plan_of(facts)
     assert not goes(ending)
     assert not ending.records
     assert ending.inputs in {InputsThatGo.NONE, InputsThatGo.NEW}
@@ -59,7 +59,7 @@ def test_a_driver_that_does_not_own_the_job_deletes_nothing_but_what_it_has_made
 
 @pytest.mark.parametrize("facts", [each for each in ENDS if not each.has_restored and each.recorded is None])
 def test_the_checkpoints_that_wait_to_be_restored_never_go(facts: EndFacts) -> None:
-    ending = ending_of(facts)
+    ending = end_plan_of(facts)
     assert ending.checkpoints is CheckpointsThatGo.NONE
     assert not ending.output_goes
     assert ending.inputs is not InputsThatGo.ALL
@@ -67,7 +67,7 @@ def test_the_checkpoints_that_wait_to_be_restored_never_go(facts: EndFacts) -> N
 
 @pytest.mark.parametrize("facts", [each for each in ENDS if each.recorded is not None])
 def test_what_an_earlier_driver_has_recorded_counts_and_is_not_written_again(facts: EndFacts) -> None:
-    ending = ending_of(facts)
+    ending = end_plan_of(facts)
     assert not ending.records
     if facts.recorded is KEPT:
         assert ending.kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.runtime.master.restart import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart
+from headgate.runtime.master.restart_strategies import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart
 
 
 def test_without_a_strategy_the_first_failure_is_the_last() -> None:

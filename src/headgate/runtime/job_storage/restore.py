@@ -4,10 +4,16 @@ In this order: the savepoint that the job was stopped with; a newer savepoint of
 is wanted; the newest complete checkpoint of its own; the snapshot that the settings name
 (`execution.state-recovery.path`); nothing. Whether the snapshot fits the program is found out here,
 before anything runs.
+
+A savepoint of the job's own is used only with `execution.checkpointing.prefer-checkpoint-for-recovery: false`, and only
+where that is exactly once. The savepoint is its user's, and may be deleted before the next restart. So nothing that was
+done when the savepoint was restored may do harm if the job then restarts from the checkpoint. A sink that had committed
+would write twice, and a source that had acknowledged would not read again: such jobs restart from the checkpoint.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import final
@@ -23,7 +29,7 @@ from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.paths import absolute
 from headgate.checkpoint.restore.assign import check_backend, follow_uid_hashes
 from headgate.checkpoint.restore.in_flight import assign_in_flight
-from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution
+from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution, savepoint_ahead
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, check_files, open_snapshot
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import DamagedFileError, RestoreError, SinkError, StorageError
@@ -32,7 +38,6 @@ from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.graph.logical import Partitioning
 from headgate.graph.placement import Placement
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.runtime.job_storage.newest_savepoint import open_savepoint, pass_over
 from headgate.runtime.job_storage.sink_commits import repeats_output
 from headgate.runtime.job_storage.sources import Splits
 
@@ -303,3 +308,55 @@ def _arrival(partitionings: set[Partitioning]) -> Arrival:
     if Partitioning.KEY_GROUP in partitionings:
         return Arrival.KEYED
     return Arrival.COPIED if partitionings == {Partitioning.BROADCAST} else Arrival.DEALT
+
+
+_log = logging.getLogger(__name__)
+
+
+def open_savepoint(
+    plan: JobGraph,
+    savepoint: OwnSavepoint | None,
+    found: Resolution,
+    open_store: Callable[[str], CheckpointStore],
+    *,
+    acknowledges: bool,
+) -> OpenedSnapshot | None:
+    """Return the savepoint if an attempt is to begin from it, None: from what was `found`. Warns when that is older.
+
+    `acknowledges`: sources of the job acknowledge what they have read. Blocks.
+    """
+    ahead = None if plan.settings.get(options.PREFER_CHECKPOINT) else savepoint_ahead(savepoint, found)
+    if ahead is None:
+        return None
+    obstacle = _obstacle(plan, acknowledges=acknowledges)
+    try:
+        if obstacle is None:
+            return _opened(ahead, open_store)
+    except (RestoreError, StorageError) as error:
+        obstacle = str(error)
+    pass_over(ahead, obstacle)
+    return None
+
+
+def _obstacle(plan: JobGraph, *, acknowledges: bool) -> str | None:
+    """Return why no attempt of the job may begin from a savepoint, None if it may."""
+    if repeats_output(plan) and not plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT):
+        return "a sink of the job commits in two phases, and would commit what the savepoint holds"
+    if acknowledges:
+        return "a source of the job acknowledges what it has read, and would acknowledge what the savepoint holds"
+    return None
+
+
+def _opened(savepoint: OwnSavepoint, open_store: Callable[[str], CheckpointStore]) -> OpenedSnapshot:
+    opened = open_snapshot(savepoint.location, open_store)
+    if opened.manifest.checkpoint_id != savepoint.checkpoint_id:
+        raise RestoreError(f"another snapshot is there now, of checkpoint {opened.manifest.checkpoint_id}")
+    check_files(opened)
+    return opened
+
+
+def pass_over(savepoint: OwnSavepoint, reason: str) -> None:
+    """Warn that no attempt begins from the savepoint."""
+    _log.warning(
+        "the job restarts from its newest checkpoint, though the savepoint %s is newer: %s", savepoint.location, reason
+    )

@@ -1,7 +1,15 @@
-"""Finishing: doing what `ending` says, owner by owner, and giving sinks and sources back."""
+"""The end of a job in storage: what stays of it, what is deleted, and how sinks and sources are released.
+
+A job that failed before this driver's first complete checkpoint has no result, and nothing is deleted: what it was to
+start from is there for the next start, which may have the right settings, or the file that was missing. Only copies of
+what sources read are deleted, if this driver has made them: the next start makes its own. A driver that does not own
+the job yet deletes and records nothing either. A driver that is cancelled before it has restored keeps the checkpoints
+of earlier drivers. Of a suspended job everything stays: a later driver continues it.
+"""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -12,19 +20,83 @@ from headgate.checkpoint.drivers.begun_savepoints import given_up
 from headgate.checkpoint.workflow import JobResult
 from headgate.graph.job_graph import JobGraph
 from headgate.job_status import JobStatus
-from headgate.runtime.job_storage.ending import CheckpointsThatGo, EndFacts, Ending, InputsThatGo, ending_of
 from headgate.runtime.job_storage.lease import LeaseLost
-from headgate.runtime.job_storage.owners import Steps, step
-from headgate.runtime.job_storage.parts import Parts
+from headgate.runtime.job_storage.owners import Parts, Steps, step
 from headgate.runtime.job_storage.place import keeps_checkpoints
-from headgate.runtime.job_storage.restoring import Known
+from headgate.runtime.job_storage.restore import Known
 from headgate.runtime.job_storage.snapshots import recorded_result
 from headgate.runtime.monitoring.outcome import JobOutcome
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finishing:
+class EndFacts:
+    """What is known of a job when it has ended.
+
+    `keeps`: its settings keep checkpoints after such an end. `owns`: this driver has the lease. `has_restored`: nothing
+    that earlier drivers have left waits to be restored. `recorded` is the result in storage, if there is one.
+    """
+
+    status: JobStatus
+    keeps: bool
+    owns: bool
+    has_restored: bool
+    has_completed: bool
+    recorded: JobResult | None
+
+
+class InputsThatGo(enum.Enum):
+    """Which copies of what sources read go."""
+
+    NONE = "none"
+    NEW = "those that this driver has made"
+    UNREAD = "those that no checkpoint which stays has still to read"
+    ALL = "all"
+
+
+class CheckpointsThatGo(enum.Enum):
+    """Which checkpoints go."""
+
+    NONE = "none"
+    BEYOND = "those beyond the number that is retained"
+    ALL = "all"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndPlan:
+    """What is done at the end. Without `records` no result is written; `output` is what sinks have prepared only."""
+
+    records: bool = False
+    kept: bool = True
+    output_goes: bool = False
+    inputs: InputsThatGo = InputsThatGo.NONE
+    claimed_goes: bool = False
+    checkpoints: CheckpointsThatGo = CheckpointsThatGo.NONE
+
+
+def end_plan_of(facts: EndFacts) -> EndPlan:
+    """Return what is done at the end of a job."""
+    if facts.status is JobStatus.SUSPENDED:
+        return EndPlan()
+    is_early = facts.status is JobStatus.FAILED and not facts.has_completed
+    if facts.recorded is None and (is_early or not facts.owns):
+        return EndPlan(inputs=InputsThatGo.NEW)
+    kept = facts.keeps or not facts.has_restored if facts.recorded is None else facts.recorded.kept
+    beyond = CheckpointsThatGo.BEYOND if facts.owns and facts.has_restored else CheckpointsThatGo.NONE
+    return EndPlan(
+        records=facts.recorded is None,
+        kept=kept,
+        output_goes=not kept,
+        inputs=InputsThatGo.UNREAD if kept else InputsThatGo.ALL,
+        claimed_goes=facts.owns and facts.status is JobStatus.FINISHED,
+        checkpoints=beyond if kept else CheckpointsThatGo.ALL,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFinish:
     """The end of one job that this driver has run. `known`, `has_restored` and `has_completed` are of this driver."""
 
     parts: Parts
@@ -47,7 +119,7 @@ class Finishing:
         yield from _closing(parts)
         try:
             recorded = yield from step(parts.snapshot_owner, lambda: recorded_result(parts.folder()))
-            ending = ending_of(self._facts(recorded))
+            ending = end_plan_of(self._facts(recorded))
             try:
                 yield from self._recording(ending)
                 yield from self._inputs_going(ending.inputs)
@@ -69,7 +141,7 @@ class Finishing:
             recorded=recorded,
         )
 
-    def _recording(self, ending: Ending) -> Steps[None]:
+    def _recording(self, ending: EndPlan) -> Steps[None]:
         """Write the result, then have sinks remove what they have prepared, if nothing can commit it any more."""
         parts, sinks = self.parts, self.parts.sinks
         result = JobResult(
@@ -105,7 +177,7 @@ class Finishing:
 
         return work
 
-    def _checkpoints_going(self, ending: Ending) -> Steps[None]:
+    def _checkpoints_going(self, ending: EndPlan) -> Steps[None]:
         parts, snapshots = self.parts, self.parts.snapshots
         if ending.claimed_goes:
             yield from step(parts.clean_up_owner, parts.clean_up().drop_claimed)

@@ -1,4 +1,4 @@
-"""Restart strategies: whether a failed job starts again, and how long it waits before."""
+"""Restart strategies: whether a failed job starts again, and how long it waits before. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
+
+from headgate.runtime.master.supervision import Verdict
 
 
 class RestartStrategy(Protocol):
@@ -18,6 +20,38 @@ class RestartStrategy(Protocol):
     def describe(self) -> str:
         """Return the strategy and how much of it is used up, for the message of a job that fails."""
         ...
+
+
+@final
+class Restarts:
+    """Counts the restarts of one job, and asks its strategy. Owned by the supervisor."""
+
+    def __init__(self, strategy: RestartStrategy) -> None:
+        self._strategy = strategy
+        self.count = 0
+        """How often the job was started again after a failure."""
+        self.due_ms = 0.0
+        """When the next attempt may start."""
+        self.newest_verdict: Verdict | None = None
+        """The consequence of the newest failure, None before the first failure; a new object for each failure."""
+
+    def grant(self, cause: str, now_ms: float, *, goes_back: bool, retriable: bool) -> bool:
+        """Return whether the job starts again after a failure.
+
+        `goes_back`: the job returns to the placement that it had before a rescale, which the strategy is not asked
+        about. `retriable` False: starting again cannot help.
+        """
+        delay_ms = 0.0 if goes_back else self._strategy.on_failure(now_ms) if retriable else None
+        self.newest_verdict = Verdict(cause=cause, restart_delay_ms=delay_ms)
+        if delay_ms is None:
+            return False
+        self.count += 1
+        self.due_ms = now_ms + delay_ms
+        return True
+
+    def explain(self, cause: str, *, retriable: bool) -> str:
+        """Return why the job fails for good: the cause, and what the strategy allowed."""
+        return f"{cause}\n({self._strategy.describe()})" if retriable else cause
 
 
 @final

@@ -1,8 +1,8 @@
-"""The placement of attempts: that of the job's policy until the job is rescaled, and the way back from that. Pure.
+"""Allocation: the slots of the newest launch, and the placement of each attempt on them. Pure.
 
-A rescale is *wanted* until there is a checkpoint to go on from. Then it is *tried*, until an attempt runs in the new
-placement or fails to. One that fails leads back to the placement of the attempt that ran before. A job may want more
-slots than there are: then its placements are fitted into those, until it is rescaled again.
+A rescale is *wanted* until there is a checkpoint to continue from. Then it is *tried*, until an attempt runs in the new
+placement or fails to. An attempt that fails leads back to the placement of the attempt that ran before. A job may want
+more slots than there are: then its placements are fitted into the slots that there are, until it is rescaled again.
 """
 
 from __future__ import annotations
@@ -11,16 +11,113 @@ from collections.abc import Callable
 from typing import final
 
 from headgate.graph.placement import Placement, fitted
-from headgate.ids import Attempt
+from headgate.ids import Attempt, Launch, SlotIndex
 from headgate.runtime.master.supervision import RescaleOver, RescaleRequested
 
 
 @final
-class Rescaling:
+class SlotPool:
+    """Owned by the supervisor.
+
+    >>> slots = SlotPool()
+    >>> slots.begin(2)
+    >>> slots.register(SlotIndex(0)), slots.register(SlotIndex(1))
+    (False, True)
+    >>> slots.release(needed=1), slots.held
+    (frozenset({1}), 1)
+    """
+
+    def __init__(self) -> None:
+        self.launch = Launch(0)
+        """0 before the first."""
+        self.is_over = True
+        """Whether the launch has ended: it holds no slot any more."""
+        self._slots: frozenset[SlotIndex] = frozenset()
+        self._registered: set[SlotIndex] = set()
+        self._answered: set[SlotIndex] = set()
+
+    def begin(self, slots: int) -> None:
+        """Go on to the next launch, which is to have so many slots."""
+        self.launch = Launch(self.launch + 1)
+        self.is_over = False
+        self._slots = _first(slots)
+        self._registered.clear()
+
+    @property
+    def held(self) -> int:
+        """How many slots the launch holds, or is to hold."""
+        return 0 if self.is_over else len(self._slots)
+
+    @property
+    def are_registered(self) -> bool:
+        """Whether all slots have registered."""
+        return self._registered == self._slots
+
+    @property
+    def were_some(self) -> bool:
+        """Whether any slot has registered."""
+        return bool(self._registered)
+
+    @property
+    def missing(self) -> list[SlotIndex]:
+        """The slots that have not registered."""
+        return sorted(self._slots - self._registered)
+
+    def describe_missing(self, timeout_ms: float) -> str:
+        """Return why the job cannot start: slots did not register within the timeout."""
+        slots, missing = self.held, self.missing
+        return (
+            f"only {slots - len(missing)} of {slots} slots registered within {timeout_ms:g} ms "
+            f"(missing: {', '.join(map(str, missing))}). Check that the cluster has {slots} free task slots and that "
+            "its workers can reach the driver, or lower the parallelism"
+        )
+
+    def __contains__(self, slot: SlotIndex) -> bool:
+        return slot in self._slots
+
+    def has(self, slot: SlotIndex) -> bool:
+        """Return whether the slot has registered."""
+        return slot in self._registered
+
+    def register(self, slot: SlotIndex) -> bool:
+        """Note that a slot has registered; return whether all have."""
+        self._registered.add(slot)
+        return self.are_registered
+
+    def shrink(self, slots: int) -> bool:
+        """Note that there are so many slots; return whether they are fewer than was thought."""
+        is_smaller = slots < len(self._slots)
+        if is_smaller:
+            self._slots = _first(slots)
+        return is_smaller
+
+    def release(self, needed: int) -> frozenset[SlotIndex]:
+        """Let go of all but the first slots; return those that went."""
+        surplus = self._slots - _first(needed)
+        self._slots -= surplus
+        self._registered -= surplus
+        return surplus
+
+    def ask(self) -> None:
+        """Await answers anew."""
+        self._answered.clear()
+
+    def answer(self, slot: SlotIndex, asked: int) -> bool:
+        """Note that a slot has answered; return whether all of the first ones have, which were asked."""
+        self._answered.add(slot)
+        return self._answered == _first(asked)
+
+
+def _first(slots: int) -> frozenset[SlotIndex]:
+    return frozenset(SlotIndex(index) for index in range(slots))
+
+
+@final
+class AttemptPlacements:
     """Decides on the placement of each attempt. Owned by the supervisor.
 
     >>> three = RescaleRequested(number=1, placement=Placement(parallelism=(3,)), now_ms=0.0)
-    >>> rescaling = Rescaling(lambda attempt: Placement(parallelism=(2,)))
+    >>> rescaling = AttemptPlacements(lambda attempt: Placement(parallelism=(2,)))
     >>> rescaling.next(Attempt(1)).slots
     2
     >>> rescaling.settle()
