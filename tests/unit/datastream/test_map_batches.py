@@ -111,9 +111,7 @@ def test_the_operator_has_a_name_and_its_type(numbers: DataStream) -> None:
 
 
 def test_a_policy_for_records_that_fail_is_refused(numbers: DataStream) -> None:
-    with pytest.raises(
-        ProgramError, match="which is a call for batches of records: catch in the function the errors"
-    ):
+    with pytest.raises(ProgramError, match="which is a call for batches of records: catch in the function the errors"):
         numbers.map_batches(Model).on_error(RecordErrors.skip())
 
 
