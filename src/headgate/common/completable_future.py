@@ -1,4 +1,4 @@
-"""The future that calls of a job client return."""
+"""The future that the methods of a job client return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class CompletableFuture(Future[T]):
-    """A result that may come later. `result()` blocks until it is there, or raises what went wrong.
+    """A result that may arrive later. `result()` blocks until it arrives, or raises the error of the call.
 
     >>> CompletableFuture.completed(3).result()
     3

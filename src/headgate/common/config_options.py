@@ -1,4 +1,4 @@
-"""Descriptions of configuration keys that a program declares for itself."""
+"""Descriptions of configuration keys that a program declares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class ConfigOption(Generic[T]):
-    """A key, the type of its values, and its default (None: there is none)."""
+    """A key, the type of its values, and its default value (None: no default)."""
 
     key: str
     value_type: type
@@ -41,48 +41,48 @@ class ConfigOptions:
     @final
     @dataclass(frozen=True)
     class OptionBuilder:
-        """A key whose type is still to be said."""
+        """A key whose type is not chosen yet."""
 
         key: str
 
         def boolean_type(self) -> ConfigOptions.TypedConfigOptionBuilder[bool]:
-            """True or false."""
+            """Declare that values are true or false."""
             return ConfigOptions.TypedConfigOptionBuilder(self.key, bool)
 
         def int_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
-            """A whole number."""
+            """Declare that values are whole numbers."""
             return ConfigOptions.TypedConfigOptionBuilder(self.key, int)
 
         def long_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
-            """A whole number."""
+            """Declare that values are whole numbers."""
             return self.int_type()
 
         def float_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
-            """A number."""
+            """Declare that values are numbers."""
             return ConfigOptions.TypedConfigOptionBuilder(self.key, float)
 
         def double_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
-            """A number."""
+            """Declare that values are numbers."""
             return self.float_type()
 
         def string_type(self) -> ConfigOptions.TypedConfigOptionBuilder[str]:
-            """Text."""
+            """Declare that values are text."""
             return ConfigOptions.TypedConfigOptionBuilder(self.key, str)
 
     @final
     @dataclass(frozen=True)
     class TypedConfigOptionBuilder(Generic[T]):
-        """A key and its type; the default is still to be said."""
+        """A key and its type; the default value is not chosen yet."""
 
         key: str
         value_type: type[T]
 
         def default_value(self, value: T) -> ConfigOption[T]:
-            """End the description with a default."""
+            """Return the description of the key with a default value."""
             return ConfigOption(self.key, self.value_type, value)
 
         def no_default_value(self) -> ConfigOption[str]:
-            """End the description without a default."""
+            """Return the description of the key without a default value."""
             return ConfigOption(self.key, self.value_type)
 
 

@@ -17,22 +17,23 @@ __all__ = ["Choice", "Configuration"]
 T = TypeVar("T")
 
 _ITEM: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,\s][^,]*)""")
-"""An item of a list in brackets; one with commas is in quotes."""
+"""An item of a list in brackets; an item that contains commas is in quotes."""
 
 
 class Choice(Protocol):
     """Something that a program chooses as a whole, such as a state backend or a restart strategy."""
 
     def settings(self) -> Mapping[Option[Any], object]:
-        """Return the options that the choice sets; None stands for not set."""
+        """Return the options that the choice sets; None means not set."""
         ...
 
 
 @final
 class Configuration:
-    """Keys and values. What a program sets here wins over the command line and the Spark conf.
+    """Keys and values. Values that a program sets here override the command line and the Spark conf.
 
-    Values are checked when the job is executed, when they are set through a typed setter, or when they are read.
+    Values are checked when a setting object such as ExecutionConfig sets them, when they are read, or at the latest
+    when the job is executed.
 
     >>> Configuration().set_string("parallelism.default", "2").get_integer("parallelism.default", 1)
     2
@@ -49,7 +50,7 @@ class Configuration:
         return made
 
     def read(self, option: Option[T]) -> T:
-        """Return the option's value here, under its key or an older name, else its default.
+        """Return the option's value in this configuration, under its key or an older name, else its default.
 
         Raises ConfigError when the value has the wrong form.
         """
@@ -64,7 +65,7 @@ class Configuration:
         self._values[option.key] = value
 
     def apply(self, choice: Choice) -> None:
-        """Set the options of the choice. Raises ConfigError when it is no choice, or one of its values is wrong."""
+        """Set the options of the choice. Raises ConfigError if `choice` is no choice or one of its values is wrong."""
         if not hasattr(choice, "settings"):
             raise ConfigError(
                 f"{choice!r} is a {type(choice).__name__} and not a choice: pass an object such as "
@@ -78,7 +79,7 @@ class Configuration:
 
     @staticmethod
     def parse_list_value(value: str) -> list[str]:
-        """Return the items of a list: `[a, b]`, `a;b`, or a line `- a` for each.
+        """Return the items of a list, written as `[a, b]`, as `a;b`, or with a line `- a` for each item.
 
         >>> Configuration.parse_list_value("[a, 'b, c']"), Configuration.parse_list_value("a;b")
         (['a', 'b, c'], ['a', 'b'])
@@ -101,7 +102,7 @@ class Configuration:
         return self._set(key, value)
 
     def get_integer(self, key: str, default_value: int) -> int:
-        """Return the key's value as a whole number, or the default. Raises ConfigError if it is none."""
+        """Return the key's value as a whole number, or the default. Raises ConfigError for any other value."""
         return self.read(Option[int](key, INTEGER, default_value, ""))
 
     def set_integer(self, key: str, value: int) -> Configuration:
@@ -109,7 +110,7 @@ class Configuration:
         return self._set(key, value)
 
     def get_boolean(self, key: str, default_value: bool) -> bool:
-        """Return the key's value as true or false, or the default. Raises ConfigError if it is neither."""
+        """Return the key's value as true or false, or the default. Raises ConfigError for any other value."""
         return self.read(Option[bool](key, BOOLEAN, default_value, ""))
 
     def set_boolean(self, key: str, value: bool) -> Configuration:
@@ -117,7 +118,7 @@ class Configuration:
         return self._set(key, value)
 
     def get_float(self, key: str, default_value: float) -> float:
-        """Return the key's value as a number, or the default. Raises ConfigError if it is none."""
+        """Return the key's value as a number, or the default. Raises ConfigError for any other value."""
         return float(self.read(Option[float](key, NUMBER, default_value, "")))
 
     def set_float(self, key: str, value: float) -> Configuration:
@@ -125,10 +126,10 @@ class Configuration:
         return self._set(key, value)
 
     def get_bytearray(self, key: str, default_value: bytearray) -> bytearray:
-        """Return the key's bytes, or the default. Raises ConfigError if it has a value that is none."""
+        """Return the key's bytes, or the default. Raises ConfigError if the value is not bytes."""
         found = self._values.get(key, default_value)
         if not isinstance(found, (bytes, bytearray)):
-            raise ConfigError(f"{key} is {found!r}; get_bytearray() reads what set_bytearray() has set")
+            raise ConfigError(f"{key} is {found!r}; get_bytearray() only reads values that set_bytearray() has set")
         return bytearray(found)
 
     def set_bytearray(self, key: str, value: bytearray) -> Configuration:
@@ -144,7 +145,7 @@ class Configuration:
         return set(self._values)
 
     def contains_key(self, key: str) -> bool:
-        """Whether the key has a value."""
+        """Return whether the key has a value."""
         return key in self._values
 
     def remove_config(self, key: str) -> bool:
@@ -152,13 +153,13 @@ class Configuration:
         return self._values.pop(key, None) is not None
 
     def add_all(self, other: Configuration, prefix: str | None = None) -> Configuration:
-        """Take over all keys and values of the other configuration, with `prefix` put before each key."""
+        """Add all keys and values of the other configuration, with `prefix` before each key."""
         for key, value in other._values.items():
             self._values[f"{prefix or ''}{key}"] = value
         return self
 
     def add_all_to_dict(self, target_dict: dict[str, Any]) -> None:
-        """Put all keys and values into the dict."""
+        """Add all keys and values to the dict."""
         target_dict.update(self._values)
 
     def to_dict(self) -> dict[str, str]:
@@ -172,11 +173,11 @@ class Configuration:
         return {key: (type(value), value) for key, value in self._values.items()}
 
     def __hash__(self) -> int:
-        """Of what is set now: do not change a configuration that is a key."""
+        """Return a hash of the current values: do not change a configuration that is a key of a dict."""
         return hash(frozenset(self.to_dict().items()))
 
     def __str__(self) -> str:
-        """Return all keys and values as Java shows a map.
+        """Return all keys and values in the notation of a Java map.
 
         >>> print(Configuration().set_string("pipeline.name", "a job").set_integer("parallelism.default", 2))
         {pipeline.name=a job, parallelism.default=2}

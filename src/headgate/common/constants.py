@@ -1,4 +1,4 @@
-"""The least and the greatest timestamp, by PyFlink's names."""
+"""The smallest and the greatest timestamp, under PyFlink's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while a program waits for its job: the job is cancelled, and one line says what became of it."""
+"""Ctrl-C while a program waits for its job: the job is cancelled, and one line reports how it ended."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _Hook = Callable[[type[BaseException], BaseException, TracebackType | None], obj
 
 @final
 class _Told(str):
-    """The text of an interrupt that the user has been told of."""
+    """The text of an interrupt that has been reported to the user."""
 
     __slots__ = ()
 
 
 def interrupted(job: JobHandle) -> KeyboardInterrupt:
-    """Cancel the job, and tell on standard error how it has ended and where it can go on.
+    """Cancel the job, and report on standard error how the job ended and from where it can be resumed.
 
-    Blocks until the job has ended. Return the interrupt to raise: the program may catch it. If it does not, Python ends
-    with code 130, as ever, but shows no traceback.
+    Blocks until the job has ended. Returns the interrupt to raise, which the program may catch. If the program does not
+    catch it, Python exits with code 130, as for every interrupt, but shows no traceback.
     """
     job.cancel()
     try:
         told = wait_for(job).in_a_line()
     except KeyboardInterrupt:
         told = f"job {job.job_id} was left before it had ended, as a second interrupt came"
-    except Exception as error:  # noqa: BLE001  # what the job runs on has failed
+    except Exception as error:  # noqa: BLE001  # the deployment of the job has failed
         told = f"job {job.job_id} has failed: {error}"
     return _tell(told)
 
 
 def interrupted_early() -> KeyboardInterrupt:
-    """Tell on standard error that no job has begun, and return the interrupt to raise, as `interrupted` does."""
+    """Report on standard error that no job has begun. Returns the interrupt to raise, as `interrupted` does."""
     return _tell("interrupted before the job had begun")
 
 
@@ -49,13 +49,13 @@ def _tell(told: str) -> KeyboardInterrupt:
 
 
 def is_told(error: BaseException | None) -> bool:
-    """Return whether this is an interrupt that the user has been told of."""
+    """Return whether the error is an interrupt that has been reported to the user."""
     return isinstance(error, KeyboardInterrupt) and bool(error.args) and isinstance(error.args[0], _Told)
 
 
 @final
 class _WithoutTold:
-    """A hook for errors that nothing catches: shows them as the hook before does, but not what has been told."""
+    """A `sys.excepthook` that calls the previous hook, except for interrupts that have been reported."""
 
     def __init__(self, before: _Hook) -> None:
         self._before = before

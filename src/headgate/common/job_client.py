@@ -1,4 +1,4 @@
-"""The client of a job that runs while the program goes on."""
+"""The client of a job that runs in the background."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @final
 class JobClient:
-    """Asks about one job, takes savepoints of it and ends it. No method blocks; `result()` of what they return may."""
+    """Queries one job, takes savepoints of it and ends it. No method blocks; `result()` of a returned future may."""
 
     def __init__(self, job: JobHandle) -> None:
         self._job = job
@@ -33,21 +33,21 @@ class JobClient:
         return JobID(self._job.job_id)
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
-        """Return where the job is now."""
+        """Return the current status of the job."""
         return CompletableFuture.completed(self._job.status())
 
     def cancel(self) -> CompletableFuture[None]:
-        """Order the job to end. The future is done when it has ended and released everything it held."""
+        """Cancel the job. The future is done when the job has ended and released its resources."""
         self._job.cancel()
         return _later(self._wait)
 
     def trigger_savepoint(
         self, savepoint_directory: str | None = None, format: SavepointFormat = SavepointFormat.CANONICAL
     ) -> CompletableFuture[str]:
-        """Take a savepoint while the job runs on; its `result()` is the savepoint's location.
+        """Take a savepoint while the job continues. The future's result is the savepoint's location.
 
-        It goes into a new folder below the directory, by default that of `execution.checkpointing.savepoint-dir`. The
-        result raises CheckpointError, saying why, when there is none.
+        The savepoint is written to a new folder in the directory, by default `execution.checkpointing.savepoint-dir`.
+        If the savepoint fails, `result()` raises CheckpointError with the reason.
 
         >>> location = client.trigger_savepoint("/data/savepoints").result()    # doctest: +SKIP
         """
@@ -60,11 +60,11 @@ class JobClient:
         savepoint_directory: str | None = None,
         format: SavepointFormat = SavepointFormat.CANONICAL,
     ) -> CompletableFuture[str]:
-        """Take a savepoint and end the job with it; its `result()` is the savepoint's location, when the job has ended.
+        """Take a savepoint and end the job. When it has ended, the future's result is the savepoint's location.
 
-        With `advance_to_end_of_event_time` the input ends first: all windows and timers of event time fire, and a job
-        that starts from the savepoint has nothing of them left. Otherwise as `trigger_savepoint`; when there is no
-        savepoint the job goes on.
+        With `advance_to_end_of_event_time` the input ends first: all windows and timers of event time fire, so the
+        savepoint does not contain them. If the savepoint fails, the job continues, and `result()` raises as for
+        `trigger_savepoint`.
         """
         job = self._job
 
@@ -76,9 +76,10 @@ class JobClient:
         return _later(stop)
 
     def cancel_with_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Older way to end a job: take a savepoint, then cancel. What came between the two is not committed.
+        """Take a savepoint, then cancel the job. Output between the two is not committed.
 
-        `stop_with_savepoint` leaves nothing between. When there is no savepoint the job goes on.
+        Prefer `stop_with_savepoint`, which emits no records after the savepoint. If the savepoint fails, the job
+        continues.
         """
         job = self._job
 
@@ -91,15 +92,15 @@ class JobClient:
         return _later(cancel)
 
     def get_accumulators(self) -> CompletableFuture[dict[str, int]]:
-        """Return the counters of the job's newest attempt so far, as `JobExecutionResult` has them at the end."""
+        """Return the current counters of the job's newest attempt; `JobExecutionResult` has their final values."""
         return CompletableFuture.completed(self._job.counters())
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
-        """Return how the job ended, once it has; its `result()` raises JobFailedError or JobCancelledError."""
+        """Return a future of the job's result; `result()` raises JobFailedError or JobCancelledError."""
         return _later(self._result)
 
     def _repr_html_(self) -> str:
-        """Show the page of the job when a notebook shows this object. Each frame has an address that works once."""
+        """Return HTML that shows the job's page in a notebook. Each frame has an address that works once."""
         address = self._job.page_address(framed=True)
         if address is None:
             return f"<p>Job {self._job.job_id} is {self._job.status().name}, and has no page.</p>"
@@ -122,7 +123,7 @@ def _later(work: Callable[[], T]) -> CompletableFuture[T]:
     def run() -> None:
         try:
             future.set_result(work())
-        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+        except Exception as error:  # noqa: BLE001 - `result()` raises the error
             future.set_exception(error)
 
     threading.Thread(target=run, name="headgate-job-client", daemon=True).start()

@@ -1,4 +1,4 @@
-"""What a finished job tells about itself."""
+"""The result of a finished job: its id, its run time and its counters."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class JobExecutionResult:
         return round(self._outcome.runtime_ms)
 
     def get_accumulator_result(self, accumulator_name: str) -> int | None:
-        """Return a counter of the job's last attempt, for instance `skipped_lines`; None if there is none."""
+        """Return a counter of the job's last attempt, for instance `skipped_lines`; None if it does not exist."""
         return self._outcome.counters.get(accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, int]:
-        """Return all counters of the job's last attempt: those of sources, and those that functions keep as metrics.
+        """Return all counters of the job's last attempt: counters of sources, and counter metrics of functions.
 
-        Those of one name are added up. In the name of a metric, the names of its groups come first: `parsing.bad`.
+        Counters with the same name are added up. The names of a metric's groups precede its name: `parsing.bad`.
         """
         return dict(self._outcome.counters)
 

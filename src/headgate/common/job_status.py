@@ -1,4 +1,4 @@
-"""Where a job is in its life, under PyFlink's name."""
+"""JobStatus, under PyFlink's module name."""
 
 from headgate import unsupported
 from headgate.job_status import JobStatus

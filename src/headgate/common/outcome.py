@@ -1,4 +1,4 @@
-"""How the end of a job becomes a result or an exception of the user's program."""
+"""Waits for the end of a job, and returns its result or the exception to raise in the user's program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.runtime.monitoring.outcome import JobOutcome
 
 
 def wait_for(job: JobHandle, terminal: TextIO | None = None) -> JobOutcome:
-    """Block until the job has ended; return how. Meanwhile a line on the terminal, if any, says what the job does."""
+    """Block until the job has ended; return its outcome. A line on `terminal`, if given, shows the job's progress."""
     outcome = job.wait() if terminal is None else wait_with_line(job, terminal)
     if outcome is None:
         raise InternalError(f"waiting for job {job.job_id} without limit ended before the job did")
@@ -20,7 +20,7 @@ def wait_for(job: JobHandle, terminal: TextIO | None = None) -> JobOutcome:
 
 
 def failure_of(outcome: JobOutcome) -> HeadgateError | None:
-    """Return the error to raise for how a job ended: None if it finished."""
+    """Return the error to raise for the outcome of a job; None if the job finished."""
     if outcome.status is JobStatus.FINISHED:
         return None
     if outcome.status is JobStatus.CANCELED:

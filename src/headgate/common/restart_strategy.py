@@ -25,7 +25,7 @@ class RestartStrategyConfiguration(ABC):
 
     @abstractmethod
     def get_description(self) -> str:
-        """Return the strategy in words."""
+        """Return a description of the strategy."""
 
     @abstractmethod
     def settings(self) -> dict[Option[object], object]:
@@ -50,7 +50,7 @@ class RestartStrategies:
 
     @final
     class NoRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """The first failure ends the job."""
+        """The job fails at the first failure."""
 
         def get_description(self) -> str:
             return "No restart"
@@ -60,7 +60,7 @@ class RestartStrategies:
 
     @final
     class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """The job is restarted some times, a fixed time after each failure."""
+        """The job is restarted a limited number of times, a fixed time after each failure."""
 
         def __init__(self, restart_attempts: int, delay_between_attempts_interval: dt.timedelta | int) -> None:
             self._attempts = restart_attempts
@@ -82,7 +82,7 @@ class RestartStrategies:
 
     @final
     class FailureRateRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """The job is restarted unless it fails too often within some time."""
+        """The job is restarted unless it fails too often within an interval."""
 
         def __init__(
             self,
@@ -95,7 +95,7 @@ class RestartStrategies:
             self._delay_ms = _milliseconds(delay_between_attempts_interval)
 
         def get_max_failure_rate(self) -> int:
-            """Return how many failures within the interval the job survives."""
+            """Return how many failures within the interval are tolerated."""
             return self._failures_max
 
         def get_failure_interval(self) -> dt.timedelta:
@@ -122,7 +122,7 @@ class RestartStrategies:
 
     @final
     class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """The program does not choose: the command line, the Spark conf or the default does."""
+        """The command line, the Spark conf or the default chooses the strategy."""
 
         def get_description(self) -> str:
             return "Restart as configured outside the program"
@@ -132,7 +132,7 @@ class RestartStrategies:
 
     @staticmethod
     def no_restart() -> NoRestartStrategyConfiguration:
-        """The first failure ends the job."""
+        """The job fails at the first failure."""
         return RestartStrategies.NoRestartStrategyConfiguration()
 
     @staticmethod
@@ -146,7 +146,7 @@ class RestartStrategies:
     def failure_rate_restart(
         failure_rate: int, failure_interval: dt.timedelta | int, delay_interval: dt.timedelta | int
     ) -> FailureRateRestartStrategyConfiguration:
-        """Restart the job after each failure, unless more than `failure_rate` come within `failure_interval`.
+        """Restart the job after each failure, unless there are more than `failure_rate` within `failure_interval`.
 
         Intervals are in milliseconds.
         """
@@ -154,7 +154,7 @@ class RestartStrategies:
 
     @staticmethod
     def fall_back_restart() -> FallbackRestartStrategyConfiguration:
-        """Leave the choice to the command line, the Spark conf or the default."""
+        """Let the command line, the Spark conf or the default choose the strategy."""
         return RestartStrategies.FallbackRestartStrategyConfiguration()
 
 

@@ -1,4 +1,4 @@
-"""Records as bytes: schemas of messages, and the encoders that file sinks write with."""
+"""Schemas that convert messages, and encoders with which file sinks write records."""
 
 from __future__ import annotations
 

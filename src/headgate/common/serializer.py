@@ -1,4 +1,4 @@
-"""Serializers, under PyFlink's name: window assigners of programs name one, and nothing here calls it."""
+"""Serializers, under PyFlink's name. Window assigners return one, as in PyFlink; headgate never calls it."""
 
 from __future__ import annotations
 

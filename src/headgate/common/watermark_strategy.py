@@ -1,4 +1,4 @@
-"""Watermark strategies, under PyFlink's names. Generators of one's own, which PyFlink lacks, are as in Java."""
+"""Watermark strategies, under PyFlink's names, and custom watermark generators, as in Flink for Java."""
 
 from headgate import unsupported
 from headgate.functions.watermarks import TimestampAssigner, WatermarkGenerator, WatermarkOutput, WatermarkStrategy
