@@ -51,8 +51,9 @@ def _values(name: str, column: pa.Array) -> list[Any]:
 def batch_from_rows(records: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
     """Return records as a batch of columns: rows, tuples or lists, dicts, or plain values when there is one column.
 
-    A dict, and a row with names, is read by name, all others by position; so are those within a column. Raises
-    SerializationError naming the column, with the path within it, and the record when a value does not fit the schema.
+    A dict or a row with names is read by name, any other record by position; the same holds for records within a
+    column. Raises SerializationError naming the column, with the path within it, and the record when a value does not
+    fit the schema.
     """
     columns = _columns(records, schema.names)
     arrays = [_array(column, field, records) for column, field in zip(columns, schema, strict=True)]

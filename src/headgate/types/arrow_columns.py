@@ -13,7 +13,7 @@ from headgate.types.arrow_scalars import scalars
 from headgate.types.row import Row
 
 WRONG: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""What a value that does not fit raises."""
+"""The errors that a value raises when it does not fit its column."""
 
 
 class WrongValueError(ValueError):
@@ -95,9 +95,9 @@ def _row(value: Any, names: tuple[str, ...], path: str) -> Sequence[Any]:
 
 
 def fields_of_record(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
-    """Return the values of a record, by name where it has names, else by position; a plain value is its only one.
+    """Return the values of a record, by name where it has names, else by position; a plain value is the only value.
 
-    Raises SerializationError when it has other names.
+    Raises SerializationError when the record has other names.
     """
     if isinstance(record, Row):
         if record._fields is None or record._fields == names:
@@ -158,7 +158,7 @@ def _map(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
 
 
 def _offsets(values: Sequence[Any], lengths: list[int], data_type: pa.DataType) -> pa.Array:
-    """Return where each list begins, null for one that is None."""
+    """Return the offset at which each list begins, null for None."""
     offsets: list[int | None] = list(itertools.accumulate(lengths, initial=0))
     for place, value in enumerate(values):
         if value is None:
@@ -178,4 +178,4 @@ _MADE_BY: Final[dict[int, Callable[[Sequence[Any], pa.DataType, str], pa.Array]]
     pa.dictionary(pa.int8(), pa.string()).id: _dictionary,
     pa.map_(pa.int8(), pa.null()).id: _map,
 }
-"""How values of these types become columns, by the type's id; all others are types of single values."""
+"""The functions that make columns, by the id of the type. All other types are types of single values."""

@@ -1,7 +1,7 @@
 """Columns of single values: Python objects as Arrow arrays, without a silent change of zone, digits or kind.
 
-Arrow alone drops the zone of a time, cuts what the unit of a column is too coarse for, and takes bytes for text. The
-rules are in docs/reference/values.md.
+Arrow alone drops the zone of a time, cuts off digits below the unit of a column, and accepts bytes as text. The rules
+are in docs/reference/values.md.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from headgate.types.instant import Instant
 
 Make = Callable[..., pa.Array]
-"""Makes a column of values. Raises ValueError, TypeError, OverflowError or ArrowException for one that does not fit."""
+"""Makes a column of values. Raises ValueError, TypeError, OverflowError or ArrowException for an unfit one."""
 
 
 def scalars(values: Sequence[Any], type: pa.DataType) -> pa.Array:
     """Return single values as a column of a type; None is null.
 
-    Raises ValueError, TypeError, OverflowError or ArrowException if one does not fit.
+    Raises ValueError, TypeError, OverflowError or ArrowException if a value does not fit.
 
     >>> scalars([1.0, None], pa.int8()).to_pylist()
     [1, None]
@@ -91,7 +91,7 @@ def _timestamps(values: Sequence[Any], type: pa.DataType) -> pa.Array:
 
 
 def _instants(values: Sequence[Any], type: pa.DataType) -> pa.Array:
-    """Return instants as a column of any unit. Raises `ValueError` for one that the unit is too coarse for."""
+    """Return instants as a column of any unit. Raises `ValueError` for an instant with digits below the unit."""
     if type.tz is None:
         raise ValueError("an instant is a time with a zone, and the column has none")
     per_second = _PER_SECOND[type.unit]
@@ -109,7 +109,7 @@ def _ticks(instant: Instant, per_second: int) -> int:
 
 
 def _in_unit(values: Sequence[Any], type: pa.DataType, micros: pa.DataType) -> pa.Array:
-    """Return a column of times. Raises `ArrowInvalid` if the unit is too coarse, which Arrow alone would cut."""
+    """Return a column of times. Raises `ArrowInvalid` for a time with digits below the unit: Arrow alone cuts them."""
     is_coarse = type.unit in ("s", "ms") and not any(kind.__module__ == "numpy" for kind in set(map(_CLASS, values)))
     return pa.array(values, type=micros).cast(type) if is_coarse else pa.array(values, type=type)
 
@@ -155,4 +155,4 @@ _MADE_BY: Final[dict[int, tuple[frozenset[type], Make]]] = {
     pa.timestamp("us").id: (_NOTHING, _timestamps),
     pa.duration("us").id: (_NOTHING, _durations),
 }
-"""By a type's id: the classes of values that Arrow converts without a change, and what converts all others."""
+"""By a type's id: the classes of values that Arrow converts without a change, and the function for all others."""

@@ -1,14 +1,9 @@
 """Types and their columns: type information as Arrow types and schemas, and back.
 
-| type | Arrow | value in Python |
-|---|---|---|
-| a row, a tuple | struct | `Row`, with the names of its fields |
-| a list, an array | list | list |
-| a map | map | dict |
-| `DECIMAL(p, s)` | decimal128(p, s) | `Decimal`; an int for (38, 0), which is `BIG_INT` |
-| an instant | timestamp with a zone | `Instant` |
-| a timestamp | timestamp without one | `datetime` without a zone |
-| an interval | duration | `timedelta` |
+| type | Arrow | value in Python | |---|---|---| | a row, a tuple | struct | `Row`, with the names of its fields | | a
+list, an array | list | list | | a map | map | dict | | `DECIMAL(p, s)` | decimal128(p, s) | `Decimal`; an int for (38,
+0), which is `BIG_INT` | | an instant | timestamp with a zone | `Instant` | | a timestamp | timestamp without a zone |
+`datetime` without a zone | | an interval | duration | `timedelta` |
 
 From a schema to a type and back, only the unit of times changes. From a type to a schema and back, all lists and arrays
 become lists, and tuples become rows.
@@ -140,7 +135,7 @@ _ARROW: Final = _ArrowTypes()
 
 
 def arrow_type(type_info: TypeInformation, field: str) -> pa.DataType:
-    """Return the Arrow type of one column. Raises ProgramError naming `field`, or the field in it, if there is none."""
+    """Return the Arrow type of a column. Raises ProgramError naming `field`, or a field in it, if there is none."""
     return _ARROW.of(type_info, field)
 
 
@@ -159,7 +154,7 @@ def arrow_schema(type_info: TypeInformation) -> pa.Schema:
 
 
 def schema_in_micros(type_info: TypeInformation) -> pa.Schema:
-    """Return what `arrow_schema` returns, but with instants in microseconds, which reach any year, as Spark needs them.
+    """Return the schema of `arrow_schema` with instants in microseconds: they reach any year, and Spark needs them.
 
     Raises ProgramError as `arrow_schema` does.
     """
@@ -178,7 +173,7 @@ def _in_micros(data_type: pa.DataType) -> pa.DataType:
 
 
 def type_of_arrow(data_type: pa.DataType, field: str) -> TypeInformation:
-    """Return the type of one Arrow column's values. Raises ProgramError naming `field`, or the field in it."""
+    """Return the type of an Arrow column. Raises ProgramError naming `field`, or a field in it, if there is none."""
     found = _TYPES.get(data_type)
     if found is not None:
         return found
@@ -215,14 +210,14 @@ def _decimal(data_type: pa.DataType) -> TypeInformation:
 
 
 def type_of_schema(schema: pa.Schema) -> RowTypeInfo:
-    """Return the row type of a schema. Raises ProgramError naming the column that has no type here."""
+    """Return the row type of a schema. Raises ProgramError naming a column that headgate has no type for."""
     return row_type(list(schema), "")
 
 
 def row_type(fields: Sequence[pa.Field], path: str) -> RowTypeInfo:
-    """Return the type of rows of these fields, which are within the column `path`, "" for those of a schema.
+    """Return the type of rows with these fields. `path` is the column that holds the rows, "" for a whole schema.
 
-    Raises ProgramError naming the field that has no type here, or the name that two fields have.
+    Raises ProgramError naming a field that headgate has no type for, or a name that two fields have.
     """
     names = [field.name for field in fields]
     inner = [f"{path}.{name}" if path else name for name in names]

@@ -21,7 +21,7 @@ _DAY_MICROS: Final = 86_400_000_000
 
 
 def values_of(array: pa.Array) -> list[Any]:
-    """Return the values of a column; null is None. Raises ArrowInvalid or ValueError for what Python cannot hold.
+    """Return the values of a column; null is None. Raises ArrowInvalid or ValueError for values beyond Python.
 
     >>> values_of(pa.array([[{"a": 1}], None]))
     [[Row(a=1)], None]
@@ -31,7 +31,7 @@ def values_of(array: pa.Array) -> list[Any]:
 
 
 def _with_nulls(make: Callable[[pa.Array], list[Any]]) -> Callable[[pa.Array], list[Any]]:
-    """Return a function that makes nulls None, given one that returns any values at their positions."""
+    """Return `make` with None at the positions of nulls, where `make` itself may return any value."""
 
     def make_all(array: pa.Array) -> list[Any]:
         values = make(array)
@@ -44,7 +44,7 @@ def _with_nulls(make: Callable[[pa.Array], list[Any]]) -> Callable[[pa.Array], l
 
 
 def _by_numpy(array: pa.Array) -> list[Any]:
-    """Return dates, times without a zone, or lengths of time: numpy makes them all at once, with None for nulls."""
+    """Return dates, times without a zone, or lengths of time: numpy converts them all at once, nulls to None."""
     return array.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
 
 
@@ -55,7 +55,7 @@ def _dates(array: pa.Array) -> list[Any]:
 
 
 def _times(array: pa.Array) -> list[Any]:
-    """Return times in microseconds, which is what Python has; a nanosecond more is an error."""
+    """Return times in microseconds, the precision of Python; a time with nanoseconds is an error."""
     if array.type.tz is not None:
         return _instants(array)
     micros = array.cast(pa.timestamp("us"))
@@ -133,4 +133,4 @@ _MADE_BY: Final[dict[int, Callable[[pa.Array], list[Any]]]] = {
     pa.list_(pa.null(), 1).id: _fixed_lists,
     pa.map_(pa.int8(), pa.null()).id: _maps,
 }
-"""How columns become values, by their type's id, where Arrow itself is slow or makes other values."""
+"""The functions that read columns, by the id of the type, where Arrow itself is slow or returns other values."""

@@ -1,10 +1,10 @@
-"""Pickling by value: objects whose classes or functions no module holds, such as `defaultdict(lambda: 0)`.
+"""Pickling by value, for objects whose classes or functions are in no module, such as `defaultdict(lambda: 0)`.
 
-For what travels between processes of a job, which all run one version of Python. Bytecode does not survive the next
-version, so nothing of this may be stored. `pickle` reads the bytes.
+Use it only for values that travel between processes of a job, which all run one version of Python. The bytes contain
+bytecode, which another version cannot run, so they must not be stored. `pickle` reads them.
 
-A class that this process has already stays as it is. cloudpickle alone would fill it again with each object, and undo
-what the program has done to its attributes.
+A class that this process already has stays as it is. cloudpickle alone would set the attributes of the class again with
+each object, and undo changes that the program has made to them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _filled: Final[weakref.WeakSet[type]] = weakref.WeakSet()
 
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
-    """Notes the classes that it pickles, and lets code keep the name of its file, which cloudpickle 3.1.3 leaves out.
+    """Records the classes that it pickles, and keeps the file name of code, which cloudpickle 3.1.3 leaves out.
 
-    Tracebacks name that file and quote its lines.
+    Tracebacks name the file and quote its lines.
     """
 
     def reducer_override(self, obj: Any) -> Any:
@@ -46,9 +46,9 @@ def _code_of(file_name: str, make: Callable[..., CodeType], arguments: tuple[Any
 
 
 class Unpickler(pickle.Unpickler):
-    """Fills the classes that it unpickles, except those that were pickled in this process, as on MiniCluster.
+    """Sets attributes of the classes that it unpickles, except classes pickled in this process, as on MiniCluster.
 
-    Their methods would be replaced by copies that see the globals of back then.
+    Their methods would be replaced by copies that see the globals as they were at pickling.
     """
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
@@ -67,7 +67,7 @@ class Unpickler(pickle.Unpickler):
 
 @final
 class _RecordUnpickler(Unpickler):
-    """Fills only classes that are new to this process."""
+    """Sets attributes only of classes that are new to this process."""
 
     def fill(self, new: type, state: Any) -> type:
         return new if new in _filled else super().fill(new, state)
@@ -75,7 +75,7 @@ class _RecordUnpickler(Unpickler):
 
 @final
 class _Enclosed:
-    """What unpickles as `loads(data)`."""
+    """An object that unpickles as `loads(data)`."""
 
     __slots__ = ("_data",)
 
@@ -105,7 +105,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """Return the value that `dumps` has enclosed."""
+    """Return the value that `dumps` has pickled."""
     return _RecordUnpickler(io.BytesIO(data)).load()
 
 

@@ -1,7 +1,7 @@
 """Conversion: the values of a column as values of a declared type, as PyFlink's coders make them.
 
-A whole column is converted at a time, and comes back as it is where every value is of its type already: then what a
-declared type costs is a look at the classes of the values.
+A whole column is converted at a time. If every value has its type already, the column is returned as it is: a declared
+type then costs only a check of the values' classes.
 
 ========================  ==============================================================================================
 BYTE ... LONG, BIG_INT    an int; other numbers lose their fraction; out of range is refused, except for BIG_INT
@@ -9,7 +9,7 @@ FLOAT, DOUBLE             a float; of FLOAT the nearest number of 32 bits
 BOOLEAN                   a bool; other numbers by whether they are 0 without their fraction: 0.5 is False
 BIG_DEC                   a Decimal; other numbers and texts by their digits
 STRING, CHAR              a str; nothing else is accepted
-dates and times           of a datetime the date, or the time of day
+dates and times           the date or the time of day; of a datetime, its date or time
 arrays, LIST              a list, of any sequence; of BYTE: `bytes`, of `bytearray` and `memoryview` as well
 MAP                       a dict
 TUPLE                     a tuple, of a list or a `Row` of the same length
@@ -52,18 +52,20 @@ _INSERT: Final = RowKind.INSERT
 _NONE: Final = type(None)
 Column = Sequence[Any]
 Conversion = Callable[[Column], Column]
-"""Returns the values as those of a type: the same object if nothing changes. Raises TypeError, ValueError or
-OverflowError if one of them cannot be; `culprit` says which."""
+"""Returns a column converted to a type: the same object if nothing changes.
+
+Raises TypeError, ValueError or OverflowError if a value cannot be converted; `culprit` finds it.
+"""
 
 UNFIT: Final = (TypeError, ValueError, OverflowError, InvalidOperation)
-"""What a conversion raises."""
+"""The errors that a conversion raises."""
 
 _ARRAYS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
 """The codes of the `array`s that hold integers, by their bits."""
 
 
 def conversion(type_info: TypeInformation) -> Conversion | None:
-    """Return the conversion to a type, None if every value is one of it.
+    """Return the conversion to a type, None if the type accepts every value as it is.
 
     >>> to_row = conversion(RowTypeInfo([BasicTypeInfo.INT_TYPE_INFO()], ["n"]))
     >>> to_row([(1,), Row(2.0), Row(n=3, more=4), None])
@@ -73,7 +75,7 @@ def conversion(type_info: TypeInformation) -> Conversion | None:
 
 
 def culprit(convert: Conversion, column: Column) -> tuple[int, Exception]:
-    """Return the index of the first value that the conversion fails for, and how it does."""
+    """Return the index of the first value that cannot be converted, and the error."""
     for index, value in enumerate(column):
         try:
             convert([value])
@@ -83,7 +85,7 @@ def culprit(convert: Conversion, column: Column) -> tuple[int, Exception]:
 
 
 def _each(exact: type, one: Callable[[Any], Any]) -> Conversion:
-    """Return the conversion of values that are of the class `exact` already, or become so by `one`."""
+    """Return a conversion that calls `one` for each value whose class is not `exact`."""
     fitting = ({exact}, {exact, _NONE}, {_NONE})
 
     def convert(column: Column) -> Column:
@@ -115,7 +117,7 @@ def _integers(bits: int | None) -> Conversion:
 
 
 def check_range(values: Sequence[int], bits: int | None) -> None:
-    """Raise OverflowError if one of the integers needs more bits; None is any number of them."""
+    """Raise OverflowError if an integer needs more than `bits`; None allows any number of bits."""
     if bits is None:
         return
     try:
@@ -271,7 +273,7 @@ def _items(value: Any) -> tuple[Any, ...]:
 def _fields(
     fields: Sequence[Conversion | None],
 ) -> Callable[[Sequence[Sequence[Any]]], list[tuple[Any, ...]] | None]:
-    """Return what converts the fields of tuples, or returns None where all are of their types."""
+    """Return a function that converts the fields of tuples; it returns None where all have their types."""
     count = len(fields)
     conversions = [(at, convert) for at, convert in enumerate(fields) if convert is not None]
 
@@ -314,13 +316,13 @@ def _rows(names: tuple[str, ...], fields: Sequence[Conversion | None]) -> Conver
 
 
 def with_none(column: Column, present: Iterable[Any]) -> list[Any]:
-    """Return what stands for the values that are not None, in their places."""
+    """Return the values of `present`, with None at each position where `column` has None."""
     rest = iter(present)
     return [None if value is None else next(rest) for value in column]
 
 
 def _in_order(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
-    """Return what takes the values of these names, or by position, out of a row, tuple, list or dict."""
+    """Return a function that reads a row, tuple, list or dict: by these names, or by position."""
 
     def values(value: Any) -> Sequence[Any]:
         if isinstance(value, Row):

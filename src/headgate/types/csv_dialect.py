@@ -1,4 +1,4 @@
-"""How values stand in a line of CSV: what is between them, around them, and in place of None."""
+"""The dialect of CSV: delimiters between values, quotes around them, and the text for None."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, final
 
 _UNQUOTED_MAX: Final = 24
-"""Longer texts are quoted without a look at them, as Flink's CSV writer does."""
+"""Number of characters above which a text is quoted unchecked, as in Flink's CSV writer."""
 
 
 class LinesParser(Iterator[list[str]], Protocol):
@@ -22,7 +22,7 @@ class LinesParser(Iterator[list[str]], Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvDialect:
-    """Single characters, or None for what there is not. `array_delimiter` is between the elements of a field."""
+    """The parts of a dialect; None for a missing one. `array_delimiter` separates the elements of a field."""
 
     delimiter: str = ","
     quote: str | None = '"'
@@ -31,7 +31,7 @@ class CsvDialect:
     null_literal: str | None = None
 
     def parser(self, lines: Iterable[str]) -> LinesParser:
-        """Return what parses lines into fields. It raises csv.Error for one that is not CSV."""
+        """Return a parser of lines into fields. It raises csv.Error for a line that is not CSV."""
         return csv.reader(
             lines,
             delimiter=self.delimiter,
@@ -46,7 +46,7 @@ class CsvDialect:
         return next(self.parser(io.StringIO(text, newline="")), [])
 
     def quoter(self) -> Callable[[str], str]:
-        """Return what puts a text into quotes where it may have to be; Flink's rule, so that bytes are the same."""
+        """Return a function that quotes a text where it may be necessary: by Flink's rule, for the same bytes."""
         quote, escape = self.quote, self.escape
         if quote is None:
             return str
@@ -64,7 +64,7 @@ class CsvDialect:
 
 
 def single(character: str, what: str) -> str:
-    """Return a character. Raises ValueError for none, or several."""
+    """Return `character`. Raises ValueError unless it is exactly one character."""
     if not isinstance(character, str) or len(character) != 1:
         raise ValueError(f"{what} of CSV must be a single character, not {character!r}")
     return character

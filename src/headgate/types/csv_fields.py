@@ -1,4 +1,4 @@
-"""Rows of a type from the fields of lines of CSV, and back, column by column: also arrays and rows within fields."""
+"""Rows of a type, from and to the fields of CSV lines, column by column; fields may hold arrays and rows."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from headgate.types.typeinfo import (
 )
 
 Write = Callable[[Any], str]
-"""Makes the text of a value that is not None, without quotes."""
+"""Returns the text of a value that is not None, without quotes."""
 
 FAILURES: Final = (ValueError, ArithmeticError)
-"""What is raised for a field that does not fit."""
+"""The errors for a field that does not fit its type."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvForm:
-    """How values of a type stand in a field. `at_once` reads whole columns of ordinary texts.
+    """How a field holds values of a type. `at_once` reads whole columns of ordinary texts.
 
-    `may_be_null`: the field may be the text that stands for None. `may_be_quoted`: numbers and booleans are not.
+    `may_be_null`: the field may be the text for None. `may_be_quoted`: False for numbers and booleans.
     """
 
     read: Read
@@ -57,9 +57,9 @@ class CsvForm:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvRows:
-    """Reads and writes the rows of a type. `ignore_errors`: a field that does not fit, or is not there, is None.
+    """Reads and writes the rows of a type. `ignore_errors`: a field that does not fit, or is missing, is None.
 
-    `array_delimiters` has those of fields that have one of their own; an empty one divides nothing.
+    `array_delimiters` maps names of fields to their own delimiters; an empty delimiter divides nothing.
     """
 
     types: RowTypeInfo
@@ -71,10 +71,10 @@ class CsvRows:
     def reader(
         self, width: int | None = None, places: Sequence[int] | None = None
     ) -> Callable[[list[list[str]]], list[Row]]:
-        """Return what makes rows of the fields of lines, column by column; it raises ValueError naming a wrong field.
+        """Return a function that makes rows of the fields of lines. It raises ValueError naming a wrong field.
 
-        Lines have `width` fields, of which those at `places` are the row's; by default all are. Raises ProgramError
-        naming the field whose type CSV does not have.
+        Lines have `width` fields; the fields at `places`, by default all, make the row. Raises ProgramError naming a
+        field whose type CSV does not have.
         """
         names, columns = self.types.field_names, [self._column_reader(name, form) for name, form in self._forms()]
         width = len(names) if width is None else width
@@ -126,7 +126,7 @@ class CsvRows:
         return column
 
     def nullable(self, read: Read, null: str | None) -> Callable[[str | None], Any]:
-        """Return what reads fields of which some are None, are the text for None, or do not fit."""
+        """Return a reader of fields that may be None, the text for None, or unfit."""
         ignores = self.ignore_errors
 
         def each(text: str | None) -> Any:
@@ -142,15 +142,15 @@ class CsvRows:
         return each
 
     def fitted(self, fields: list[str], width: int) -> list[str | None]:
-        """Return as many fields as there are columns. Raises ValueError where they are others and errors count."""
+        """Return exactly `width` fields. Raises ValueError for another number, unless errors are ignored."""
         if len(fields) != width and not self.ignore_errors:
             raise ValueError(f"it has {len(fields)} fields instead of {width}")
         return [*fields, *[None] * (width - len(fields))][:width]
 
     def writer(self) -> Callable[[list[Any]], list[str]]:
-        """Return what makes lines of records, without their ends; it raises ValueError naming a field that is wrong.
+        """Return a function that writes records as lines without line ends. It raises ValueError naming a wrong field.
 
-        Raises ProgramError naming the field whose type CSV does not have.
+        Raises ProgramError naming a field whose type CSV does not have.
         """
         names, delimiter = self.types.field_names, self.dialect.delimiter
         columns = [self._column_writer(form) for _, form in self._forms()]
@@ -165,7 +165,7 @@ class CsvRows:
 
 
 class _Forms(TypeFold[CsvForm]):
-    """The forms of types in the fields of a column, whose arrays and rows have this delimiter."""
+    """The forms of types in the fields of a column; `delimiter` divides its arrays and rows."""
 
     def __init__(self, rows: CsvRows, delimiter: str) -> None:
         self._rows = rows

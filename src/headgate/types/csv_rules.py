@@ -1,6 +1,6 @@
-"""What single values in CSV are read of: the rules of Flink's CSV format, and those of files with `CsvOptions`.
+"""How single values in CSV are read: the rules of Flink's CSV format, and the rules of files with `CsvOptions`.
 
-In files dates and times are ISO 8601 text, and what would be changed is refused.
+In files, dates and times are ISO 8601 text, and a value that would be changed is refused.
 
 ===================  ==========================================  =====================================================
 type                 `FLINK`                                     `FILES`
@@ -31,9 +31,9 @@ from headgate.types.sql_types import DECIMAL_DIGITS_MAX, DecimalTypeInfo
 from headgate.types.typeinfo import BasicTypeInfo
 
 Read = Callable[[str], Any]
-"""Makes a value of a field. Raises ValueError or ArithmeticError for one that does not fit."""
+"""Returns the value of a field. Raises ValueError or ArithmeticError for a field that does not fit."""
 ReadColumn = Callable[[Sequence[str]], Sequence[Any]]
-"""Makes values of many fields, or raises what `Read` does where they are to be read one by one."""
+"""Returns the values of many fields. Raises the errors of `Read` where the fields must be read one by one."""
 
 
 @final

@@ -14,8 +14,10 @@ _CUT: Final = "…"
 
 
 def excerpt(value: Any, characters: int) -> str:
-    """Return the `repr` of a value, cut to so many characters. Of what is built in, of rows and of dataclasses, the
-    rest is not even looked at; of other objects the whole `repr` is made. One that fails is told, and raises nothing.
+    """Return the `repr` of a value, cut to `characters`.
+
+    The rest of built-in containers, rows and dataclasses is not visited; for other objects the whole `repr` is made.
+    Raises nothing: the excerpt says so when a `repr` fails.
 
     >>> excerpt({"ann": [1, 2]}, 100), excerpt(list(range(10**6)), 10)
     ("{'ann': [1, 2]}", '[0, 1, 2,…')
@@ -60,7 +62,7 @@ def _named(pairs: Iterable[tuple[str, Any]], characters: int, depth: int) -> Ite
 
 
 def _joined(opening: str, items: Iterable[Sequence[Iterable[str]]], closing: str, between: str = "") -> Iterator[str]:
-    """Yield items, each of some parts with `between` between them."""
+    """Yield the text of items: each has several parts, joined by `between`."""
     yield opening
     for number, parts in enumerate(items):
         if number:
@@ -75,7 +77,7 @@ def _joined(opening: str, items: Iterable[Sequence[Iterable[str]]], closing: str
 def _whole(value: Any) -> str:
     try:
         return repr(value)
-    except Exception as error:  # noqa: BLE001  # a user's class raises what it likes
+    except Exception as error:  # noqa: BLE001  # a user's class may raise anything
         return f"<{type(value).__qualname__}, whose repr() raises {type(error).__name__}>"
 
 

@@ -1,8 +1,8 @@
 """The walk over a type: one case for each kind of type, from the innermost types outwards.
 
-All that is made of a type is made here: Arrow types and columns, conversions, checks, JSON, CSV and text. A walk is a
-subclass of `TypeFold` with a method for each kind of type, and a module makes its walk when it is imported: a method
-that is missing is an error then.
+Everything that depends on a type is made by such a walk: Arrow types and columns, conversions, checks, JSON, CSV and
+text. A walk is a subclass of `TypeFold` with a method for each kind of type. A module makes its walk when it is
+imported, so a missing method is an error at import.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from headgate.types.typeinfo import (
 T = TypeVar("T")
 
 SequenceTypeInfo = BasicArrayTypeInfo | ListTypeInfo | ObjectArrayTypeInfo | PrimitiveArrayTypeInfo
-"""Lists and arrays, all of which are lists in Python; an array of bytes is a type of its own."""
+"""Lists and arrays, all of which are lists in Python; an array of bytes is a separate kind of type."""
 
 BYTES: Final = Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 
 class NoForm(Exception):
-    """Raised by a case: what the walk makes does not exist for this kind of type."""
+    """Raised by a case that has no result for its kind of type."""
 
 
 class TypeFold(ABC, Generic[T]):
-    """Makes a `T` of a type. The cases of types that hold other types get what was made of those.
+    """Makes a `T` of a type. The cases of types that hold other types receive the results for the inner types.
 
-    A case raises `NoForm` if there is nothing to make; the error that the caller of `of` gets is made by `refusal`.
+    A case raises `NoForm` if it has no result; `of` then raises the error that `refusal` returns.
 
     >>> class Depth(TypeFold[int]):
     ...     def single(self, type_info=None): return 0
@@ -65,9 +65,9 @@ class TypeFold(ABC, Generic[T]):
     """
 
     def of(self, type_info: TypeInformation, path: str = "") -> T:
-        """Return what is made of a type. `path` names the field that the type is of, such as `address.lines[]`.
+        """Return the result for a type. `path` names the field that has the type, such as `address.lines[]`.
 
-        Raises what `refusal` returns for the innermost type that there is nothing to make of.
+        Raises the error that `refusal` returns for the innermost type without a result.
         """
         try:
             return self._case(type_info, path)
@@ -75,7 +75,7 @@ class TypeFold(ABC, Generic[T]):
             raise self.refusal(type_info, path) from None
 
     def refusal(self, type_info: TypeInformation, path: str) -> Exception:
-        """Return the error for a type that there is nothing to make of."""
+        """Return the error for a type without a result."""
         return ProgramError(f"{f'field {path!r} is' if path else 'there is'} a {type_info}, which has no form here")
 
     def _case(self, type_info: TypeInformation, path: str) -> T:
@@ -138,7 +138,7 @@ class TypeFold(ABC, Generic[T]):
 
     @abstractmethod
     def integer(self, type_info: BasicTypeInfo) -> T:
-        """BYTE, SHORT, INT, LONG and BIG_INT: `BITS` has how wide they are."""
+        """BYTE, SHORT, INT, LONG and BIG_INT: `BITS` has their widths."""
 
     @abstractmethod
     def floating(self, type_info: BasicTypeInfo) -> T:
@@ -206,11 +206,11 @@ BITS: Final[dict[BasicType, int | None]] = {
     BasicType.LONG: 64,
     BasicType.BIG_INT: None,
 }
-"""How many bits integers have, None for any number."""
+"""The width of integers in bits, None for unlimited ones."""
 
 
 def fields_of(type_info: RowTypeInfo | TupleTypeInfo) -> list[tuple[str, TypeInformation]]:
-    """Return names and types of the fields of a row; those of a tuple are f0, f1 and so on."""
+    """Return names and types of the fields of a row; the fields of a tuple are f0, f1 and so on."""
     if isinstance(type_info, RowTypeInfo):
         return list(zip(type_info.field_names, type_info.field_types, strict=True))
     return [(f"f{place}", field) for place, field in enumerate(type_info.field_types)]

@@ -46,7 +46,7 @@ def instant_of(moment: dt.datetime) -> Instant:
 
 
 def utc_of(instant: Instant) -> dt.datetime:
-    """Return an instant as a time in UTC, without what is below a microsecond. Raises OverflowError past year 9999.
+    """Return an instant as a time in UTC, cut to microseconds. Raises OverflowError past year 9999.
 
     >>> utc_of(Instant(3600, 1500))
     datetime.datetime(1970, 1, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)

@@ -1,7 +1,7 @@
-"""What single values in JSON may be read of: the rules of Flink's messages, and those of files.
+"""How single values in JSON are read: the rules of Flink's messages, and the rules of files.
 
-In messages text and numbers become each other. In files a value is what it is, dates and times are ISO 8601 text, and
-what would be changed is refused.
+In messages, numbers may be text, and text may be numbers. In files, values must have the kind of JSON that their type
+asks for, dates and times are ISO 8601 text, and a value that would be changed is refused.
 
 ===================  ==========================================  =====================================================
 type                 `FLINK`                                     `FILES`
@@ -35,7 +35,7 @@ from headgate.types.text import text_of
 from headgate.types.typeinfo import Types
 
 Read = Callable[[Any], Any]
-"""Makes a value of one of JSON that is not null. Raises ValueError or the like for one that does not fit."""
+"""Returns the value for a JSON value that is not null. Raises ValueError or the like for an unfit one."""
 
 _TIME: Final = re.compile(r"\d\d:\d\d:\d\dZ", re.ASCII)
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", re.ASCII)
@@ -92,7 +92,7 @@ def _as_text(value: Any) -> str:
 
 
 def _scalar(value: Any) -> str:
-    """Return what is to be read as a number, a boolean or a time as text; objects and arrays are no text."""
+    """Return the text to read a number, a boolean or a time from; "" for objects and arrays."""
     return "" if isinstance(value, dict | list) else _as_text(value)
 
 
@@ -161,7 +161,7 @@ FLINK: Final = JsonRules(
 
 
 def _only(what: str, kinds: tuple[type, ...], make: Read = lambda value: value) -> Read:
-    """Return the reader of what is of these Python types in parsed JSON."""
+    """Return a reader that accepts only these Python types of parsed JSON."""
 
     def read(value: Any) -> Any:
         if type(value) not in kinds:

@@ -1,4 +1,4 @@
-"""JSON text of values: of a type as Flink's JSON format writes them, column by column, or by their classes."""
+"""Values as JSON text: by their type, column by column, as Flink's JSON format writes them, or by their class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from headgate.types.typeinfo import (
 )
 
 Write = Callable[[Any], str]
-"""Writes a value that is not None as JSON. Raises TypeError or ValueError for one of another type."""
+"""Writes a value that is not None as JSON. Raises TypeError or ValueError for a value of another type."""
 WriteColumn = Callable[[list[Any]], list[str]]
 
 
@@ -47,7 +47,7 @@ def _of(write: Write) -> WriteColumn:
 
 
 def _quoted(text: Write) -> WriteColumn:
-    """Return the writer of texts that hold nothing that has to be escaped."""
+    """Return a writer of texts without characters that need an escape."""
     return _of(lambda value: f'"{text(value)}"')
 
 
@@ -155,7 +155,8 @@ def _plain(value: object) -> Any:
 
 
 plain_json: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
-"""Writes any value by its class: rows with names as objects, others as arrays, what JSON does not have as text.
+"""Writes any value by its class: rows with names as objects, other rows as arrays.
 
-Raises TypeError for a value of another class, ValueError for a number that is none in JSON.
+Values that JSON does not have are written as text. Raises TypeError for a value of an unknown class, ValueError for a
+number that JSON does not have.
 """

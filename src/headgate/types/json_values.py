@@ -1,8 +1,8 @@
 """Values of a type from parsed JSON: one reader, with the rules of Flink's messages or of files.
 
-A row is an object: fields that it lacks are None, and fields that the type lacks are left out. A list is an array, and
-so is a tuple. Bytes are text in Base64, lengths of time ISO 8601 text. Null is None everywhere. Many values are read
-column by column; a column whose values are of the type already stays as it is.
+A row is an object: missing fields are None, and fields that the type does not have are left out. Lists and tuples are
+arrays. Bytes are text in Base64, lengths of time ISO 8601 text. Null is None everywhere. Many values are read column by
+column; a column whose values have the type already stays as it is.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from headgate.types.typeinfo import (
 
 ReadColumn = Callable[[list[Any]], list[Any]]
 FAILURES: Final = (ValueError, TypeError, ArithmeticError, KeyError)
-"""What is raised for a value that does not fit."""
+"""The errors for a value that does not fit its type."""
 
 _NULL: Final = type(None)
 
@@ -46,7 +46,7 @@ _NULL: Final = type(None)
 @final
 @dataclass(frozen=True, slots=True)
 class TypeReader:
-    """How values of a type are read. `column` raises anything for a value that does not fit, `one` what says why."""
+    """Reads values of a type. For a value that does not fit, `one` raises an error that says why, `column` any."""
 
     one: Read
     column: ReadColumn
@@ -54,7 +54,7 @@ class TypeReader:
 
 @final
 class JsonReader(TypeFold[TypeReader]):
-    """Makes readers of types. `fail_on_missing`: a field that an object lacks is an error, not None.
+    """Makes readers of types. `fail_on_missing`: a missing field is an error, not None.
 
     `ignore_errors`: a value that does not fit is None. `of` raises ProgramError for a type that has no form in JSON.
 
@@ -77,7 +77,7 @@ class JsonReader(TypeFold[TypeReader]):
         )
 
     def _reading(self, read: Read, kinds: Sequence[type] = (), at_once: ReadColumn | None = None) -> TypeReader:
-        """Return how values are read that are not None. A column of values of these kinds may be read at once."""
+        """Return a reader for values that are not None. `at_once` reads a column whose values are of these kinds."""
         ignores, own_kinds = self._ignore_errors, frozenset([*kinds, _NULL])
 
         def one(value: Any) -> Any:
@@ -279,8 +279,10 @@ class JsonParser:
     def __init__(self, *, exact: bool = False) -> None:
         self._decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=Decimal if exact else None)
         self.scan: Final = make_scanner(self._decoder)  # type: ignore[arg-type]  # wrong in the stubs
-        """Returns the value at a place of a text, and where it ends. The scanner takes no blanks before a value and
-        does not look behind it, but it is the part that is written in C."""
+        """Returns the value at a position of a text, and the position after it.
+
+        The scanner accepts no blanks before a value and ignores text after it, but it is the part that is written in C.
+        """
 
     def parse(self, text: str) -> Any:
         """Return the value of a text. Raises ValueError for what is not JSON."""
@@ -293,12 +295,12 @@ class JsonParser:
 
 
 def has_escaped_surrogates(text: str) -> bool:
-    """Return whether there may be halves of characters in the value of a text."""
+    """Return whether the value of a JSON text may contain surrogates, which are halves of characters."""
     return "\\" in text and ("\\ud" in text or "\\uD" in text)
 
 
 def check_characters(value: Any) -> None:
-    """Raise ValueError if there is half a character in a value, which no text can hold."""
+    """Raise ValueError if a value contains a surrogate without its pair, which cannot be encoded."""
     try:
         json.dumps(value, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:

@@ -1,10 +1,8 @@
 """Keys: canonical bytes and a stable 32-bit hash code.
 
-The rule
---------
-Values that are equal in Python have the same canonical bytes; values that differ have different bytes. Bytes and hash
-code are the same in every process and release, whatever `PYTHONHASHSEED` is. Which keys are one is another question,
-which `typed_key` answers: it tells some apart that are equal, such as 1 and True.
+The rule -------- Values that are equal in Python have the same canonical bytes; values that differ have different
+bytes. Bytes and hash code are the same in every process and release, whatever `PYTHONHASHSEED` is. `typed_key` decides
+which keys are the same key: it distinguishes some that are equal, such as 1 and True.
 
 ==============================  ==================================================================================
 None                            nothing; equal to itself only
@@ -23,8 +21,8 @@ UUID                            its 16 bytes
 Enum                            class and member name; an IntEnum or StrEnum member is its value
 ==============================  ==================================================================================
 
-A subclass counts as its base unless it has an `__eq__` of its own. Every other type is refused: its equality is not
-known to be stable, so the user keys on a tuple of its fields, or makes it a dataclass.
+A subclass counts as its base unless it defines `__eq__`. Every other type is refused: its equality is not known to be
+stable, so the user keys on a tuple of its fields, or makes it a dataclass.
 
 Two aware datetimes in a repeated hour that Python never calls equal (PEP 495) count as equal when they are the same
 instant.
@@ -81,7 +79,7 @@ def hash_code(key: Any) -> int:
 
 
 def canonical_bytes(key: Any) -> bytes:
-    """Return the bytes that stand for the key. Raises SerializationError for a key that has none.
+    """Return the canonical bytes of the key. Raises SerializationError for a key that has none.
 
     >>> canonical_bytes("a"), canonical_bytes(1.0) == canonical_bytes(1)
     (b'sa', True)
@@ -105,12 +103,12 @@ def _integer(key: Any) -> int | None:
 
 
 def _python_value(key: Any) -> Any:
-    """Return the Python value of a scalar of NumPy's, and all else as it is."""
+    """Return a NumPy scalar as a Python value, and any other value as it is."""
     return key.item() if type(key).__module__ == "numpy" and getattr(key, "ndim", 1) == 0 else key
 
 
 def _inherits(key: Any, base: type) -> bool:
-    """Whether the key's equality is that of the base type."""
+    """Return whether the key has the `__eq__` of the base type."""
     return type(key).__eq__ is base.__eq__
 
 
@@ -243,7 +241,7 @@ def _enum_bytes(member: Enum) -> bytes:
     return b"E" + f"{kind.__module__}.{kind.__qualname__}:{member.name or member.value}".encode()
 
 
-# In this order: an Enum member that is a str is its text, and a datetime is a date to isinstance.
+# The order matters: an Enum member that is a str counts as its text, and isinstance takes a datetime for a date.
 _ENCODERS: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
     (str, _str_bytes),
     (bytes, _bytes_bytes),

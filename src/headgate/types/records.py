@@ -1,4 +1,4 @@
-"""The values of records in the order of a schema's fields, whichever way records name them, and as text."""
+"""The values of records in the order of a schema's fields, with or without names in the records, and as text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final
 from headgate.types.row import Row
 
 UNWRITABLE: Final = (TypeError, ValueError, ArithmeticError, AttributeError)
-"""What is raised for a value that is not of its type."""
+"""The errors for a value that does not have its type."""
 
 
 def values_in_order(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
-    """Return the values of a row, dict, tuple or list.
+    """Return the values of a row, dict, tuple or list, in the order of `names`.
 
-    Those of a dict go by name, and None stands for a key that it lacks; those of a row go by name where it has these
-    names, else by position. Raises ValueError for a dict with other keys, and for a record without as many fields.
+    A dict is read by name, and a missing key is None. A row is read by name if it has these names, else by position.
+    Raises ValueError for a dict with other keys, and for a record with another number of fields.
 
     >>> values_in_order(Row(name="Ada", id=1), ("id", "name"))
     [1, 'Ada']
@@ -46,7 +46,7 @@ def columns_of(records: Iterable[Any], names: tuple[str, ...]) -> list[list[Any]
 
 
 def as_dict(record: Any) -> Any:
-    """Return a row with names as a dict, and the rows within it; anything else as it is."""
+    """Return a row with names, and the rows within it, as dicts; anything else as it is."""
     return record.as_dict(recursive=True) if isinstance(record, Row) else record
 
 

@@ -1,4 +1,4 @@
-"""What counts of references mean: how many `sys.getrefcount` gives for a value that nothing else holds.
+"""The meaning of reference counts: what `sys.getrefcount` returns for a value that nothing else holds.
 
 CPython counts references exactly. The count for a value that only the caller holds depends on the interpreter, and is
 measured when this module is imported. Where one more holder does not show as one more reference, as without a global
@@ -18,11 +18,11 @@ from headgate.types.row import Row
 @final
 @dataclass(slots=True)
 class References:
-    """How many references `getrefcount` counts where nothing else holds a value; -1: every value counts as held.
+    """What `getrefcount` returns where nothing else holds a value, by place; -1: every value counts as held.
 
-    `local`: in one local variable, that of a loop. `listed`: the same, from a container. `passed`: in two variables,
-    from a list. `inner`: in one variable, and in the object that has it. `given`: an argument that the caller has in a
-    variable. `results`: the same, and a loop iterates over it.
+    `local`: the value is in the variable of a loop. `listed`: the same, and in a container. `passed`: in two variables,
+    and in a list. `inner`: in one variable, and in an object that owns it. `given`: an argument that the caller has in
+    a variable. `results`: the same, while a loop iterates over it.
     """
 
     local: int = -1
@@ -97,11 +97,11 @@ _MEASURES: Final = {
 """Each returns the count for a value that nothing else holds, or that only the given list of one value holds."""
 
 _EXPECTED: Final = References(local=2, listed=3, passed=4, inner=3, given=3, results=4)
-"""What CPython 3.11 counts. A greater count would hide a holder."""
+"""The counts of CPython 3.11. A greater count would hide a holder."""
 
 
 def _calibrate() -> None:
-    """Set what counts mean on this interpreter, unless one more holder does not show as one more reference."""
+    """Set `ALONE` for this interpreter, unless one more holder does not show as one more reference."""
     alone = {name: count([]) for name, count in _MEASURES.items()}
     exact = all(count([[0]]) == alone[name] + 1 for name, count in _MEASURES.items())
     bounded = all(0 < alone[name] <= getattr(_EXPECTED, name) for name in alone)

@@ -28,9 +28,8 @@ _OWN_NAMES: Final = frozenset({"_fields", "_values", "_row_kind"})
 class Row:
     """A record whose fields are read by position, by name, or as attributes.
 
-    Positional values make a row whose fields have no names; keyword arguments make one whose fields have their names
-    and order. A row of names can be called to make rows with these names. `in` asks for a name, or where fields have no
-    names for a value.
+    Positional values make a row without names. Keyword arguments make a row with their names, in their order. A row of
+    names can be called to make rows with these names. `in` looks for a name, or for a value in a row without names.
 
     >>> row = Row(name="Alice", age=11)
     >>> row
@@ -41,13 +40,14 @@ class Row:
     >>> Person("Bob", 12)
     Row(name='Bob', age=12)
 
-    Rows are equal when their kinds are and each name has the same value, in whatever order; without names, when the
-    values are equal in order. They can be keys as long as they are not changed. Reading a field that a row does not
-    have raises ValueError by name, IndexError by position, AttributeError as an attribute.
+    Rows with names are equal when their kinds are equal and each name has the same value, in any order. Rows without
+    names are equal when their kinds are, and their values in order. They can be keys as long as they are not changed.
+    Reading a field that a row does not have raises ValueError by name, IndexError by position, AttributeError as an
+    attribute.
     """
 
     # Rows are built by the million from columns: no __dict__, and `make_row` copies neither values nor names. Rows with
-    # names are of a subclass that has these as properties, so that `row.name` need not fail before it is looked up.
+    # names are of a subclass that has the names as properties, as a failed look-up before `__getattr__` is slow.
     __slots__ = ("_fields", "_row_kind", "_values")
 
     _fields: tuple[str, ...] | None
@@ -68,7 +68,7 @@ class Row:
         self._row_kind = _INSERT
 
     def __init_subclass__(cls) -> None:
-        """Have rows of a program's own class keep that, and attributes, when they are pickled."""
+        """Let rows of a program's own subclass keep their class and attributes when they are pickled."""
         if cls.__module__ != __name__:
             cls.__reduce__ = object.__reduce__  # type: ignore[assignment]
 
@@ -170,7 +170,7 @@ class Row:
         return hash(self.by_name()[1])
 
     def by_name(self) -> tuple[tuple[str, ...] | None, tuple[Any, ...]]:
-        """Return the names, sorted, and the values in the same order; without names None and the values as they are."""
+        """Return the sorted names, and the values in the same order; without names, None and the values in order."""
         names, values = self._fields, self._values
         order = None if names is None or len(names) != len(values) else _name_order(names)
         if names is None or order is None:
@@ -191,10 +191,10 @@ class Row:
 
 @final
 class KeywordNames(tuple[str, ...]):
-    """Names of a row in the order of keyword arguments that were not sorted.
+    """Names of a row in the order of keyword arguments, where that is not the sorted order.
 
-    As a key such a row counts with its names sorted, as all rows made by keyword arguments do: see `types.keys`. So
-    these names are not equal to others in the same order.
+    As a key, every row made by keyword arguments counts with its names sorted: see `types.keys`. So these names are not
+    equal to names in the same order that come from elsewhere.
     """
 
     __slots__ = ()
@@ -209,7 +209,7 @@ class KeywordNames(tuple[str, ...]):
 _new: Final = object.__new__
 _classes: Final[dict[tuple[str, ...] | None, type[Row]]] = {None: Row}
 _CLASSES_MAX: Final = 4096
-"""The most sets of names that get a class. Rows with other names are of the plain class, and slower to read."""
+"""Maximum number of sets of names that get a class. Rows with further names are plain `Row`s, slower to read."""
 
 
 def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None, kind: RowKind = _INSERT) -> Row:
@@ -241,7 +241,7 @@ def _keyword_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(_CLASSES_MAX)
 def _name_order(names: tuple[str, ...]) -> tuple[int, ...] | None:
-    """Return the places of the names in the order of the names, None if they are sorted."""
+    """Return the positions of the names in sorted order, None if they are sorted already."""
     order = sorted(range(len(names)), key=names.__getitem__)
     return None if order == list(range(len(names))) else tuple(order)
 

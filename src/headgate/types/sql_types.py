@@ -66,7 +66,7 @@ class TimestampTypeInfo(SqlTimeTypeInfo):
 
 
 class LocalTimeTypeInfo:
-    """Other names of the types of `SqlTimeTypeInfo`: making one gives the SQL type of the same Python class."""
+    """Other names of the types of `SqlTimeTypeInfo`: the constructor returns the SQL type of the same Python class."""
 
     class TimeType(Enum):
         """Date, time of day, or both."""

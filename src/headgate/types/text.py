@@ -2,7 +2,7 @@
 
 `(a,1)` is a tuple, `[1, 2]` a list or an array, `{a=1}` a map, `+I[a, 1]` a row, `null` None, `true` a boolean,
 `1.0E10` a float, `2020-01-02 12:30:05.25` a timestamp. The formats are those of the `toString` methods of Java's and
-Flink's classes; a float has the fewest digits that tell it from its neighbours, as since Java 19.
+Flink's classes; a float has the fewest digits that distinguish it from its neighbours, as since Java 19.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PLAIN_MAX: Final = 1e7
 
 @lru_cache(256)
 def text_of(type_info: TypeInformation | None) -> ToText:
-    """Return the text of values of a type; of a type that Java does not have, and of none, what `str` returns.
+    """Return the function that writes values of a type: `str` for a type that Java does not have, and for None.
 
     >>> from headgate.types.typeinfo import Types
     >>> text_of(Types.TUPLE([Types.DOUBLE(), Types.MAP(Types.STRING(), Types.BOOLEAN())]))((1e10, {"a": True}))
@@ -53,7 +53,7 @@ def text_of(type_info: TypeInformation | None) -> ToText:
 
 @lru_cache(256)
 def printed_text_of(type_info: TypeInformation | None) -> ToText:
-    """Return the text of records as `print()` writes it: rows with what `str` returns of their values."""
+    """Return the function that writes records for `print()`: a row with the `str` of its values."""
     return _printed_row if isinstance(type_info, RowTypeInfo) else text_of(type_info)
 
 
@@ -116,7 +116,7 @@ def _listed(element: ToText) -> ToText:
 
 
 def _signed(values: Any) -> Any:
-    """Return the numbers of bytes as Java has them."""
+    """Return bytes as signed numbers, as Java has them; any other value as it is."""
     return [byte - 256 if byte > 127 else byte for byte in values] if isinstance(values, bytes) else values
 
 

@@ -1,7 +1,7 @@
 """Values of single types from text: as Java reads numbers, and ISO 8601 for dates, times and lengths of time.
 
-A function raises ValueError that shows the text. `types.text` writes the text of values of a type as Java does;
-`plain_text` writes that of a value whose type is not known, so that the functions here read it again.
+The functions raise a ValueError that shows the text. `types.text` writes values of a type as Java does. `plain_text`
+writes values whose type is not known, in a form that the functions here can read.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ def read_integer(text: str) -> int:
 
 
 def checked(value: int, bits: int | None) -> int:
-    """Return an integer. Raises ValueError if it needs more bits; None is any number of them."""
+    """Return the integer. Raises ValueError if it needs more than `bits`; None allows any number of bits."""
     if bits is not None and not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise ValueError(f"{value} does not fit into {bits} bits")
     return value
 
 
 def ordinary(convert: Callable[[str], Any], characters: re.Pattern[str], texts: Sequence[str]) -> list[Any]:
-    """Return numbers. Raises ValueError where there may be a text that Python reads and Java does not, or reversed."""
+    """Return texts as numbers. Raises ValueError where there may be a text that only one of Python and Java reads."""
     if not characters.fullmatch("".join(texts)):
         raise ValueError("there are other characters")
     return list(map(convert, texts))
 
 
 def read_decimals(texts: Sequence[str]) -> list[Decimal]:
-    """Return what `read_decimal` does of each, faster for many; it may raise ValueError where that returns all."""
+    """Return `read_decimal` of each text, faster for many; may raise ValueError where `read_decimal` would not."""
     return ordinary(Decimal, IN_NUMBERS, texts)
 
 
@@ -73,14 +73,14 @@ def read_boolean(text: str) -> bool:
 
 
 def boolean_text(value: object) -> str:
-    """Return "true" or "false". Raises TypeError for what is neither."""
+    """Return "true" or "false". Raises TypeError for a value that is neither True nor False."""
     if not isinstance(value, bool):
         raise TypeError("it is neither True nor False")
     return "true" if value else "false"
 
 
 def read_double(text: str) -> float:
-    """Return the number of a text; one that is too large is infinite.
+    """Return the number of a text; a number that is too large is infinite.
 
     >>> read_double("1e3"), read_double("-Infinity"), read_double("1.5d")
     (1000.0, -inf, 1.5)
@@ -103,7 +103,7 @@ def read_decimal(text: str) -> Decimal:
 
 
 def exact_decimal(type_info: BasicTypeInfo | DecimalTypeInfo) -> Callable[[Decimal], Decimal]:
-    """Return what gives a decimal the scale of its type. It raises ValueError where digits would be lost."""
+    """Return a function that gives a decimal the scale of its type. It raises ValueError where digits would be lost."""
     if isinstance(type_info, BasicTypeInfo):
         return lambda value: value
     unit, most = Decimal(1).scaleb(-type_info.scale), Decimal(10) ** (type_info.precision - type_info.scale)
@@ -158,14 +158,14 @@ def read_date(text: str) -> dt.date:
 
 
 def read_time(text: str) -> dt.time:
-    """Return the time of day of a text in ISO 8601. Raises ValueError for one with a zone, as for what is no time."""
+    """Return the time of day of a text in ISO 8601. Raises ValueError for other text, and for a time with a zone."""
     value = dt.time.fromisoformat(text)
     _check_zoneless(value, text)
     return value
 
 
 def read_timestamp(text: str) -> dt.datetime:
-    """Return the time of a text in ISO 8601. Raises ValueError for one with a zone, as for what is no time.
+    """Return the time of a text in ISO 8601. Raises ValueError for other text, and for a time with a zone.
 
     >>> read_timestamp("2024-02-29T12:00:00.5")
     datetime.datetime(2024, 2, 29, 12, 0, 0, 500000)
@@ -176,7 +176,7 @@ def read_timestamp(text: str) -> dt.datetime:
 
 
 def read_timestamps(texts: Sequence[str]) -> list[dt.datetime]:
-    """Return what `read_timestamp` does of each, faster for many; it may raise ValueError where that returns all."""
+    """Return `read_timestamp` of each text, faster for many; may raise ValueError where `read_timestamp` would not."""
     values = list(map(dt.datetime.fromisoformat, texts))
     if [value for value in values if value.tzinfo is not None]:
         raise ValueError("there is a time with a zone")
@@ -240,14 +240,14 @@ def interval_text(value: dt.timedelta) -> str:
 
 
 def zoneless(value: Any) -> Any:
-    """Return a time. Raises ValueError for one with a zone."""
+    """Return the time. Raises ValueError if it has a zone."""
     if value.tzinfo is not None:
         raise ValueError("it has a zone, which this type does not have; use INSTANT, or leave out the zone")
     return value
 
 
 def whole_seconds(value: dt.time) -> str:
-    """Return a time of day. Raises ValueError for one with a fraction of a second, or a zone."""
+    """Return the text of a time of day. Raises ValueError for a time with a fraction of a second, or a zone."""
     if value.microsecond:
         raise ValueError("it has a fraction of a second, which a time of day does not have here; use SQL_TIMESTAMP")
     return f"{zoneless(value):%H:%M:%S}"
@@ -257,7 +257,7 @@ def whole_seconds(value: dt.time) -> str:
 
 
 def plain_text(value: object) -> str:
-    """Return the text of a value by its class. Raises TypeError for what has none.
+    """Return the text of a value by its class. Raises TypeError for a class without one.
 
     >>> plain_text(dt.date(2024, 2, 29)), plain_text(Decimal("1.10")), plain_text(Instant(0, 0)), plain_text(b"abc")
     ('2024-02-29', '1.10', '1970-01-01T00:00:00Z', 'YWJj')
@@ -277,7 +277,7 @@ def plain_text(value: object) -> str:
 
 
 def decimal_text(value: Decimal) -> str:
-    """Return a decimal as Java writes it. Raises ValueError for one that is not a number.
+    """Return a decimal as Java writes it. Raises ValueError for a decimal that is not a number.
 
     >>> decimal_text(Decimal("1.20")), decimal_text(Decimal("1E+3")), decimal_text(Decimal("1E-10"))
     ('1.20', '1000', '1E-10')

@@ -1,4 +1,4 @@
-"""What all type information is: a frozen, comparable value with a stable description for snapshots."""
+"""The base of all type information: frozen, comparable values with a stable description for snapshots."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ Reader = Callable[[Json], TypeInformation]
 """Returns the type of a description."""
 
 READERS: Final[dict[str, Reader]] = {}
-"""The readers of descriptions, by the `type` that a description names. Modules of types add theirs."""
+"""The readers of descriptions, by the `type` that a description names. Each module of types adds its own."""

@@ -1,7 +1,8 @@
-"""Typed keys: keys that are not what Python's own equality and hash make of them.
+"""Typed keys: keys whose equality and hash differ from Python's own.
 
 Wherever keys are looked up (the route of a record, the cells of a backend, the rows of RocksDB), a key is either the
-user's value as it is, or a `TypedKey` around it, found by its identity, which is bytes. `typed` decides, by the type:
+user's value itself, or a `TypedKey` that wraps the value and is compared by its identity, which is bytes. `typed`
+decides by type:
 
 ==============================================  ========================================================================
 int, str, bytes, dates, times, UUID, Enum, ...  as they are
@@ -11,7 +12,7 @@ list, dict, set, frozenset, dataclass, Row      typed: their equality is that of
 tuple with one of these, or a tuple, inside     typed, as well
 ==============================================  ========================================================================
 
-The hash code, and so the key group, does not tell types apart: 1, True and 1.0 share theirs, as they always did.
+The hash code, and so the key group, does not distinguish types: 1, True and 1.0 have the same.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _DOUBLE: Final = struct.Struct(">d").pack
 
 
 class _Mark:
-    """What no key of a user's has in it."""
+    """A value that no key of a user contains."""
 
     __slots__ = ()
 
@@ -49,28 +50,28 @@ _KNOWN_MAX: Final = 1 << 16
 
 @final
 class TypedKey(tuple[_Mark, bytes]):
-    """A key, found by its identity. It keeps a copy of what could be changed.
+    """A key that is compared by its identity. It keeps a copy of a value that could be changed.
 
-    A tuple, as those are hashed and compared without any Python code: that is done several times for each record.
+    It is a tuple because tuples are hashed and compared without Python code, which happens several times per record.
     """
 
     _value: Any
 
     @staticmethod
     def of(value: Any) -> TypedKey:
-        """Return the key that stands for a value. Raises SerializationError for what cannot be a key."""
+        """Return the typed key of a value. Raises SerializationError for a value that cannot be a key."""
         made = tuple.__new__(TypedKey, (_MARK, _identity(value)))
         made._value = _kept(value)
         return made
 
     @property
     def identity(self) -> bytes:
-        """The bytes that stand for this key and no other."""
+        """The bytes that only this key has."""
         return self[1]
 
     @property
     def value(self) -> Any:
-        """The user's key: each time another copy, if it could be changed."""
+        """The user's key: a new copy each time, if it could be changed."""
         return _kept(self._value)
 
     def __reduce__(self) -> tuple[Callable[[Any], TypedKey], tuple[Any]]:
@@ -81,7 +82,7 @@ class TypedKey(tuple[_Mark, bytes]):
 
 
 _known_floats: Final[dict[float, TypedKey]] = {}
-"""Those used lately, except 0.0 and -0.0, which Python calls equal, and NaN, which it calls unequal."""
+"""The typed keys of recent floats, except 0.0 and -0.0, which are equal in Python, and NaN, which equals nothing."""
 
 
 def _typed_float(key: float) -> TypedKey:
@@ -96,7 +97,7 @@ def _typed_float(key: float) -> TypedKey:
 
 
 def typed(key: Any) -> Any:
-    """Return the key as it is looked up: itself, or a `TypedKey`. Raises SerializationError for what cannot be one.
+    """Return the key for look-ups: itself, or a `TypedKey`. Raises SerializationError for a value that cannot be a key.
 
     >>> typed(1), typed(True) == typed(1), typed(1.0) == typed(1.0), typed([1, 2])
     (1, False, True, [1, 2])
@@ -116,7 +117,7 @@ def typed(key: Any) -> Any:
 
 
 def all_typed(keys: list[Any]) -> list[Any]:
-    """Return keys as they are looked up: the same list, if all are as they are. Raises SerializationError."""
+    """Return the keys for look-ups, as `typed` does; the same list if no key is typed. Raises SerializationError."""
     kinds = set(map(type, keys))
     if _PLAIN.issuperset(kinds):
         return keys
@@ -131,12 +132,12 @@ def untyped(key: Any) -> Any:
 
 
 def key_hash_code(key: Any) -> int:
-    """Return the hash code of a key, typed or not: that of the user's value."""
+    """Return the hash code of the user's value of a key, typed or not."""
     return hash_code(key._value if type(key) is TypedKey else key)
 
 
 def key_bytes(key: Any) -> bytes:
-    """Return the bytes that stand for a key and no other. Raises SerializationError for what cannot be a key."""
+    """Return the bytes that only this key has. Raises SerializationError for a value that cannot be a key."""
     return key.identity if type(key) is TypedKey else canonical_bytes(key)
 
 
@@ -145,7 +146,7 @@ def _is_compound(value: Any) -> bool:
 
 
 def _kept(value: Any) -> Any:
-    """Return a value that no change of this one changes."""
+    """Return a value that later changes to this value do not affect."""
     if isinstance(value, Row):
         return make_row(tuple(map(_kept, value._values)), value._fields, value._row_kind)
     kind = type(value)

@@ -1,6 +1,7 @@
 """Type information: the types of a stream's records or a state's values, as frozen, comparable values.
 
-Each has a readable text for error messages (`str`) and a stable description for snapshots (`to_json`, `from_json`).
+Each type has a readable text for error messages (`str`) and a stable description for snapshots (`to_json`,
+`from_json`).
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ class RowTypeInfo(TypeInformation):
 
     Unlike in Java, two row types with the same types under other names are not equal.
 
-    `field_defaults` has the values of fields that restored rows do not have yet; a field without one is None there.
+    `field_defaults` has the values of fields that restored rows do not have yet; a field without a default is None.
     Defaults are not part of the type: they are neither compared nor described in snapshots.
 
     Raises TypeError for a field type that is not a type, ValueError for names that are not unique or as many as types.

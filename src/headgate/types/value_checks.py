@@ -1,7 +1,7 @@
-"""Which values fit a type: those that a state of that type accepts.
+"""Checks whether a value fits a type: a state accepts the values that fit its type.
 
 A value fits by its Python class, as in PyFlink's coders: an int fits every type of integers, and FLOAT and DOUBLE; a
-tuple fits a row. What is in a container is not checked. Types whose values have no class of their own, such as
+tuple fits a row. The contents of containers are not checked. Types whose values have no class of their own, such as
 `Types.PICKLED_BYTE_ARRAY()`, accept anything.
 """
 
@@ -52,7 +52,7 @@ def _is_numpy_bool(value: object) -> bool:
 
 
 def _is_sequence(value: object) -> bool:
-    """Whether this is a list of some kind. NumPy's arrays are, and are recognised without importing NumPy."""
+    """Return whether a value is a list of some kind. NumPy arrays are, and are recognised without importing NumPy."""
     if isinstance(value, str | bytes | bytearray | memoryview):
         return False
     return isinstance(value, Sequence | array) or (hasattr(value, "__array__") and hasattr(value, "__len__"))

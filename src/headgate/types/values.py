@@ -1,9 +1,10 @@
 """Records are values: how a record passes from the function that emits it to its receivers.
 
-With `pipeline.object-reuse: false`, the default, each receiver sees a record as it was when it was emitted, and nothing
-that a receiver does to the record is seen elsewhere. Nothing is copied that nobody can change: immutable values, and
-values that the emitting function has let go of. Whether it has let go follows from reference counts: a fresh dict has
-no reference but ours; a dict that the function, its state or a closure still holds has another one, and is copied.
+With `pipeline.object-reuse: false`, the default, each receiver sees a record as it was when it was emitted, and a
+change by one receiver is invisible elsewhere. A record is copied only if somebody else could change it: immutable
+values are not copied, nor are values that the emitting function no longer holds. Reference counts tell which values it
+still holds: a fresh dict has no reference but ours; a dict that the function, its state or a closure still holds has
+another reference, and is copied.
 
 =================================  =================================================================================
 kind of value                      passes on as it is if
@@ -17,8 +18,8 @@ anything else: arrays, buffers,    never: it is copied by pickling, as on its wa
 views, subclasses of containers
 =================================  =================================================================================
 
-What a count means on an interpreter is measured: see `reference_counts`. Where the measurement does not hold, every
-value that can change is copied.
+The counts of an interpreter are measured: see `reference_counts`. Where the measurement does not hold, every value that
+can change is copied.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def is_immutable(value: Any) -> bool:
 
 
 def _are_immutable(values: list[Any], seen: set[int]) -> bool:
-    """Return whether values can never change. Looks at each value in them once: adds it to both arguments."""
+    """Return whether values can never change. Visits each value in them once, and adds it to both arguments."""
     for value in values:  # which grows: values may be nested deeply
         kind = _kind_of(type(value))
         parts = kind.parts(value) if kind.frozen else None
@@ -95,7 +96,7 @@ def _are_immutable(values: list[Any], seen: set[int]) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """Return the value, or a copy of it if it, or something in it, can change. Raises TypeError if it has no copy.
+    """Return the value, or a copy of it if it, or something in it, can change. Raises TypeError if it cannot be copied.
 
     >>> shared = [1]
     >>> copied(shared) is shared, copied("text")
@@ -152,9 +153,9 @@ def _through_pickle(value: Any) -> Any:
 @final
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A type: how to find what its values hold, and whether a value changes only where what it holds does.
+    """How to find the parts of a type's values, and whether a value can change only in its parts (`frozen`).
 
-    `parts` returns a container of what the value holds, None if something else may hold that container.
+    `parts` returns a container of the parts, None if something else may hold that container.
     """
 
     parts: Callable[[Any], Iterable[Any] | None]
@@ -219,7 +220,7 @@ def _kind_of(kind: type) -> _Kind:
     """Return what is known of a type."""
     found = _KINDS.get(kind)
     if found is None:
-        if len(_KINDS) >= _KINDS_MAX:  # of classes that are made again and again
+        if len(_KINDS) >= _KINDS_MAX:  # a program creates classes again and again
             return _classified(kind)
         found = _KINDS[kind] = _classified(kind)
     return found
@@ -251,7 +252,7 @@ def _classified(kind: type) -> _Kind:
 
 
 def _is_frozen(kind: type) -> bool:
-    """Return whether no attribute of the instances is ever set: a subclass of a frozen dataclass may set more."""
+    """Return whether no attribute of the instances is ever set: a subclass of a frozen dataclass may set others."""
     parameters = kind.__dict__.get("__dataclass_params__")
     caches = (isinstance(each, cached_property) for base in kind.__mro__ for each in base.__dict__.values())
     return parameters is not None and parameters.frozen and not any(caches)
@@ -261,11 +262,11 @@ _HOOKS: Final = (
     *("__new__", "__getnewargs__", "__getnewargs_ex__", "__reduce__", "__getstate__", "__setstate__"),
     *("__getattribute__", "__del__"),
 )
-"""Methods of classes whose objects may be more than their attributes."""
+"""Methods whose presence means that an object may be more than its attributes."""
 
 
 def _is_alone(value: Any) -> bool:
-    """Return whether nothing but `value` holds what can change in it; `value` itself is not looked at."""
+    """Return whether only `value` holds its changeable parts; holders of `value` itself do not matter."""
     holders = [value]
     immutable: set[int] | None = None
     while holders:
@@ -305,14 +306,14 @@ class Polled(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """How records pass to their receivers. What is called raises TypeError for a value that cannot be copied.
+    """How records pass to their receivers. The functions raise TypeError for a value that cannot be copied.
 
     `extend(out, results)` adds the records that one call of a function emits. The caller has `results` in one variable.
     `mapped(call, records)` returns the result of each call, for the iterator of a list, and whether all are plain.
     `owned(polled)` returns a new list of `polled.records`, and whether all are plain. The caller has `polled` in one
-    variable, and nothing else of it.
-    `copied(value)` returns a record for a function that may change it, while it is kept.
-    `is_plain(records)` tells whether all are *plain*: no receiver could change one, so that none is ever copied.
+    variable, and no part of it elsewhere. `copied(value)` returns a record for a function that may change it, while it
+    is kept. `is_plain(records)` tells whether all are *plain*: no receiver could change such a record, so it is never
+    copied.
     """
 
     extend: Extend
@@ -322,11 +323,11 @@ class Passing:
     is_plain: Callable[[list[Any]], bool]
 
     def each_copied(self, records: list[Any]) -> list[Any]:
-        """Return the records for one more receiver, in a list of its own."""
+        """Return the records for one more receiver, in a new list."""
         return list(records) if self.is_plain(records) else list(map(self.copied, records))
 
     def of_type(self, type_info: TypeInformation | None) -> Passing:
-        """Return how records of a declared type pass: records that are made immutable need no look."""
+        """Return the `Passing` for records of a declared type: records of an immutable type need no check."""
         return BY_REFERENCE if isinstance(type_info, _IMMUTABLE_TYPES) else self
 
 
@@ -364,7 +365,7 @@ def _owned(polled: Polled) -> tuple[list[Any], bool]:
 
 def _extend(out: list[Any], results: Iterable[Any], atomic: frozenset[type] = ATOMIC) -> None:
     for record in results:
-        if type(record) is tuple:  # the commonest record: looked at here, as a call would double the cost
+        if type(record) is tuple:  # the most common record: checked here, as a call would double the cost
             if len(record) == 2:  # without a loop: an eighth of the look
                 item, other = record
                 if type(item) in atomic and type(other) in atomic:
@@ -411,7 +412,7 @@ def _mapped(
 
 
 BY_VALUE: Final = Passing(_extend, _mapped, _owned, copied, _is_plain)
-"""Each receiver has records of its own."""
+"""Each receiver gets separate records."""
 
 BY_REFERENCE: Final = Passing(
     extend=list.extend,
