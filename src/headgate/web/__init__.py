@@ -1,1 +1,1 @@
-"""The REST interface of a driver: Flink's paths and field names over the jobs that it runs."""
+"""The REST interface of a driver: Flink's paths and field names, for the jobs that the driver runs."""

@@ -1,9 +1,10 @@
-"""Accepts the connections of the REST server, and bounds those that have not shown the token.
+"""Accepts the connections of the REST server, and bounds the connections that have not been authenticated.
 
-There is a bounded number of places for them, and a bounded time for a request. When all places are taken, the oldest
-connection of the busiest address is closed. A request with the token gives the place of its connection back; from then
-on only the time for each request counts. So it is with the session of a browser, but that takes a place among those of
-all sessions, which are bounded, too. Who does not take what is answered is hung up on, whoever it is.
+Unauthenticated connections have a bounded number of places, and each request has a bounded time. When all places are
+taken, the server closes the oldest connection of the busiest address. A request with the token frees the place of its
+connection; afterwards only the time of each request is limited. A request with a session frees the place, too, but its
+connection then takes one of the places for sessions, whose number is bounded as well. The server hangs up on every
+client that does not read its answer.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from typing import Final, final
 from headgate.runtime.wire.unproven import UnprovenPeers
 
 REQUEST_S_MAX: Final = 10.0
-"""How long a request may take to come."""
+"""Seconds within which a request must arrive."""
 TAKING_S_MAX: Final = 60.0
-"""How long a client may leave an answer unread that is more than buffers hold."""
+"""Seconds for which a client may leave an answer unread that does not fit into the buffers."""
 UNPROVEN_MAX: Final = 64
 SESSIONS_MAX: Final = 256
-"""Connections of all sessions together."""
+"""The largest number of connections of all sessions together."""
 _ACCEPTED_AT_ONCE: Final = 16
 _OUT_OF_FILES_PAUSE_S: Final = 1.0
 
 
 @final
 class Visit:
-    """One connection, from the moment when it is accepted, before TLS. Owned by the server's loop."""
+    """One connection, from its acceptance, before TLS, to its end. Owned by the server's loop."""
 
     def __init__(self, sock: socket.socket, unproven: UnprovenPeers[Visit], of_sessions: UnprovenPeers[Visit]) -> None:
         self._sock = sock
@@ -43,21 +44,21 @@ class Visit:
         self.expect_request()
 
     def expect_request(self) -> None:
-        """Give the next request its time, if none is expected yet."""
+        """Start the deadline of the next request, unless it runs already."""
         if self._deadline is None:
             self._deadline = self._loop.call_later(REQUEST_S_MAX, self.hang_up)
 
     def expect_taking(self) -> None:
-        """Give the client its time to take what it was answered."""
+        """Start the deadline for the client to read the answer."""
         self._taking = self._loop.call_later(TAKING_S_MAX, self.hang_up)
 
     def has_taken(self) -> None:
-        """The client has taken most of it."""
+        """Cancel the deadline: the client has read most of the answer."""
         if self._taking is not None:
             self._taking.cancel()
 
     def prove(self, session: str | None) -> None:
-        """A request of a session has come, or one with the token (None): the connection may stay."""
+        """Keep the connection: an authenticated request has come, with a session or with the token (None)."""
         self._unproven.remove(self)
         self._forget_deadline()
         if session is not None and session != self._session:
@@ -65,14 +66,14 @@ class Visit:
             _place(self, self._of_sessions, session)
 
     def end(self) -> None:
-        """The connection is closed."""
+        """Free the places of the connection, which is closed."""
         self._unproven.remove(self)
         self._of_sessions.remove(self)
         self._forget_deadline()
         self.has_taken()
 
     def hang_up(self) -> None:
-        """Have the connection closed, whatever its state is."""
+        """Close the connection, whatever its state is."""
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 
@@ -83,7 +84,7 @@ class Visit:
 
 
 def _place(visit: Visit, places: UnprovenPeers[Visit], of: str) -> None:
-    """Give a connection a place; who loses it for that is hung up on."""
+    """Give the connection a place, and hang up on the connection that is evicted for it, if any."""
     crowded_out = places.add(visit, of)
     if crowded_out is not None:
         crowded_out.hang_up()
@@ -116,18 +117,18 @@ class Acceptor:
             self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
-        # A few at a time, so that those that are in have their turn.
+        # A few at a time, so that accepted connections are served in between.
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 sock, name = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError:  # no file descriptors left: some time has to pass
+            except OSError:  # no file descriptors left: try again later
                 self._loop.remove_reader(self._listener)
                 self._loop.call_later(_OUT_OF_FILES_PAUSE_S, self._open)
                 return
             sock.setblocking(False)
-            # Else the body of an answer waits some 40 ms for the acknowledgement of its head.
+            # Without it the body of an answer waits some 40 ms for the acknowledgement of its head.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._begin(Visit(sock, self._unproven, self._of_sessions), sock, str(name[0]))
 
@@ -140,5 +141,5 @@ class Acceptor:
     async def _connect(self, visit: Visit, sock: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: self._answer(visit), sock, ssl=self._tls)
-        except OSError:  # TLS that failed, or that had no time any more
+        except OSError:  # the TLS handshake failed or took too long
             visit.end()

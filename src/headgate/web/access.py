@@ -1,4 +1,4 @@
-"""Who may reach the REST interface, and where it listens: read from the settings and checked before a job starts."""
+"""Where the REST interface listens, and with which certificate: read from the settings before a job starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SITE: Final = re.compile(r"https?://[\w.*:\[\]-]+")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageConfig:
-    """Whether there is a page, whether its sessions may give orders, and which sites may show it in a frame."""
+    """Whether the page is served, whether its sessions may give orders, and which sites may show it in a frame."""
 
     enabled: bool = True
     read_only: bool = False
@@ -34,9 +34,9 @@ class PageConfig:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestConfig:
-    """Where the REST interface listens, and how. Jobs of one driver with equal ones share a server.
+    """Where the REST interface listens, and how. Jobs of one driver with equal configurations share a server.
 
-    `address` is what clients are told; `cert` and `key` are paths of PEM files, both or none.
+    `address` is the host in the URL for clients. `cert` and `key` are paths of PEM files; both are set or none.
     """
 
     bind_address: str = LOOPBACK
@@ -54,9 +54,10 @@ class RestConfig:
 
 
 def rest_config(settings: Settings, *, default: bool) -> RestConfig | None:
-    """Return how the settings want the REST interface, None for none; `default` is for settings that say nothing.
+    """Return the configuration of the REST interface, None if it is disabled; `default` applies if it is not set.
 
-    Raises ConfigError, naming the option, for an address beyond this machine without TLS, and for half a certificate.
+    Raises ConfigError, naming the option, for an address beyond this machine without TLS, and for a certificate without
+    its key or a key without its certificate.
     """
     enabled = settings.get(options.REST_ENABLED)
     if not (default if enabled is None else enabled):
@@ -88,7 +89,7 @@ def rest_config(settings: Settings, *, default: bool) -> RestConfig | None:
 
 
 def _sites(given: str | None) -> tuple[str, ...]:
-    """Return the sites of an option. Raises ConfigError for what would be another directive of the page's policy."""
+    """Return the sites of an option. Raises ConfigError for text that could add a directive to the page's policy."""
     sites = tuple((given or "").replace(";", " ; ").replace(",", " ").split())
     wrong = next((site for site in sites if not _SITE.fullmatch(site)), None)
     if wrong is not None:
@@ -113,7 +114,7 @@ def _certificate(settings: Settings) -> tuple[str, str] | tuple[None, None]:
 
 
 def check_certificate(config: RestConfig) -> None:
-    """Raise ConfigError, naming the option, unless certificate and key are PEM files that belong together."""
+    """Raise ConfigError, naming the option, unless certificate and key are PEM files that match."""
     if config.cert is None or config.key is None:
         return
     try:
@@ -131,7 +132,7 @@ def _no_password() -> bytes:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address, or every address of a host name, is reached from this machine only."""
+    """Return whether an address, or every address of a host name, can only be reached from this machine."""
     if host in _WILDCARDS:
         return False
     try:
@@ -144,7 +145,7 @@ def is_loopback(host: str) -> bool:
 def listen(config: RestConfig) -> socket.socket:
     """Return a socket that listens on the first free port of the range.
 
-    Raises EnvironmentFault, naming the option, when none is free or the address is not one of this machine.
+    Raises EnvironmentFault, naming the option, if no port is free or the address does not belong to this machine.
     """
     first, last = config.ports
     for port in range(first, last + 1):

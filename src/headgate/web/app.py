@@ -1,4 +1,4 @@
-"""The application that answers for the jobs of a driver: the REST interface, with Flink's paths, and the page."""
+"""The web application of a driver: the REST interface, with Flink's paths, and the page."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from headgate.web.paths import RestPaths
 from headgate.web.requests import ServedJobs
 from headgate.web.state_paths import StatePaths
 
-# Strangers cause warnings, one for each request that is none.
+# uvicorn warns of each invalid request, so strangers could fill the log.
 _errors_only = logging.getLogger("headgate.web.http")
 _errors_only.setLevel(logging.ERROR)
 
 
 @final
 class VisitProtocol(H11Protocol):
-    """Answers on one connection; may be used once."""
+    """The HTTP protocol of one connection; reports its progress to the connection's visit."""
 
     def __init__(self, config: uvicorn.Config, server_state: ServerState, visit: Visit) -> None:
         super().__init__(config, server_state, {PROVEN: visit.prove})
@@ -55,7 +55,10 @@ class VisitProtocol(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP; hang up if it comes behind a request, which has its answer or is about to."""
+        """Answer bytes that are not HTTP.
+
+        After a request, hang up instead: that request has been answered, or is about to be.
+        """
         if self.conn.our_state is h11.IDLE:
             super().send_400_response(msg)
         else:
@@ -67,7 +70,10 @@ class VisitProtocol(H11Protocol):
 
 
 def application(jobs: ServedJobs, entrance: Entrance, histories: Histories) -> Starlette:
-    """Return what answers for the jobs, with or without the prefix /v1, and serves their page, to who may come in."""
+    """Return the application that serves the jobs and their page to authenticated clients.
+
+    The paths of the REST interface work with and without the prefix /v1.
+    """
     routes = [*RestPaths(jobs).routes(), *StatePaths(jobs).routes(), *OutputPaths(jobs).routes()]
     page = PagePaths(jobs, entrance, histories).routes() if entrance.config.page.enabled else []
     app = Starlette(

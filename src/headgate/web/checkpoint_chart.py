@@ -1,4 +1,4 @@
-"""A checkpoint as a chart: the phases of its subtasks on one axis of time that begins with the trigger."""
+"""A checkpoint as a chart: the phases of its subtasks on one time axis that begins at the trigger."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ ROWS_MAX: Final = 200
 
 
 def chart(asked: Question) -> Json:
-    """Return at most 200 subtasks, the slowest first, and what was slowest. Each vertex has its slowest among them."""
+    """Return at most 200 subtasks, the slowest first, and what was slowest.
+
+    The slowest subtask of each vertex is included.
+    """
     record, plan = checkpoint_of(asked), asked.job.view.plan
     found = slowest(record, flow_of(plan), asked.now_ms)
     shown = _chosen(record)
@@ -64,7 +67,7 @@ def _slowest_json(found: Slowest, plan: JobGraph) -> Json:
 
 
 def _waiting_json(asked: Question, record: CheckpointRecord) -> Json:
-    """Return what replaces the slowest subtask while a barrier waits behind records."""
+    """Return the fields that replace the slowest subtask while a barrier waits behind records."""
     plan = asked.job.view.plan
     waiting = waiting_of(record, asked.job.view.progress.subtasks)
     if waiting is None:

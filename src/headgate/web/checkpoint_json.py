@@ -13,9 +13,9 @@ _BACKENDS = {"hashmap": "HashMapStateBackend", "rocksdb": "EmbeddedRocksDBStateB
 
 
 def overview(asked: Question) -> Json:
-    """Return counts, summary, the newest of each kind, and the history.
+    """Return counts, a summary, the newest checkpoint of each kind, and the history.
 
-    A checkpoint that is under way has `barrier_wait`, null if its barrier waits behind no records.
+    A checkpoint in progress has a field `barrier_wait`, which is null if its barrier waits behind no records.
     """
     found = statistics_json.overview(asked.job.view.progress.statistics)
     for shown in found["history"]:
@@ -24,7 +24,7 @@ def overview(asked: Question) -> Json:
 
 
 def _add_wait(asked: Question, shown: Json) -> None:
-    """Add to a checkpoint that is under way where its barrier waits."""
+    """Add to a checkpoint in progress where its barrier waits."""
     progress, vertices = asked.job.view.progress, asked.job.view.plan.vertices
     record = progress.statistics.find(shown["id"])
     if shown["status"] != CheckpointStatus.IN_PROGRESS.value or record is None:
@@ -43,7 +43,7 @@ def _add_wait(asked: Question, shown: Json) -> None:
 
 
 def details(asked: Question) -> Json:
-    """Return one checkpoint with the figures of its vertices. Raises LookupError when it is not known."""
+    """Return one checkpoint with the figures of its vertices. Raises LookupError for an unknown checkpoint."""
     names = {vertex.id: vertex_id(vertex) for vertex in asked.job.view.plan.vertices}
     found = statistics_json.details(asked.job.view.progress.statistics, _checkpoint(asked), names)
     if found is None:
@@ -55,7 +55,7 @@ def details(asked: Question) -> Json:
 
 
 def subtasks(asked: Question) -> Json:
-    """Return the subtasks of a vertex in one checkpoint. Raises LookupError when one of them is not known."""
+    """Return the subtasks of a vertex in one checkpoint. Raises LookupError for an unknown checkpoint or vertex."""
     found = statistics_json.subtasks(asked.job.view.progress.statistics, _checkpoint(asked), asked.vertex().id)
     if found is None:
         raise _unknown(asked)
@@ -63,7 +63,7 @@ def subtasks(asked: Question) -> Json:
 
 
 def checkpoint_of(asked: Question) -> CheckpointRecord:
-    """Return the checkpoint that the path names. Raises LookupError when it is not known."""
+    """Return the checkpoint that the path names. Raises LookupError for an unknown checkpoint."""
     found = asked.job.view.progress.statistics.find(_checkpoint(asked))
     if found is None:
         raise _unknown(asked)
@@ -80,12 +80,12 @@ def _checkpoint(asked: Question) -> int:
 def _unknown(asked: Question) -> LookupError:
     return LookupError(
         f"checkpoint {asked.path['checkpoint']} of job {asked.job.view.job_id} is not known: the history has only the "
-        "latest ones, and none from before the driver was started"
+        "latest checkpoints, and none from before the driver was started"
     )
 
 
 def config(asked: Question) -> Json:
-    """Return how the job makes checkpoints. Raises LookupError when it makes none."""
+    """Return the job's checkpoint settings. Raises LookupError if the job takes no checkpoints."""
     plan = asked.job.view.plan
     settings = plan.settings
     if not plan.checkpointing:

@@ -1,4 +1,4 @@
-"""How the checkpoints of a job went, of which there are many: a log that is read in pages, and a coarse curve."""
+"""The history of a job's many checkpoints: a log that is read page by page, and a curve of limited resolution."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ RESTORES: Final = 20
 
 
 def log(asked: Question) -> Json:
-    """Return at most `?limit=` checkpoints below the id `?before=`, newest first, and where the next page begins."""
+    """Return at most `?limit=` checkpoints below the id `?before=`, newest first, and `?before=` of the next page."""
     statistics = asked.job.view.progress.statistics
     before = whole_number(asked.query.get("before", ""))
     limit = max(1, min(LIMIT_MAX, whole_number(asked.query.get("limit", "")) or LIMIT))
     current = [entry_of(record) for record in statistics.under_way()]
     found = [entry for entry in current if before is None or entry.checkpoint_id < before]
-    # One more than is shown tells whether there are more.
+    # One entry more than is shown tells whether there is another page.
     found += statistics.log.before(before, limit + 1)
     found.sort(key=lambda entry: -entry.checkpoint_id)
     shown = found[:limit]
@@ -57,7 +57,7 @@ def _restore_json(restore: Restore) -> Json:
 
 
 def curve(asked: Question) -> Json:
-    """Return durations and sizes of complete checkpoints as columns of at most 500 points, oldest first."""
+    """Return the durations and sizes of complete checkpoints as columns of at most 500 points, oldest first."""
     points = asked.job.view.progress.statistics.log.curve()
     return {
         "at": [point.trigger_ms for point in points],

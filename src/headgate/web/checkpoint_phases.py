@@ -1,6 +1,6 @@
-"""What a checkpoint's time went into at each subtask, and a sentence on where most of it went and why. Pure.
+"""The phases of a checkpoint at each subtask, and a sentence that says which phase was slowest and why. Pure.
 
-The phases of a subtask follow each other, from the trigger to its acknowledgement in the driver.
+The phases of a subtask follow each other, from the trigger to the arrival of its acknowledgement in the driver.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus, SubtaskFigures
 
 QUICK_MS: Final = 200
-"""A checkpoint that takes no longer was not slow anywhere."""
+"""Milliseconds up to which no part of a checkpoint counts as slow."""
 SLOW_BYTES_PER_MS: Final = 50_000.0
-"""Storage that takes less is slow: 50 MB in a second."""
+"""Bytes per millisecond below which storage counts as slow: 50 MB per second."""
 
 
 @final
 class CheckpointPhase(Enum):
-    """A part of the time of a subtask, in their order."""
+    """A part of a subtask's time in a checkpoint. The phases follow each other in this order."""
 
     START_DELAY = "startDelay"
-    """Until the first barrier."""
+    """From the trigger to the first barrier."""
     ALIGNMENT = "alignment"
-    """Until the last barrier; of an unaligned snapshot, the part of it that is not in the others."""
+    """From the first to the last barrier; in an unaligned snapshot, without the time that other phases cover."""
     SYNC = "sync"
     WALK = "walk"
-    """What is taken of the state between batches, in the asynchronous part."""
+    """Copying state between batches, in the asynchronous part."""
     UPLOAD = "upload"
     ACK = "ack"
-    """Until the driver has the acknowledgement."""
+    """From the end of the snapshot until the driver has received the acknowledgement."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowest:
-    """Where a checkpoint took longest; `phase` is None for a subtask that has not answered."""
+    """Where a checkpoint took longest; `phase` is None for a subtask that has not acknowledged."""
 
     subtask: SubtaskId
     phase: CheckpointPhase | None
@@ -49,22 +49,22 @@ class Slowest:
 @final
 @dataclass(frozen=True, slots=True)
 class VertexNames:
-    """The vertices of a job: their names by id, and for each those that send to it."""
+    """The vertices of a job: their names by id, and for each vertex the vertices that send to it."""
 
     names: tuple[str, ...]
     inputs: Mapping[int, frozenset[int]]
 
     def is_end(self, vertex: int) -> bool:
-        """Return whether nothing comes behind a vertex, so that it ends with a sink."""
+        """Return whether the vertex sends to no other vertex, so that it ends with a sink."""
         return not any(vertex in senders for senders in self.inputs.values())
 
     def of(self, subtask: SubtaskId) -> str:
-        """Return how a subtask is called in a sentence."""
+        """Return the name of a subtask in a sentence."""
         return f"{self.names[subtask.vertex]}, subtask {subtask.index},"
 
 
 def flow_of(plan: JobGraph) -> VertexNames:
-    """Return how the vertices of a job follow each other."""
+    """Return the names of a job's vertices and their inputs."""
     inputs = {
         vertex.id: frozenset(edge.source_vertex for edge in plan.edges if edge.target_vertex == vertex.id)
         for vertex in plan.vertices
@@ -73,7 +73,7 @@ def flow_of(plan: JobGraph) -> VertexNames:
 
 
 def phases(own: SubtaskFigures) -> dict[CheckpointPhase, float]:
-    """Return how long each phase of a subtask took, in ms. Together they are its duration, if clocks agree."""
+    """Return the milliseconds of each phase of a subtask. If clocks agree, their sum is the subtask's duration."""
     upload = min(own.upload_ms, own.async_ms)
     rest = max(0.0, own.duration_ms - own.start_delay_ms - own.sync_ms - own.async_ms)
     alignment = min(own.alignment_ms, rest)
@@ -88,14 +88,14 @@ def phases(own: SubtaskFigures) -> dict[CheckpointPhase, float]:
 
 
 def missing(record: CheckpointRecord) -> list[SubtaskId]:
-    """Return the subtasks that have not answered, in the order of the vertices."""
+    """Return the subtasks that have not acknowledged, in the order of the vertices."""
     answered = record.subtasks.copy()
     everyone = (SubtaskId(vertex, index) for vertex, width in enumerate(record.parallelism) for index in range(width))
     return [subtask for subtask in everyone if subtask not in answered]
 
 
 def slowest(record: CheckpointRecord, flow: VertexNames, now_ms: int) -> Slowest | None:
-    """Return what a checkpoint waited or waits for, None if nothing is known of it. `now_ms` is wall clock."""
+    """Return where a checkpoint was or is slowest, None if no subtask has reported. `now_ms` is wall clock."""
     absent = missing(record)
     if absent and record.status is not CheckpointStatus.COMPLETED:
         return _unanswered(record, absent, flow, now_ms)
@@ -113,7 +113,7 @@ def slowest(record: CheckpointRecord, flow: VertexNames, now_ms: int) -> Slowest
 
 
 def _unanswered(record: CheckpointRecord, absent: list[SubtaskId], flow: VertexNames, now_ms: int) -> Slowest:
-    """Name the first in the flow: the barrier reaches those behind it only through it."""
+    """Name the first missing subtask in the flow: the barrier reaches later subtasks only through it."""
     first, trigger_ms = absent[0], record.barrier.trigger_ms
     who = f"Subtask {first.index} of {flow.names[first.vertex]}"
     if record.failed_ms is None:
@@ -132,9 +132,9 @@ def _others(absent: list[SubtaskId]) -> str:
 def _origin(
     found: Mapping[SubtaskId, SubtaskFigures], subtask: SubtaskId, flow: VertexNames
 ) -> tuple[SubtaskId, CheckpointPhase]:
-    """Return the subtask and the phase that a subtask's time goes back to.
+    """Return the subtask and the phase that caused the time of `subtask`.
 
-    A barrier that comes late is the delay of a subtask before it, if that one passed it on late itself.
+    If its barrier came late, the cause is an upstream subtask, provided that this subtask forwarded the barrier late.
     """
     for _ in flow.names:
         phase = _longest(found[subtask])

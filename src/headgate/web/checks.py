@@ -1,4 +1,4 @@
-"""What every request passes first: no page of another site sends it, and who sends it may ask for it."""
+"""Checks of every request: no page of another site sends it, and its sender has the rights for it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ _ALWAYS: Final = ("localhost",)
 
 
 def own_names(config: RestConfig) -> frozenset[str]:
-    """Return the host names under which clients may reach the server, besides IP addresses, which cannot be rebound."""
+    """Return the host names under which clients may reach the server.
+
+    IP addresses are always accepted: DNS rebinding cannot use them.
+    """
     machine = socket.gethostname()
     return frozenset(map(_plain, (*_ALWAYS, config.address, config.bind_address, machine, machine.partition(".")[0])))
 
 
 def foreign(headers: Mapping[bytes, bytes], names: frozenset[str]) -> tuple[int, str] | None:
-    """Return status and reason of the refusal of a request with these headers; None for one that may be answered."""
+    """Return the status and the reason to refuse a request with these headers; None if it may be answered."""
     host = headers.get(b"host", b"").decode("latin-1")
     if not _is_ours(_plain(host), names):
         return 421, (
@@ -64,7 +67,7 @@ def _name(host: str) -> str:
 
 
 PROVEN: Final = "proven"
-"""What the scope of a connection has for it is called with the cookie, if any, of a request that proves its sender."""
+"""Key in the ASGI scope of a callback, called with the session cookie, if any, of each authenticated request."""
 IDENTITY: Final = "identity"
 CSRF_HEADER: Final = b"x-csrf-token"
 _OWN_SITES: Final = (b"same-origin", b"none")
@@ -77,7 +80,10 @@ SESSION_PATH: Final = "/session"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who asks: a program that has the driver's token, or a browser with a session, which `stays` until it ends."""
+    """The sender of a request: a program with the driver's token, or a browser with a session.
+
+    `stays` returns whether the session still exists.
+    """
 
     rights: Rights
     cookie: str | None = None
@@ -87,7 +93,7 @@ class Identity:
 
 @final
 class OriginCheck:
-    """Refuses requests that a page of another site has a browser send."""
+    """Refuses requests that a page of another site makes a browser send."""
 
     def __init__(self, app: ASGIApp, config: RestConfig) -> None:
         self._app = app
@@ -102,8 +108,8 @@ class OriginCheck:
 class IdentityCheck:
     """Answers 401 to requests without the token and without a session, 403 to orders that the session may not give.
 
-    The comparison of the token takes as long for any wrong one. What the page is made of is open to all: it holds no
-    secret, and nothing of a job.
+    Comparing the token takes the same time for every wrong token. The files of the page need no authentication: they
+    contain no secret and no data of a job.
     """
 
     def __init__(self, app: ASGIApp, entrance: Entrance) -> None:
@@ -159,4 +165,4 @@ def _forbidden(who: Identity, scope: Scope, headers: Mapping[bytes, bytes]) -> s
 
 
 def _nothing(session: str | None) -> None:
-    """Stands for who need not be told."""
+    """Do nothing: the default callback."""

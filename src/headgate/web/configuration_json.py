@@ -1,4 +1,4 @@
-"""How a job is configured, and what it runs on: each option with its value, the versions of driver and slots."""
+"""The configuration and the environment of a job: each option with its value, the versions of driver and slots."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _NAME: Final = "|".join(re.escape(name).replace(r"\-", "[-_.]?") for name in (*_
 _KEY: Final = re.compile(_NAME, re.IGNORECASE)
 _URL: Final = re.compile(r"://\S*")
 _VALUE: Final = r"""(?:(?:basic|bearer)\s+)?(?:"(?:[^"\\]|\\.)*["\\]?|'(?:[^'\\]|\\.)*['\\]?|\[[^\]]*\]?|[^\s&;,]+)"""
-_SIGNED: Final = "(?<=[?&])sig(?==)"  # the signature of a link to Azure's storage
+_SIGNED: Final = "(?<=[?&])sig(?==)"  # the signature in a link to Azure storage
 _GIVEN: Final = re.compile(
     rf"""((?:(?:{_NAME}|{_SIGNED})[\w.-]{{0,100}}["']?\s*[=:]\s*)+){_VALUE}""", re.IGNORECASE | re.DOTALL
 )
-"""A secret that is named inside a value: in the query of a URL, in JSON, among properties."""
+"""A secret with its name inside a value: in the query of a URL, in JSON, or in a list of properties."""
 
 
 def shown(key: str, value: str) -> str:
-    """Return the value of a key as people may see it, cut to 2,000 characters.
+    """Return the value of a key with its secrets hidden, cut to 2,000 characters.
 
     >>> shown("db.password", "x"), shown("db.url", "jdbc:postgresql://ann:x@db/shop?password=x&ssl=on")
     ('******', 'jdbc:postgresql://******@db/shop?password=******&ssl=on')
@@ -44,7 +44,7 @@ def shown(key: str, value: str) -> str:
 
 
 def _without_user(url: re.Match[str]) -> str:
-    """Look for the last @: a password may have a slash or an @ in it, and too much is hidden rather than too little."""
+    """Hide everything before the last @: a password may contain a slash or an @."""
     _, at, place = url[0].rpartition("@")
     return f"://{HIDDEN}@{place}" if at else url[0]
 
@@ -63,7 +63,7 @@ def configuration(asked: Question) -> Json:
 
 
 def environment(asked: Question) -> Json:
-    """Return the facts about the driver, the slots that have registered, and what the job runs on."""
+    """Return the facts about the driver, the registered slots, and the platform on which the job runs."""
     placement, slots = asked.job.view.progress.placement, asked.job.view.progress.slots
     rows = [{"slot": slot, **facts} for slot, facts in sorted(slots.items()) if slot < placement.slots]
     return {
@@ -95,7 +95,7 @@ def _option(option: Option[object], settings: Settings) -> Json:
 
 
 def _text(option: Option[object], value: object) -> str | None:
-    """Return the value as it is written; None if there is none."""
+    """Return the value as text in the notation of settings, with secrets hidden; None for None."""
     match value:
         case None:
             return None

@@ -1,4 +1,4 @@
-"""Server-sent events: what a client is told while its request stays open."""
+"""Server-sent events: a client receives them while its request stays open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _TYPE = "text/event-stream"
 
 @final
 class EventStream(StreamingResponse):
-    """An answer of events, `during` which something is kept. It ends with the session of who asks; HEAD begins none."""
+    """An answer of events. It ends with the client's session; a HEAD request gets no events.
+
+    The context manager `during` is open while events are sent.
+    """
 
     def __init__(
         self, request: Request, events: AsyncIterator[bytes], during: AbstractContextManager[None] | None = None
@@ -27,7 +30,7 @@ class EventStream(StreamingResponse):
         self._during = during or nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer. Begins before the loop does anything else."""
+        """Send the events. Enters `during` before the loop runs anything else."""
         if scope["method"] == "HEAD":
             await Response(media_type=_TYPE, headers=PRIVATE)(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""The records that functions of a job failed for, and that were left out: counts, and samples."""
+"""Records for which functions of a job failed and which were skipped: counts and samples."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id
 
 SHOWN_MAX: Final = 200
-"""Samples in one answer."""
+"""The largest number of samples in one answer."""
 
 
 def failed_records(asked: Question) -> Json:
-    """Return the operators that had failed or late records in this attempt or keep samples, the newest sample first."""
+    """Return the operators with failed or late records in this attempt, or with samples; the newest sample is first."""
     view = asked.job.view
     own = view.progress.subtasks.values()
     failed, late = (summed(each.counts(name) for each in own) for name in (FAILED_COUNT, LATE_RECORDS))

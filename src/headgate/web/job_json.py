@@ -46,7 +46,7 @@ _USER_PARTS: Final = ("traceback", "key", "record")
 
 
 def cluster_overview(jobs: list[ServedJob]) -> Json:
-    """Return how much runs in this driver."""
+    """Return the numbers of slots and of jobs in this driver."""
     states = Counter(job.view.status().name for job in jobs)
     slots = sum(job.view.progress.placement.slots for job in jobs)
     return {
@@ -63,7 +63,7 @@ def cluster_overview(jobs: list[ServedJob]) -> Json:
 
 
 def cluster_config() -> Json:
-    """Return what a page in a browser wants to know first."""
+    """Return the settings that a page in a browser reads first."""
     return {
         "refresh-interval": _REFRESH_MS,
         "timezone-name": time.tzname[0],
@@ -75,7 +75,7 @@ def cluster_config() -> Json:
 
 
 def overview(job: ServedJob, now_ms: int) -> Json:
-    """Return the row of a job in the list of all."""
+    """Return the row of a job in the list of jobs."""
     state = job.view.status().name
     subtasks = sum(job.view.progress.placement.parallelism)
     return {
@@ -118,12 +118,12 @@ def details(asked: Question) -> Json:
 
 
 def status(asked: Question) -> Json:
-    """Return where a job is in its life."""
+    """Return the status of a job."""
     return {"status": asked.job.view.status().name}
 
 
 def config(asked: Question) -> Json:
-    """Return how a job is executed: the settings that are public, and the user's own parameters."""
+    """Return how a job is executed: the public settings and the user's own parameters."""
     plan, placement = asked.job.view.plan, asked.job.view.progress.placement
     return {
         "jid": plan.job_id,
@@ -175,7 +175,7 @@ def _failure(failure: Failure) -> Json:
 
 
 def _of_user(failure: Failure) -> Json:
-    """Return what failed in short, and of user code its traceback, the key and the record, each of bounded length."""
+    """Return the error in short and, for user code, its traceback, the key and the record, each of bounded length."""
     user = failure.origin.user
     if user is None:
         return {"error": failure.cause.strip().partition("\n")[0][:_ERROR_MAX]} | dict.fromkeys(_USER_PARTS)
@@ -188,7 +188,7 @@ def _of_user(failure: Failure) -> Json:
 
 
 def attempts(asked: Question) -> Json:
-    """Return the attempts of a job, the newest first: when each ran, at which parallelism, and what ended it."""
+    """Return the attempts of a job, the newest first: the times, the parallelism and the end of each."""
     progress = asked.job.view.progress
     failures = {failure.attempt: failure for failure in list(progress.failures)}
     runs = list(progress.attempts)[::-1]
@@ -288,7 +288,7 @@ def _tasks(job_state: str, subtasks: int) -> dict[str, int]:
 
 
 def _plan(view: JobView) -> Json:
-    """Return the graph with the parallelism of the newest attempt, and the partitioning that follows from that."""
+    """Return the graph with the newest attempt's parallelism, and the partitioning that follows from it."""
     placement = view.progress.placement
     job = replace(view.plan, edges=edges_of(view.plan, placement))
     return {

@@ -1,4 +1,4 @@
-"""What the REST interface needs of a job."""
+"""The view of a job that the REST interface needs."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ class JobView(Protocol):
 
     @property
     def progress(self) -> JobProgress:
-        """What is known of the job at the moment."""
+        """The current progress of the job."""
         ...
 
     def status(self) -> Enum:
-        """Return where the job is in its life; the name is Flink's."""
+        """Return the status of the job, with Flink's name."""
         ...
 
     def ending(self) -> JobOutcome | None:
-        """Return how the job ended, None while it goes on. Known a moment before `status` says it."""
+        """Return the outcome of the job, None while it runs. It is available a moment before `status` changes."""
         ...
 
     def cancel(self) -> None:
-        """Order the job to end without finishing its input."""
+        """Request that the job ends without finishing its input."""
         ...
 
     def trigger_checkpoint(self) -> Future[str]:
-        """Order a checkpoint; the future's result is its location."""
+        """Request a checkpoint; the future's result is the checkpoint's location."""
         ...
 
     def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
-        """Order a savepoint, below the directory or the configured one; the future's result is its location."""
+        """Request a savepoint in the given or the configured directory; the future's result is its location."""
         ...
 
     def rescale(self, bounds: Bounds) -> Future[str]:
-        """Order another parallelism; the future is done when the job runs so, or raises why it does not."""
+        """Request a rescale; the future is done when the job runs at the new parallelism, or raises the error."""
         ...
 
     def tap(self, uid: str, see: Callable[[list[Sample]], None]) -> None:
-        """Have `see` called with samples of what leaves an operator, on the job's thread, until `untap`."""
+        """Call `see`, on the job's thread, with samples of an operator's output, until `untap`."""
         ...
 
     def untap(self, uid: str, see: Callable[[list[Sample]], None]) -> None:
-        """Have it called no more, except for samples that are under way."""
+        """Stop calling `see`; samples that are in transit may still arrive."""
         ...
 
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
-        """Order the job to finish with a savepoint; the future's result is its location, once the job has ended."""
+        """Request a stop with a savepoint; when the job has ended, the future's result is the savepoint's location."""
         ...

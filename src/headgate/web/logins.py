@@ -1,8 +1,8 @@
-"""How a browser or a program comes in: by the driver's token, or by a login link and the session that it begins.
+"""Authentication: a program shows the driver's token; a browser begins a session with a login link.
 
-A link is good for one browser, once: what it leaves in a terminal's history or in a notebook's file is worth nothing
-afterwards. The session that follows is proven by a cookie, and orders in it also by a second secret (against CSRF) that
-only a page of this server can read. Secrets are kept and looked up as hashes, so that no time tells a part of one.
+A link can be used once, by one browser: a copy in a terminal's history or a notebook's file is worthless afterwards.
+A cookie proves the session. Orders also need a second secret (against CSRF), which only a page of this server can
+read. Secrets are stored and looked up as hashes, so that the time of a comparison reveals nothing about a secret.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from headgate.clock import SystemClock
 from headgate.web.access import RestConfig
 
 LINK_MS_MAX: Final = 12 * 3600 * 1000
-"""How long a link may wait for its browser."""
+"""Milliseconds after which an unused link expires."""
 SESSION_MS_MAX: Final = 24 * 3600 * 1000
-"""How long a session outlives its last request."""
+"""Milliseconds after its last request at which a session expires."""
 KEPT_MAX: Final = 100
-"""Links, and sessions, that are kept, the latest."""
+"""The largest number of links, and of sessions, that are kept; the oldest are deleted first."""
 
 
 @final
 class Rights(Enum):
-    """What one may do: look, or also give orders."""
+    """What a session may do: read, or also give orders."""
 
     READ = "read"
     ACT = "act"
@@ -39,7 +39,7 @@ class Rights(Enum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a login link grants. One for a frame is used in a page of another site, such as a notebook."""
+    """What a login link grants. A framed session runs in a frame of another site's page, such as a notebook."""
 
     rights: Rights = Rights.ACT
     framed: bool = False
@@ -48,7 +48,7 @@ class Grant:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The session of a browser. `csrf` has to come with each order, in a header. Times are monotonic."""
+    """The session of a browser. Each order must send `csrf` in a header. Times are monotonic."""
 
     grant: Grant
     csrf: str
@@ -66,7 +66,7 @@ class Logins:
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
     def link(self, grant: Grant, now_ms: float) -> str:
-        """Return a new secret that begins one session with the rights granted."""
+        """Return a new secret, with which one session with these rights can be begun."""
         secret = self._draw()
         with self._lock:
             self._links[_hash(secret)] = (grant, now_ms + LINK_MS_MAX)
@@ -74,7 +74,7 @@ class Logins:
         return secret
 
     def enter(self, link: str, now_ms: float) -> tuple[str, Session] | None:
-        """Use up a link; return the cookie's value and the session, None if there is no such link, or not any more."""
+        """Use up a link. Return the cookie's value and the new session, None if the link is unknown or expired."""
         with self._lock:
             granted, expires_ms = self._links.pop(_hash(link), (None, 0.0))
             if granted is None or expires_ms < now_ms:
@@ -86,7 +86,7 @@ class Logins:
             return cookie, session
 
     def session(self, cookie: str, now_ms: float) -> Session | None:
-        """Return the session of a cookie, which lives on from now, None if there is none, or not any more."""
+        """Extend and return the session of a cookie, None if the session is unknown or expired."""
         key = _hash(cookie)
         with self._lock:
             found = self._sessions.pop(key, None)
@@ -96,7 +96,7 @@ class Logins:
             return found
 
     def leave(self, cookie: str) -> None:
-        """End the session of a cookie, if there is one."""
+        """End the session of a cookie, if it exists."""
         with self._lock:
             self._sessions.pop(_hash(cookie), None)
 
@@ -113,7 +113,7 @@ def _bound(kept: OrderedDict[bytes, tuple[Grant, float]] | OrderedDict[bytes, Se
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """What a server lets in. `port` is the one that it listens on."""
+    """The credentials that a server accepts. `port` is the port on which the server listens."""
 
     token: str
     config: RestConfig
@@ -122,20 +122,20 @@ class Entrance:
 
     @property
     def cookie_name(self) -> str:
-        """The name of a session's cookie. Browsers do not tell ports apart, so each driver has a name of its own."""
+        """The name of a session's cookie, with the port: browsers send a cookie to all ports of its host."""
         return f"headgate-{self.port}"
 
     def set_cookie(self, value: str, grant: Grant) -> str:
-        """Return the Set-Cookie header of a new session: no script reads it, no request of another site has it.
+        """Return the Set-Cookie header of a new session. Scripts cannot read the cookie; other sites cannot send it.
 
-        In a frame of another site a browser sends a cookie only if it is kept apart for that site (CHIPS).
+        In a frame of another site a browser only sends a cookie that is partitioned by that site (CHIPS).
         """
         secure = "; Secure" if grant.framed or self.config.cert is not None else ""
         scope = "SameSite=None; Partitioned" if grant.framed else "SameSite=Strict"
         return f"{self.cookie_name}={value}; Path=/; HttpOnly; {scope}{secure}"
 
     def login_path(self, job_id: str, grant: Grant) -> str:
-        """Return the path of a new login link, which shows the job. A server that is read-only grants no more."""
+        """Return the path of a new login link that shows the job. A read-only server only grants the right to read."""
         granted = Grant(rights=Rights.READ, framed=grant.framed) if self.config.page.read_only else grant
         link = self.logins.link(granted, SystemClock().monotonic_ms())
         return f"/login?{urlencode({'link': link, 'job': job_id})}"

@@ -24,23 +24,23 @@ _READ_AND_WRITTEN: Final = {
 
 
 def metrics_of(view: JobView) -> JobMetrics:
-    """Return the metrics of a job as they are now."""
+    """Return the current metrics of a job."""
     return JobMetrics(view.plan, view.progress)
 
 
 def of_job(asked: Question) -> list[dict[str, str]]:
-    """Return the names of the job's metrics; with `?get=a,b`, those with their values."""
+    """Return the names of the job's metrics; with `?get=a,b`, these metrics with their values."""
     return _chosen(metrics_of(asked.job.view).of_job(asked.now_ms), asked)
 
 
 def of_vertex(asked: Question) -> list[dict[str, str]]:
-    """Return the same of the subtasks of a vertex, each name after the subtask's index."""
+    """Return what `of_job` does, for the subtasks of a vertex; the subtask's index precedes each name."""
     found = {f"{index}.{name}": value for index, own in enumerate(_of_subtasks(asked)) for name, value in own.items()}
     return _chosen(found, asked)
 
 
 def of_subtasks(asked: Question) -> list[Json]:
-    """Return the names of metrics of a vertex; with `?get=a,b`, summaries over its subtasks, as `?agg=min,max` says."""
+    """Return the metric names of a vertex; with `?get=a,b`, aggregates over its subtasks, chosen by `?agg=min,max`."""
     found = metrics_of(asked.job.view).of_vertex(asked.vertex().id)
     wanted = _listed(asked, "get")
     if not wanted:
@@ -63,12 +63,12 @@ def watermarks(asked: Question) -> list[dict[str, str]]:
 
 
 def backpressure(asked: Question) -> Json:
-    """Return how much of their time the subtasks of a vertex are at work, back-pressured and idle."""
+    """Return the shares of time in which the subtasks of a vertex are busy, back-pressured and idle."""
     return metrics_of(asked.job.view).back_pressure(asked.vertex().id, asked.now_ms)
 
 
 def totals(found: Iterable[Mapping[str, float]]) -> dict[str, int]:
-    """Return what some subtasks have read and written together, as Flink shows it beside a vertex."""
+    """Return the sums of what the subtasks have read and written, in Flink's fields for a vertex."""
     rows = list(found)
     summed = {field: int(sum(own.get(name, 0) for own in rows)) for field, name in _READ_AND_WRITTEN.items()}
     complete = bool(rows) and all(rows)

@@ -1,4 +1,4 @@
-"""Orders that take a while, such as savepoints: begun by one request, and asked about by others."""
+"""Operations that take a while, such as savepoints: one request begins them, later requests ask for the result."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Final, final
 from headgate.runtime.monitoring.statistics_json import Json
 
 OPERATIONS_MAX: Final = 1000
-"""Operations that are kept, the latest."""
+"""The largest number of operations that are kept; the oldest are deleted first."""
 _POLL_S: Final = 0.02
 
 
 class OperationKind(Enum):
-    """What is asked for: each kind has ids of its own."""
+    """The kind of an operation; each kind has its own trigger ids."""
 
     SAVEPOINT = "savepoints"
     CHECKPOINT = "checkpoints"
@@ -28,7 +28,7 @@ class OperationKind(Enum):
 
 
 AskedFor = Future[str] | Future[None]
-"""What the outcome of an operation arrives in: where a savepoint is, or that it is gone; how a job runs now."""
+"""The future of an operation. Answers use its result for savepoints and checkpoints only: their location."""
 
 
 @final
@@ -48,7 +48,7 @@ class Operations:
         self._known: OrderedDict[tuple[OperationKind, str], _Operation] = OrderedDict()
 
     def begin(self, kind: OperationKind, owner: str, future: AskedFor, trigger_id: str | None = None) -> str:
-        """Keep an operation of the job `owner` ("" for none); return the id to ask about it with."""
+        """Register an operation of the job `owner` ("" for none); return its trigger id."""
         id_ = trigger_id or secrets.token_hex(16)
         with self._lock:
             self._known[kind, id_] = _Operation(owner, future)
@@ -63,7 +63,7 @@ class Operations:
             return found is not None and found.owner == owner
 
     def answer(self, kind: OperationKind, owner: str, trigger_id: str) -> Json | None:
-        """Return how far the operation is, as Flink writes it; None when there is none of this kind and id."""
+        """Return the status of the operation in Flink's form; None if the job has none of this kind and id."""
         with self._lock:
             found = self._known.get((kind, trigger_id))
             if found is None or found.owner != owner:
@@ -74,9 +74,9 @@ class Operations:
         return {"status": {"id": "COMPLETED"}, "operation": _result(kind, found.future)}
 
     def await_fetched(self, owner: str, timeout_s: float) -> None:
-        """Block until a client has fetched how each operation of the job went, but no longer than the timeout.
+        """Block until clients have fetched the result of each operation of the job, at most for the timeout.
 
-        A job ends by its stop-with-savepoint: who waits for the savepoint has to learn of it before the server closes.
+        A stop with a savepoint ends the job: the client must learn the savepoint's location before the server closes.
         """
         deadline = time.monotonic() + timeout_s
         while self._has_unfetched(owner) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The path on which the live output of an operator is looked at: samples of records, as server-sent events."""
+"""The path for the live output of an operator: samples of its records, as server-sent events."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from headgate.web.question import ServedJob
 from headgate.web.requests import ServedJobs, job_of, of_records
 
 TAPS_MAX: Final = 4
-"""Streams of live output that a server has at a time."""
+"""The largest number of live outputs that may be open at a time."""
 STREAM_S_MAX: Final = 600.0
 SAMPLES_MAX: Final = 400
-"""Samples that wait for a client; older ones are dropped."""
+"""The largest number of samples that wait for a client; the oldest samples are dropped first."""
 _LOOK_S: Final = 0.25
 SIGN_OF_LIFE_S: Final = 5.0
 _SIGN_OF_LIFE: Final = b":\n\n"
@@ -33,14 +33,14 @@ _SIGN_OF_LIFE: Final = b":\n\n"
 
 @final
 class OutputPaths:
-    """What the path answers. Runs on the server's loop, where nothing may block."""
+    """The endpoint of the path. It runs on the server's loop, so nothing may block."""
 
     def __init__(self, served: ServedJobs) -> None:
         self._served = served
         self._open = 0
 
     def routes(self) -> list[BaseRoute]:
-        """Return the route, with what answers it."""
+        """Return the route with its endpoint."""
         return [Route("/jobs/{job}/output/{uid:path}", of_records(self._output))]
 
     async def _output(self, request: Request) -> Response:

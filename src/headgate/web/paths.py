@@ -1,4 +1,4 @@
-"""The paths of the REST interface, with Flink's names: what each of them answers."""
+"""The paths of the REST interface, with Flink's names, and their endpoints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from headgate.web.requests import ServedJobs, body_of, flag_of, format_of, job_o
 
 @final
 class RestPaths:
-    """What each path answers. Runs on the server's loop, where nothing may block."""
+    """The endpoints of the paths. They run on the server's loop, so nothing may block."""
 
     def __init__(self, served: ServedJobs) -> None:
         self._served = served
@@ -44,7 +44,7 @@ class RestPaths:
         self._disposals = ThreadPoolExecutor(1, "headgate-rest-disposal")
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes, each with what answers it."""
+        """Return the routes, each with its endpoint."""
         own: list[BaseRoute] = [
             Route("/overview", self._overview),
             Route("/config", self._config),
@@ -168,7 +168,7 @@ class RestPaths:
         return JsonAnswer({"request-id": operation})
 
     def _ordered(self, kind: OperationKind, job: ServedJob, body: Json, order: Any) -> Response:
-        """Order what is not ordered yet: a client may send a request again under the same trigger id."""
+        """Begin the operation, unless one with this trigger id exists: a client may repeat a request."""
         given, owner = text_of(body, "triggerId"), job.view.job_id
         if given is None or not self._operations.is_known(kind, owner, given):
             try:
@@ -206,7 +206,7 @@ class RestPaths:
         return JsonAnswer(found)
 
     def _add_pending(self, owner: str, savepoint: Json) -> None:
-        """Add how many inputs a completed savepoint contains because their asynchronous calls had not ended."""
+        """Add the number of inputs that the savepoint contains because their asynchronous calls had not ended."""
         job = self._served.by_id.get(JobId(owner))
         newest = None if job is None else job.view.progress.statistics.latest.savepoint
         if newest is not None and newest.location == savepoint.get("location"):

@@ -1,4 +1,4 @@
-"""What a request asks of a job, and the names of the job's vertices in answers."""
+"""A request to read a job, and the ids of the job's vertices in answers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _DIGITS_MAX: Final = 18
 @final
 @dataclass(frozen=True, slots=True)
 class ServedJob:
-    """A job of the server, and when it came, by the wall clock.
+    """A job of the server, and the wall-clock time at which it was added.
 
-    `folder` is where its checkpoints are, None when they are in the memory of the driver; `facts` tell what it runs on.
+    `folder` contains its checkpoints, None if they are in the memory of the driver. `facts` describe the platform on
+    which the job runs.
     """
 
     view: JobView
@@ -30,7 +31,7 @@ class ServedJob:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A request to read: the job, the time of the wall clock, the parameters in the path and those after it."""
+    """A request to read: the job, the wall-clock time, the parameters in the path and the parameters in the query."""
 
     job: ServedJob
     now_ms: int
@@ -38,7 +39,7 @@ class Question:
     query: dict[str, str]
 
     def vertex(self) -> VertexPlan:
-        """Return the vertex that the path names, by its id or its number. Raises LookupError."""
+        """Return the vertex that the path names by id or number. Raises LookupError for an unknown vertex."""
         wanted = self.path["vertex"]
         for vertex in self.job.view.plan.vertices:
             if wanted in (vertex_id(vertex), str(vertex.id)):
@@ -47,7 +48,7 @@ class Question:
 
 
 Answer = Callable[[Question], Any]
-"""Returns what becomes the JSON answer. Raises LookupError, with a text, for what is not there. Never blocks."""
+"""Returns the value of the JSON answer. Raises LookupError, with a message, for unknown names. Never blocks."""
 
 
 def whole_number(text: str) -> int | None:
@@ -56,5 +57,5 @@ def whole_number(text: str) -> int | None:
 
 
 def vertex_id(vertex: VertexPlan) -> str:
-    """Return the 32 hexadecimal digits that stand for the vertex: they follow from the uid of its head operator."""
+    """Return the vertex's id of 32 hexadecimal digits, which is derived from the uid of its head operator."""
     return hashlib.md5(vertex.operators[0].uid.encode(), usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Which storage a request may name: a request must not make the driver connect to any server that the sender likes."""
+"""Which storage a request may name: a sender must not make the driver connect to an arbitrary server."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headgate.options import CHECKPOINT_DIR, RECOVERY_PATH, SAVEPOINT_DIR, STORA
 
 _LOCATIONS: Final = (CHECKPOINT_DIR, STORAGE_DIR, SAVEPOINT_DIR, RECOVERY_PATH)
 _BUCKETS: Final = ("s3", "gs", "gcs")
-"""Schemes whose URIs name a bucket where others name a host."""
+"""Schemes whose URIs name a bucket in the place of a host."""
 
 
 def check_reach(location: str | None, jobs: Iterable[Settings]) -> None:
-    """Check that the storage at `location` is local, a public cloud's, or storage that one of the jobs is set to use.
+    """Check that `location` is local, in a public cloud, or on storage that one of the jobs is configured to use.
 
-    Raises HTTPException for any other server, for parameters and for credentials that no job is set to use.
+    Raises HTTPException for any other server, and for parameters or credentials that no job is configured to use.
     """
     if location is None:
         return
@@ -36,7 +36,7 @@ def check_reach(location: str | None, jobs: Iterable[Settings]) -> None:
 
 
 def _server(location: str) -> tuple[str, str, str, str] | None:
-    """Return what decides which server answers and as whom it is asked, None for a local path.
+    """Return the parts that determine the server and the credentials, None for a local path.
 
     >>> _server("s3://key:secret@bucket/a?endpoint_override=minio:9000"), _server("hdfs://namenode:8020/a")
     (('s3', 'key:secret', '', 'endpoint_override=minio:9000'), ('hdfs', '', 'namenode:8020', ''))

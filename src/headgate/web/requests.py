@@ -1,6 +1,6 @@
-"""From requests to the jobs of a server: the job that a request names, the fields of its JSON, what a GET asks.
+"""Reads requests: the job in the path, the fields of a JSON body, and endpoints that answer a GET.
 
-What is wrong with a request is answered with a status.
+A wrong request raises HTTPException with the status of the answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from headgate.web.question import Answer, Question, ServedJob
 
 @final
 class ServedJobs:
-    """The jobs that were added, and the orders to them. `by_id` is read by the serving thread, so it is replaced."""
+    """The jobs of a server and their operations. `by_id` is replaced, never changed: the serving thread reads it."""
 
     def __init__(self) -> None:
         self.by_id: dict[JobId, ServedJob] = {}
@@ -37,13 +37,16 @@ class ServedJobs:
         self.clock: Final = SystemClock()
 
     def add(self, view: JobView, folder: str | None, facts: Mapping[str, str]) -> ServedJob:
-        """Answer for a job, whose checkpoints are in `folder`, or in the memory of the driver; it runs on `facts`."""
+        """Serve a job. `folder` has its checkpoints, None if they are in the driver's memory.
+
+        `facts` describe the platform on which the job runs.
+        """
         job = ServedJob(view, self.clock.wall_ms(), folder, facts)
         self.by_id = {**self.by_id, view.job_id: job}
         return job
 
     def remove(self, job_id: JobId) -> None:
-        """Forget a job that has ended."""
+        """Stop serving a job that has ended."""
         self.by_id = {id_: job for id_, job in self.by_id.items() if id_ != job_id}
 
 
@@ -55,7 +58,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def job_of(served: ServedJobs, request: Request) -> ServedJob:
-    """Return the job that the path names. Raises HTTPException when it is not one of this driver."""
+    """Return the job that the path names. Raises HTTPException if this driver does not run it."""
     wanted = request.path_params["job"]
     found = served.by_id.get(JobId(wanted))
     if found is None:
@@ -64,7 +67,7 @@ def job_of(served: ServedJobs, request: Request) -> ServedJob:
 
 
 def of_records(endpoint: Endpoint) -> Endpoint:
-    """Return the endpoint of a path that shows the job's data: it refuses sessions that may only read."""
+    """Return an endpoint that refuses sessions that may only read, for paths that show the job's data."""
 
     async def guarded(request: Request) -> Response:
         who: Identity = getattr(request.state, IDENTITY)
@@ -80,7 +83,7 @@ def of_records(endpoint: Endpoint) -> Endpoint:
 
 
 async def body_of(request: Request) -> Json:
-    """Return the JSON object that came, an empty one if nothing did. Raises HTTPException."""
+    """Return the JSON object in the body; an empty object if there is no body. Raises HTTPException."""
     data = bytearray()
     try:
         async with asyncio.timeout(BODY_S_MAX):
@@ -94,7 +97,7 @@ async def body_of(request: Request) -> Json:
         raise HTTPException(400, "the request ended before its body was complete") from None
     try:
         found = json.loads(data or b"{}")
-    except (ValueError, RecursionError):  # brackets in brackets
+    except (ValueError, RecursionError):  # too many nested brackets
         found = None
     if not isinstance(found, dict):
         raise HTTPException(400, "the request is not a JSON object")
@@ -102,7 +105,7 @@ async def body_of(request: Request) -> Json:
 
 
 def text_of(body: Json, name: str) -> str | None:
-    """Return a field that is text, None if it is not there or empty. Raises HTTPException."""
+    """Return a text field; None if it is missing or empty. Raises HTTPException for any other value."""
     value = body.get(name)
     if not (value is None or isinstance(value, str)):
         raise HTTPException(400, f"{name} is {value!r}, but must be text")
@@ -112,7 +115,7 @@ def text_of(body: Json, name: str) -> str | None:
 
 
 def flag_of(body: Json, name: str) -> bool:
-    """Return a field that is true or false, False if it is not there. Raises HTTPException."""
+    """Return a boolean field; False if it is missing. Raises HTTPException for any other value."""
     value = body.get(name)
     if not (value is None or isinstance(value, bool)):
         raise HTTPException(400, f"{name} is {value!r}, but must be true or false")
@@ -120,7 +123,7 @@ def flag_of(body: Json, name: str) -> bool:
 
 
 def format_of(body: Json) -> SavepointFormat:
-    """Return the form of a savepoint that a request asks for. Raises HTTPException."""
+    """Return the savepoint format that a request asks for. Raises HTTPException for an unknown format."""
     word = text_of(body, "formatType") or SavepointFormat.CANONICAL.name
     if word.upper() not in SavepointFormat.__members__:
         raise HTTPException(400, f"formatType is {word!r}, but must be one of {', '.join(SavepointFormat.__members__)}")
@@ -128,7 +131,7 @@ def format_of(body: Json) -> SavepointFormat:
 
 
 def reading(served: ServedJobs, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint that asks `answer` about the job in the path; what it does not find is answered 404."""
+    """Return an endpoint that calls `answer` for the job in the path; a LookupError becomes status 404."""
 
     async def read(request: Request) -> Response:
         asked = Question(

@@ -1,4 +1,4 @@
-"""The parallelism that a job has, and is to have, in the form of Flink's resource requirements."""
+"""The wanted parallelism of a job, in the form of Flink's resource requirements."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id
 
 UNSET = (None, -1)
-"""Flink's ways to leave the lower bound open."""
+"""The values with which Flink's clients leave the lower bound open."""
 
 
 def requirements(asked: Question) -> Json:
-    """Return the parallelism that each vertex is to have; an adaptive job makes do with less."""
+    """Return the wanted parallelism of each vertex. An adaptive job accepts less, so its lower bound is 1."""
     plan, progress = asked.job.view.plan, asked.job.view.progress
     counts = (progress.wanted or progress.placement).parallelism
     is_adaptive = options.is_adaptive(plan.settings)
@@ -28,9 +28,9 @@ def _bounds(count: int, is_adaptive: bool) -> Json:
 
 
 def bounds_of(plan: JobGraph, body: Json) -> dict[int, tuple[int, int]]:
-    """Return the bounds that a request has for vertices, by number. Vertices that it leaves out stay as they are.
+    """Return the bounds in a request, by vertex number. Vertices that the request does not name do not change.
 
-    Without a lower bound it is 1. Raises ProgramError for a vertex that is not there, and for bounds that cannot be.
+    The lower bound is 1 by default. Raises ProgramError for an unknown vertex and for invalid bounds.
     """
     vertices = {vertex_id(vertex): vertex for vertex in plan.vertices}
     unknown = next((name for name in body if name not in vertices), None)

@@ -1,7 +1,7 @@
-"""The REST server of this process: one for all jobs whose settings ask for the same.
+"""The REST server of this process: jobs with the same REST settings share one server.
 
-Its port is bound before the job starts, so that a taken one is an error of the program; what answers there is loaded
-while the job starts, as that takes a tenth of a second. Connections made meanwhile wait.
+The server binds its port before the job starts, so that a port in use is an error of the program. It loads the web
+application while the job starts, because loading takes a tenth of a second. Connections made meanwhile wait.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LINGER_S_MAX: Final = 3.0
-"""How long the end of a job waits for clients to fetch what has become of their orders."""
+"""Seconds for which the end of a job waits for clients to fetch the results of their operations."""
 CLOSE_S_MAX: Final = 2.0
 _KEEP_ALIVE_S: Final = 5
 
 
 @final
 class RestServer:
-    """Answers for `jobs`. Owned by `acquire` and `release`."""
+    """Serves `jobs`. `acquire` and `release` create and close servers."""
 
     def __init__(self, config: RestConfig) -> None:
         """Bind the port. Raises EnvironmentFault, and ConfigError for a certificate that cannot be used."""
@@ -49,11 +49,11 @@ class RestServer:
         self._thread = threading.Thread(target=self._run, name="headgate-rest", daemon=True)
 
     def start(self) -> None:
-        """Begin to answer, on a thread of its own. Does not block."""
+        """Start serving, on a separate thread. Does not block."""
         self._thread.start()
 
     def close(self) -> None:
-        """Free the port. Blocks for some milliseconds, never long."""
+        """Free the port. Blocks for some milliseconds, at most for `CLOSE_S_MAX`."""
         with self._lock:
             self._closing = True
             serving = self._serving
@@ -74,7 +74,7 @@ class RestServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except Exception:  # noqa: BLE001  # the job is worth more than its interface
+        except Exception:  # noqa: BLE001  # an error of the interface must not fail the job
             _log.exception("the REST interface at %s has ended; the job goes on without it", self.url)
         finally:
             self._closed.set()
@@ -120,9 +120,9 @@ _servers: Final[dict[RestConfig, tuple[RestServer, int]]] = {}
 
 
 def acquire(config: RestConfig) -> RestServer:
-    """Return this process' server for a configuration, made when there is none; pair it with `release`.
+    """Return this process' server for a configuration; create it if there is none. Each call needs a `release`.
 
-    Raises EnvironmentFault when it cannot listen.
+    Raises EnvironmentFault if the server cannot listen.
     """
     with _lock:
         found = _servers.get(config)
@@ -135,7 +135,7 @@ def acquire(config: RestConfig) -> RestServer:
 
 
 def release(server: RestServer) -> None:
-    """Give a server back; the last user closes it. Blocks for some milliseconds, never long."""
+    """Release a server; the last release closes it. Blocks for some milliseconds, at most for `CLOSE_S_MAX`."""
     with _lock:
         users = _servers[server.config][1] - 1
         if users:

@@ -1,4 +1,4 @@
-"""The state of a job as JSON: which snapshots can be looked into, what is in one, and rows of a state."""
+"""The state of a job as JSON: the readable snapshots, the contents of a snapshot, and the rows of a state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SNAPSHOTS_MAX: Final = 50
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSnapshot:
-    """A snapshot that can be looked into. `shown` is its location for people, without credentials."""
+    """A snapshot that can be read. `shown` is its location without credentials, for users."""
 
     id: CheckpointId
     is_savepoint: bool
@@ -32,13 +32,13 @@ class KnownSnapshot:
     shown: str | None
 
     def to_json(self) -> Json:
-        """Return it for an answer."""
+        """Return the snapshot as JSON."""
         kind = "savepoint" if self.is_savepoint else "checkpoint"
         return {"id": self.id, "kind": kind, "when": self.when_ms, "location": self.shown}
 
 
 def snapshots(asked: Question) -> Json:
-    """Return the newest snapshots that can be looked into, and if there is no checkpoint among them, why."""
+    """Return the newest readable snapshots, and the reason if no checkpoint is among them."""
     known = known_snapshots(asked.job)
     latest = next((each.id for each in known if not each.is_savepoint), None)
     return {
@@ -49,7 +49,7 @@ def snapshots(asked: Question) -> Json:
 
 
 def known_snapshots(job: ServedJob) -> list[KnownSnapshot]:
-    """Return the savepoints that are known, and the checkpoints that are retained, newest first."""
+    """Return the known savepoints and the retained checkpoints, newest first."""
     statistics = job.view.progress.statistics
     newest = (statistics.latest.completed, statistics.latest.savepoint)
     found = {record.checkpoint_id: record for record in (*statistics.history(), *newest) if record is not None}
@@ -76,7 +76,7 @@ def _completed(job: ServedJob, records: list[CheckpointRecord]) -> Iterator[Know
 
 
 def _restored(job: ServedJob, restore: Restore | None) -> Iterator[KnownSnapshot]:
-    """Yield what the job has started from; of a checkpoint, its own or another job's, the folder is told."""
+    """Yield the snapshot from which the job was restored. The location of a checkpoint is the checkpoint's folder."""
     if restore is None or restore.location is None:
         return
     folder = paths.checkpoint_folder(restore.checkpoint_id)
@@ -97,7 +97,7 @@ def _of_checkpoint(job: ServedJob, checkpoint_id: CheckpointId) -> str | None:
 
 
 def known_snapshot(job: ServedJob, wanted: str) -> KnownSnapshot:
-    """Return the snapshot of this id, or the latest checkpoint. Raises LookupError that says what to do."""
+    """Return the snapshot of this id, or the latest checkpoint. Raises a LookupError that says what to do."""
     known = known_snapshots(job)
     if wanted == LATEST:
         found = next((each for each in known if not each.is_savepoint), None)
@@ -115,7 +115,7 @@ def known_snapshot(job: ServedJob, wanted: str) -> KnownSnapshot:
 
 
 def why_no_checkpoint(job: ServedJob) -> str:
-    """Return why no checkpoint can be looked into, and what to do."""
+    """Return why no checkpoint can be read, and what to do."""
     plan = job.view.plan
     if job.folder is None:
         return (
@@ -159,7 +159,7 @@ def _operator(operator: OperatorOverview) -> Json:
 
 
 def rows(snapshot: KnownSnapshot, state: tuple[str, str], offset: int, page: RowPage) -> dict[str, Any]:
-    """Return a page of rows of a state, which is named by the uid of its operator and its own name."""
+    """Return a page of rows of a state; `state` is the uid of the operator and the name of the state."""
     return {
         "snapshot": snapshot.to_json(),
         "uid": state[0],

@@ -1,4 +1,4 @@
-"""The paths on which the state of a job is looked into. Snapshots are read on one thread, for a bounded time each."""
+"""The paths that show the state of a job. One thread reads the snapshots, for a bounded time per request."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ T = TypeVar("T")
 ROWS_MAX: Final = 200
 ROWS_DEFAULT: Final = 50
 LOOK_MS: Final = 4_000.0
-"""How long rows are looked for."""
+"""Milliseconds for which rows are searched."""
 COUNT_MS: Final = 1_000.0
-"""How long entries are counted and measured."""
+"""Milliseconds for which entries are counted and measured."""
 ANSWER_S_MAX: Final = 8.0
 READINGS_MAX: Final = 4
-"""Readings that wait or are under way, at most."""
+"""The largest number of requests that read or wait to read."""
 _TRIES_MAX: Final = 3
-"""How often the newest checkpoint is looked for: it may go while it is read."""
+"""How often the newest checkpoint is tried: the job may delete a checkpoint while it is read."""
 
 
 @final
 class StatePaths:
-    """What the paths answer. Runs on the server's loop, where nothing may block."""
+    """The endpoints of the paths. They run on the server's loop, so nothing may block."""
 
     def __init__(self, served: ServedJobs) -> None:
         self._served = served
         self._readings = _Readings()
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes, each with what answers it."""
+        """Return the routes, each with its endpoint."""
         return [
             Route("/jobs/{job}/state/snapshots", reading(self._served, state_json.snapshots)),
             Route("/jobs/{job}/state", self._overview),
@@ -126,11 +126,11 @@ def _is_there(snapshot: KnownSnapshot) -> bool:
     try:
         return is_snapshot(snapshot.location, FileSystemStore.open_folder)
     except StorageError:
-        return True  # what storage said first tells more
+        return True  # the first error of the storage says more
 
 
 def _state(request: Request) -> tuple[str, str]:
-    """Return the uid and the name in the path, which may have slashes of their own, as %2F."""
+    """Return the uid and the name in the path. Either may contain slashes, encoded as %2F."""
     place, name = request.scope["raw_path"].decode("latin-1").split("/")[-2:]
     if len(request.path_params["state"].split("/")) < 2:
         raise HTTPException(404, f"there is no path {request.url.path}: give .../state/<uid>/<name>")
@@ -147,7 +147,7 @@ def _number(request: Request, name: str, default: int) -> int:
 
 @final
 class _Readings:
-    """Runs readings one after the other on a thread of its own."""
+    """Runs reads one after the other, on a separate thread."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "headgate-rest-state")
@@ -155,7 +155,7 @@ class _Readings:
         self._clock = SystemClock()
 
     async def run(self, work: Callable[[float], T]) -> T:
-        """Return what `work` does, which is told when it begins. Raises HTTPException when that takes too long."""
+        """Return the result of `work`, called with its start time in ms. Raises HTTPException if it takes too long."""
         if not self._room.acquire(blocking=False):
             raise HTTPException(503, f"{READINGS_MAX} other requests are reading state: try again")
         future = self._thread.submit(lambda: work(self._clock.monotonic_ms()))

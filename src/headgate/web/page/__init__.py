@@ -1,1 +1,1 @@
-"""The page that shows the jobs of a driver in a browser: who may see it, what it is made of, what it is told."""
+"""The page that shows the jobs of a driver in a browser: its files, its paths, and the data that it shows."""

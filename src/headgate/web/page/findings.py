@@ -1,7 +1,7 @@
-"""What stands out in a job: sentences that say what is wrong, where, and where to look on. Pure.
+"""Findings: sentences that say what is wrong in a job, where, and which page shows more. Pure.
 
-Each rule looks at what the job reports by itself; none asks anything of it. A finding has a `kind`, a `severity` ("bad"
-or "warn"), a `text` and the `page` that shows more of it, as the page's addresses have it.
+The rules only use what the job reports anyway. A finding has a `kind`, a `severity` ("bad" or "warn"), a `text`, and
+the address of the `page` that shows more.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from headgate.web.page.vertex_json import skew
 from headgate.web.question import ServedJob, vertex_id
 
 STILL_MS: Final = 15_000
-"""A watermark that stands for so long, or a source that reads nothing, is told."""
+"""Milliseconds after which a watermark that does not advance, or a source that reads nothing, is a finding."""
 LOOP_MS: Final = 300_000
 LOOP_FAILURES: Final = 3
 BUSY: Final = 0.9
 HELD: Final = 0.5
 SKEWED: Final = 2.0
-"""How often a subtask's part of the records is an even one; for two subtasks, both figures count."""
+"""Multiple of the even share of records from which a subtask's share counts as skewed."""
 SKEWED_OF_TWO: Final = 0.8
+"""The share itself from which one of two subtasks counts as skewed."""
 SLOW_MS: Final = 2_000.0
 GROWTH: Final = 2.0
 GROWN_BYTES: Final = 1_000_000
@@ -46,7 +47,7 @@ _TEXT_MAX: Final = 200
 @final
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All that the rules look at; `now_ms` is wall clock."""
+    """The data that the rules use; `now_ms` is wall clock."""
 
     job: ServedJob
     history: JobHistory
@@ -54,7 +55,7 @@ class Seen:
 
     @property
     def progress(self) -> JobProgress:
-        """What is known of the job."""
+        """The progress of the job."""
         return self.job.view.progress
 
     @property
@@ -63,21 +64,21 @@ class Seen:
         return tuple(self.job.view.plan.vertices)
 
     def subtasks(self, vertex: VertexPlan) -> dict[SubtaskId, SubtaskMetrics]:
-        """Return what the subtasks of a vertex report."""
+        """Return the metrics that the subtasks of a vertex report."""
         return {subtask: own for subtask, own in self.progress.subtasks.items() if subtask.vertex == vertex.id}
 
 
 def findings(seen: Seen) -> list[Json]:
-    """Return what stands out, the bad first."""
+    """Return the findings, those of severity "bad" first."""
     found = [finding for rule in RULES for finding in _found(rule, seen)]
     return sorted(found, key=lambda finding: finding["severity"] != "bad")
 
 
 def _found(rule: Callable[[Seen], Iterator[Json]], seen: Seen) -> list[Json]:
-    """Return what a rule finds; one that fails says so, and leaves the others alone."""
+    """Return the findings of a rule. A rule that fails becomes a finding, and the other rules still run."""
     try:
         return list(rule(seen))
-    except Exception as error:  # noqa: BLE001  # the page shows more than findings
+    except Exception as error:  # noqa: BLE001  # a faulty rule must not break the page
         what = rule.__name__.replace("_", " ")
         text = f"The check for trouble ({what}) failed: {type(error).__name__}: {error}"[:_TEXT_MAX]
         return [_finding("broken-rule", "warn", text, "overview")]
@@ -91,7 +92,7 @@ def _finding(kind: str, severity: str, text: str, page: str) -> Json:
 
 
 def restart_loop(seen: Seen) -> Iterator[Json]:
-    """Failures that come again and again, and the record if it is one that they have in common."""
+    """Report repeated failures, and their record if all of them have the same record."""
     recent = [failure for failure in list(seen.progress.failures) if failure.wall_ms > seen.now_ms - LOOP_MS]
     if len(recent) < LOOP_FAILURES:
         return
@@ -106,7 +107,7 @@ def restart_loop(seen: Seen) -> Iterator[Json]:
 
 
 def lost_slot(seen: Seen) -> Iterator[Json]:
-    """The newest failure, if it is a slot's and no operator's."""
+    """Report the newest failure if a slot caused it and no operator."""
     failures = list(seen.progress.failures)
     if failures and failures[-1].origin.slot is not None and failures[-1].origin.operator is None:
         where = failures[-1].origin.slot
@@ -114,7 +115,7 @@ def lost_slot(seen: Seen) -> Iterator[Json]:
 
 
 def failed_records(seen: Seen) -> Iterator[Json]:
-    """Records that functions fail for, and that are left out."""
+    """Report records for which functions failed and which were skipped."""
     for vertex in seen.vertices:
         found = vertex_json(vertex, 1, list(seen.subtasks(vertex).values()))
         if found["failed"]:
@@ -126,7 +127,7 @@ def failed_records(seen: Seen) -> Iterator[Json]:
 
 
 def failing_checkpoints(seen: Seen) -> Iterator[Json]:
-    """Checkpoints that failed since the newest that is complete."""
+    """Report checkpoints that failed since the newest complete checkpoint."""
     failed = list(takewhile(lambda record: record.status is not CheckpointStatus.COMPLETED, _ended(seen)))
     if failed:
         newest = failed[0]
@@ -136,7 +137,7 @@ def failing_checkpoints(seen: Seen) -> Iterator[Json]:
 
 
 def waiting_barrier(seen: Seen) -> Iterator[Json]:
-    """A checkpoint that is under way and takes long, since its barrier waits behind records."""
+    """Report a checkpoint in progress that takes long because its barrier waits behind records."""
     for record in seen.progress.statistics.under_way():
         found = waiting_of(record, seen.progress.subtasks)
         if found is None:
@@ -149,7 +150,7 @@ def waiting_barrier(seen: Seen) -> Iterator[Json]:
 
 
 def slow_checkpoint(seen: Seen) -> Iterator[Json]:
-    """The newest complete checkpoint, if it took long: most of it where."""
+    """Report the newest complete checkpoint if it took long, and where most of the time was spent."""
     newest = seen.progress.statistics.latest.completed
     if newest is None or not newest.subtasks:
         return
@@ -170,7 +171,7 @@ def _ended(seen: Seen) -> list[CheckpointRecord]:
 
 
 def slow_operator(seen: Seen) -> Iterator[Json]:
-    """An operator at work all the time, while what is before it is held back."""
+    """Report an operator that is busy all the time while an operator before it is back-pressured."""
     for vertex in seen.vertices:
         own = seen.subtasks(vertex)
         busiest = max(own, key=lambda subtask: own[subtask].rates.time.busy_ms, default=None)
@@ -193,7 +194,7 @@ def slow_operator(seen: Seen) -> Iterator[Json]:
 
 
 def skewed_keys(seen: Seen) -> Iterator[Json]:
-    """One subtask of a keyed vertex that gets far more records than an even part."""
+    """Report a busy subtask that receives far more than an even share of its vertex's records."""
     for vertex in seen.vertices:
         parallelism = seen.progress.placement.parallelism[vertex.id]
         own = seen.subtasks(vertex)
@@ -203,7 +204,7 @@ def skewed_keys(seen: Seen) -> Iterator[Json]:
                 rates[subtask.index] = metrics.rates.records_in
         found = skew(rates)
         if found is None or own[SubtaskId(vertex.id, found["subtask"])].rates.time.busy_ms < HELD * 1000:
-            continue  # nobody waits for it
+            continue  # the subtask keeps up with its records
         limit = SKEWED_OF_TWO if parallelism == 2 else SKEWED * found["even"]
         if found["share"] >= limit:
             text = (
@@ -214,7 +215,7 @@ def skewed_keys(seen: Seen) -> Iterator[Json]:
 
 
 def idle_source(seen: Seen) -> Iterator[Json]:
-    """A source that reads nothing, and has not read all there is."""
+    """Report a source that reads nothing although it has not ended."""
     for number in sources_of(seen.job.view.plan):
         vertex = seen.vertices[number]
         still_ms = _unchanged_ms(seen, number, "in", lambda value: not value)
@@ -224,7 +225,7 @@ def idle_source(seen: Seen) -> Iterator[Json]:
 
 
 def stuck_watermark(seen: Seen) -> Iterator[Json]:
-    """A watermark of a source that stands, although records come."""
+    """Report a source whose watermark does not advance although it reads records."""
     for number in sources_of(seen.job.view.plan):
         newest = next(seen.history.series(number, "watermark"), (0, None))[1]
         still_ms = _unchanged_ms(seen, number, "watermark", lambda value, newest=newest: value == newest)  # type: ignore[misc]
@@ -237,7 +238,7 @@ def stuck_watermark(seen: Seen) -> Iterator[Json]:
 
 
 def _has_ended(seen: Seen, source: VertexPlan) -> bool:
-    """Return whether all subtasks of a source have told the end of time: they have read all there is."""
+    """Return whether all subtasks of a source have ended: each has sent the last watermark."""
     own = seen.subtasks(source).values()
     return bool(own) and all(each.watermark_out == MAX_TIMESTAMP for each in own)
 
@@ -255,7 +256,7 @@ def _stuck(seen: Seen, number: int, still_ms: int) -> str:
 
 
 def growing_state(seen: Seen) -> Iterator[Json]:
-    """State that grows with each checkpoint."""
+    """Report state that grows with each checkpoint."""
     for number, vertex in enumerate(seen.vertices):
         sizes = [size for _, size in seen.history.series(number, "stateBytes") if size is not None]
         steps = [size for place, size in enumerate(sizes) if place == 0 or size != sizes[place - 1]]
@@ -270,7 +271,7 @@ def growing_state(seen: Seen) -> Iterator[Json]:
 
 
 def _unchanged_ms(seen: Seen, vertex: int, name: str, is_same: Callable[[float | None], bool]) -> int:
-    """Return for how long a figure has been as the newest is, in this attempt."""
+    """Return for how many milliseconds of this attempt `is_same` has held for a figure."""
     since_ms = seen.progress.running_since_ms
     if since_ms is None:
         return 0

@@ -1,6 +1,7 @@
-"""How the figures of each job went while it ran, for curves: sampled all the time, for pages that are opened later.
+"""The history of each job's figures, for curves. Sampling does not depend on an open page, so a page shows the past.
 
-Half an hour is kept, in a few seconds a sample; a job with a thousand subtasks costs some milliseconds for each.
+The history covers half an hour, with a sample every few seconds. A sample of a job with a thousand subtasks takes some
+milliseconds.
 """
 
 from __future__ import annotations
@@ -21,28 +22,28 @@ _log = logging.getLogger(__name__)
 EVERY_S: Final = 3.0
 KEPT: Final = 600
 COLUMNS: Final = ("in", "out", "busy", "backPressured", "watermark", "watermarkLag", "stateBytes")
-"""What is kept of each vertex, by the names of the overview; of shares of time the greatest of all subtasks."""
+"""The figures kept for each vertex, named as in the overview. Of shares of time, the maximum over the subtasks."""
 
 
 @final
 class JobHistory:
-    """The samples of one job, the latest. Those before another parallelism, or a restart, stay."""
+    """The latest samples of one job. Samples from before a rescale or a restart are kept."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[int, list[tuple[float | None, ...]]]] = deque(maxlen=KEPT)
 
     def add(self, seen: Json) -> None:
-        """Keep what an overview shows."""
+        """Add a sample: the figures of an overview."""
         vertices = [tuple(_figure(vertex[name]) for name in COLUMNS) for vertex in seen["vertices"]]
         self._samples.append((seen["now"], vertices))
 
     def series(self, vertex: int, name: str) -> Iterator[tuple[int, float | None]]:
-        """Return a figure of a vertex over time, newest first; times are wall clock."""
+        """Return the samples of a vertex's figure with their wall-clock times, newest first."""
         column = COLUMNS.index(name)
         return ((at_ms, vertices[vertex][column]) for at_ms, vertices in reversed(self._samples))
 
     def curves(self, vertex: int) -> Json:
-        """Return all figures of a vertex as columns, oldest first."""
+        """Return the samples of all figures of a vertex as columns, oldest first."""
         rows = [(at_ms, *vertices[vertex]) for at_ms, vertices in self._samples]
         return {name: [row[place] for row in rows] for place, name in enumerate(("at", *COLUMNS))}
 
@@ -60,7 +61,7 @@ class Histories:
         self._kept: dict[str, JobHistory] = {}
 
     def of(self, job: ServedJob) -> JobHistory:
-        """Return the history of a job, an empty one at first."""
+        """Return the history of a job, which is empty at first."""
         return self._kept.setdefault(job.view.job_id, JobHistory())
 
     async def keep(self) -> None:
@@ -70,11 +71,11 @@ class Histories:
             await asyncio.sleep(EVERY_S)
 
     def sample(self) -> None:
-        """Sample all jobs, and forget those that have ended."""
+        """Sample all jobs, and delete the histories of jobs that have ended."""
         jobs = self._served.by_id
         self._kept = {id_: history for id_, history in self._kept.items() if id_ in jobs}
         for job in jobs.values():
             try:
                 self.of(job).add(overview(job, self._served.clock.wall_ms()))
-            except Exception as error:  # noqa: BLE001  # the other jobs, and later samples, go on
+            except Exception as error:  # noqa: BLE001  # the other jobs, and later samples, do not depend on it
                 _log.warning("the curves of job %s have a gap: %s: %s", job.view.job_id, type(error).__name__, error)

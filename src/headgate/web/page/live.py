@@ -1,4 +1,4 @@
-"""What the page is told while it is open: server-sent events, made once for all pages that show the same job."""
+"""Server-sent events for open pages: each overview is made once for all pages that show the same job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headgate.web.requests import ServedJobs
 
 EVERY_S: Final = 1.0
 _LOOK_S: Final = 0.1
-"""How often it is looked whether the job has ended."""
+"""Seconds between checks whether the job has ended."""
 
 
 @final
@@ -31,7 +31,7 @@ class LiveOverviews:
         self._made: dict[str, tuple[float, bytes]] = {}
 
     def now(self, asked: Question) -> Json:
-        """Return the overview of a job, with what stands out."""
+        """Return the overview of a job, with its findings."""
         return self._seen(asked.job, asked.now_ms)
 
     def _seen(self, job: ServedJob, now_ms: int) -> Json:
@@ -39,7 +39,7 @@ class LiveOverviews:
         return overview(job, now_ms) | {"findings": stands_out}
 
     def stream(self, job: ServedJob, request: Request) -> EventStream:
-        """Return the events of a job: `overview` about once a second, then `ended`."""
+        """Return the events of a job: `overview` about once a second, `ended` when the job ends."""
         return EventStream(request, self._events(job))
 
     async def _events(self, job: ServedJob) -> AsyncIterator[bytes]:

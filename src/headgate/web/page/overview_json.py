@@ -1,6 +1,6 @@
 """A job at a glance, as the page shows it: a few figures for each vertex, however many subtasks it has. Pure.
 
-Shares of time are from 0 to 1, rates in a second, times in milliseconds, sizes in bytes; what is not known is null.
+Shares of time are from 0 to 1, rates per second, times in milliseconds, sizes in bytes; unknown values are null.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def overview(job: ServedJob, now_ms: int) -> Json:
 
 
 def vertex_json(vertex: VertexPlan, parallelism: int, own: Sequence[SubtaskMetrics]) -> Json:
-    """Return a vertex by the metrics of those of its subtasks that have reported."""
+    """Return the figures of a vertex, from the metrics of the subtasks that have reported."""
     rates, traffic = [each.rates for each in own], [each.traffic for each in own]
     return {
         "id": vertex_id(vertex),
@@ -72,7 +72,7 @@ def vertex_json(vertex: VertexPlan, parallelism: int, own: Sequence[SubtaskMetri
 
 
 def _share(ms_of_each: Iterable[float]) -> Json:
-    """Return the mean and the most of shares of time, which come in milliseconds for each second."""
+    """Return the mean and the maximum of shares of time, which are given in milliseconds per second."""
     shares = [min(1.0, ms / _MS) for ms in ms_of_each]
     return {
         "avg": round(sum(shares) / len(shares), 3) if shares else None,

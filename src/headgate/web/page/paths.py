@@ -1,4 +1,4 @@
-"""The paths that only the page needs: its files, logging in and out, and what it is told while it is open."""
+"""The paths that only the page needs: its files, login and logout, and its events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _THIS_MACHINE: Final = ("http://localhost:*", "http://127.0.0.1:*", "https://loc
 
 @final
 class PageFiles:
-    """Serves the files below `static/`, with a policy that lets them load nothing from elsewhere."""
+    """Serves the files below `static/`, with a policy that forbids them to load anything from other servers."""
 
     def __init__(self, frame_ancestors: tuple[str, ...]) -> None:
         self._files = {
@@ -55,7 +55,7 @@ class PageFiles:
         }
 
     def answer(self, name: str) -> Response:
-        """Return a file by its path below the folder. Raises HTTPException when there is none."""
+        """Return the file with this path below the folder. Raises HTTPException if it does not exist."""
         found = self._files.get(name)
         if found is None:
             raise HTTPException(404, f"the page has no file {name}")
@@ -65,7 +65,7 @@ class PageFiles:
 
 @final
 class PagePaths:
-    """What each path of the page answers. Runs on the server's loop, where nothing may block."""
+    """The endpoints of the page's paths. They run on the server's loop, so nothing may block."""
 
     def __init__(self, served: ServedJobs, entrance: Entrance, histories: Histories) -> None:
         self._served = served
@@ -101,11 +101,11 @@ class PagePaths:
         return self._files.answer(request.path_params["name"])
 
     async def _login(self, request: Request) -> Response:
-        """Begin a session with a link that was not used yet. The page tells who has no session what to do."""
+        """Begin a session with an unused link. Without a session, the page itself says how to log in."""
         job, link = request.query_params.get("job", ""), request.query_params.get("link", "")
         headers = PRIVATE | {"Referrer-Policy": "no-referrer"}
         answer = RedirectResponse(f"/#/jobs/{quote(job, safe='')}" if job else "/", 303, headers)
-        # Who only looks where a link leads, such as a terminal that makes a preview, does not use it up.
+        # HEAD does not use up the link: terminals send it to make a preview of a link.
         looks = request.method == "HEAD"
         entered = None if looks else self._entrance.logins.enter(link, self._clock.monotonic_ms())
         if entered is not None:
@@ -114,7 +114,7 @@ class PagePaths:
         return answer
 
     async def _link(self, request: Request) -> Response:
-        """Make a login link, for `headgate ui` and for who has a session that may give orders."""
+        """Make a login link, for `headgate ui` and for sessions that may give orders."""
         body = await body_of(request)
         rights = Rights.READ if flag_of(body, "readOnly") else Rights.ACT
         grant = Grant(rights=rights, framed=flag_of(body, "framed"))

@@ -1,6 +1,6 @@
-"""A vertex up close: its subtasks, those that stand out first, how even their work is, and what its functions count.
+"""A vertex in detail: its subtasks, sorted and bounded, the skew of their work, and the metrics of its functions.
 
-Every answer is bounded, however many subtasks and metrics there are.
+The size of every answer is bounded, however many subtasks and metrics there are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SORTS: Final = ("subtask", "busy", "backPressured", "idle", "in", "out", "recor
 
 
 def subtasks(asked: Question) -> Json:
-    """Return at most 100 subtasks of a vertex, the greatest by `?sort=` first, and how even they are."""
+    """Return at most 100 subtasks of a vertex, the greatest by `?sort=` first, and the skew of their records."""
     vertex, progress = asked.vertex(), asked.job.view.progress
     newest = progress.statistics.latest.completed
     state = {} if newest is None else newest.subtasks.copy()
@@ -58,7 +58,7 @@ def _row(subtask: SubtaskId, slot: int, own: SubtaskMetrics | None, state_bytes:
 
 
 def skew(rates: Iterable[float | None]) -> Json | None:
-    """Return the subtask with most records in a second, and its part of all; None for one subtask or no records."""
+    """Return the subtask with the most records per second and its share; None for one subtask or no records."""
     known = [rate or 0.0 for rate in rates]
     total = sum(known)
     if len(known) < 2 or total <= 0:
@@ -68,7 +68,7 @@ def skew(rates: Iterable[float | None]) -> Json | None:
 
 
 def user_metrics(asked: Question) -> Json:
-    """Return at most 200 metrics that the functions of a vertex keep, each over all subtasks: sum, least, most."""
+    """Return at most 200 metrics of a vertex's functions, each with its sum, minimum and maximum over the subtasks."""
     view, vertex = asked.job.view, asked.vertex()
     names = {operator.uid: operator.name for operator in vertex.operators}
     found: dict[tuple[str, str, str], list[float]] = {}
@@ -92,7 +92,7 @@ def user_metrics(asked: Question) -> Json:
 
 
 def _finite(value: float) -> float | None:
-    """Return a number that JSON has, None for infinity and what is no number: gauges may report anything."""
+    """Return the value, or None for infinity and NaN, which JSON lacks: gauges may report any value."""
     return value if isfinite(value) else None
 
 
