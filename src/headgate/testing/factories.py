@@ -1,4 +1,4 @@
-"""Operators from what a program is made of: a function, or what is done with a stream."""
+"""Operators made from a program's parts: from a function, or from what it does with a stream."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ KeySelection = Callable[[Any], Any]
 
 
 def factory_of(function: Any, broadcast: Sequence[MapStateDescriptor], *, is_keyed: bool) -> OperatorFactory:
-    """Return the factory of the operator around a user function. Raises TypeError for what is none of the API."""
+    """Return the factory of the operator around a user function. Raises TypeError for any other object."""
     if isinstance(function, BroadcastProcessFunction):
         return BroadcastFactory(function, tuple(broadcast))
     if isinstance(function, KeyedBroadcastProcessFunction):

@@ -1,7 +1,7 @@
-"""The operator harness: runs one function or operator by itself, with a clock that stands still unless told to move.
+"""The operator harness: runs one function or operator alone, with a clock that only the test moves.
 
-Feed it records, look at what comes out, take a snapshot, and go on from that snapshot in a new harness, also with
-another parallelism. There are no threads: work that an operator hands to storage is done at once.
+A test feeds records, checks the output, takes a snapshot, and continues from the snapshot in a new harness, also with
+another parallelism. There are no threads: work that an operator submits to storage is done at once.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _travelled(batch: Batch) -> Batch:
 class OperatorHarness:
     """Runs one operator of one subtask, and is a context manager that opens and closes it.
 
-    Records come to the operator, and what it emits comes to the test, as between slots: pickled and unpickled. So the
-    function shares no object with the test, and a record that cannot travel fails the test. The function itself is the
-    object that the test passes, which a test may therefore look at, and give stand-ins of services. A job pickles its
-    functions: pass a new one to each harness, and have `MiniCluster` show that it can travel.
+    Records are pickled and unpickled on their way to the operator and back, as between slots. So the function shares no
+    record with the test, and a record that cannot be pickled fails the test. The function itself is the object that the
+    test passes: a test may look at it, and give it stand-ins of services. A job pickles its functions: pass a new one
+    to each harness, and use `MiniCluster` to test that it can be pickled.
 
-    Time stands still: `watermark` moves event time, `advance_time` the clocks, and both return what timers emit.
-    The clock of each harness begins at 0, also of one that is restored: where that matters, as for time to live, move
-    it to the time of the snapshot first.
+    Only the test moves time: `watermark` moves event time, `advance_time` the clocks, and both return what timers emit.
+    The clock of each harness begins at 0, also in a restored harness: where that matters, as for time to live, move the
+    clock to the time of the snapshot first.
 
     >>> from headgate.functions.api import KeyedProcessFunction
     >>> class Total(KeyedProcessFunction):
@@ -91,13 +91,13 @@ class OperatorHarness:
         restored: Iterable[SavedOperator] = (),
         setup: Setup | None = None,
     ) -> None:
-        """`key_by` is of the first, or only, input. `restored` are snapshots of all subtasks of the operator.
+        """`key_by` is the key selector of the first, or only, input. `restored` are snapshots of all subtasks.
 
-        The harness takes its own part of them.
+        The harness restores the part of its own subtask.
         """
         self.services = RecordingServices()
         self.metrics = MetricGroup()
-        """The metrics that the operator, and its function, keep."""
+        """The metrics of the operator and its function."""
         self.operator: Operator = factory.create()
         self.setup = setup or Setup()
         self._key_by = key_by
@@ -117,9 +117,9 @@ class OperatorHarness:
     ) -> OperatorHarness:
         """Return a harness around a user function, on a keyed stream if `key_by` is given.
 
-        `broadcast` are the broadcast states, where it has some. A keyed second input goes by `key_by`, too, unless
-        `key_by_second` is given; further `options` are those of the constructor. Raises TypeError for what is not
-        a function of the API.
+        `broadcast` are the broadcast states, if there are any. A keyed second input uses `key_by`, too, unless
+        `key_by_second` is given; further `options` are arguments of the constructor. Raises TypeError for any other
+        object.
         """
         factory = factory_of(function, broadcast, is_keyed=key_by is not None)
         return cls(factory, key_by=key_by, **{"key_by_second": None if broadcast else key_by, **options})
@@ -190,12 +190,12 @@ class OperatorHarness:
         self.close()
 
     def process(self, *records: Any, timestamp_ms: int | None = None) -> list[Any]:
-        """Process records as one batch, all of the one timestamp; return the records that come out."""
+        """Process records as one batch, all with the same timestamp; return the records that are emitted."""
         times = None if timestamp_ms is None else [timestamp_ms] * len(records)
         return self.process_batch(Batch(list(records), times)).records
 
     def process_second(self, *records: Any, timestamp_ms: int | None = None) -> list[Any]:
-        """Process records of the second input, among them broadcast elements; return the records that come out."""
+        """Process records, or broadcast elements, of the second input; return the records that are emitted."""
         times = None if timestamp_ms is None else [timestamp_ms] * len(records)
         batch = _travelled(Batch(list(records), times))
         if self._key_by_second is not None:
@@ -203,16 +203,16 @@ class OperatorHarness:
         return self._emitted(self.operator.process_second(batch)).records
 
     def process_batch(self, batch: Batch) -> Batch:
-        """Process a batch; return what comes out. Raises `UserCodeError`."""
+        """Process a batch; return what is emitted. Raises `UserCodeError`."""
         batch = _travelled(batch)
         if self._key_by is not None:
             batch.keys = all_typed([self._key_by(record) for record in batch.records])
         return self._emitted(self.operator.process(batch))
 
     def watermark(self, timestamp_ms: int, records_max: int = 1000) -> list[Any]:
-        """Take event time to `timestamp_ms`; return what timers that are due emit, in pieces of `records_max`.
+        """Move event time to `timestamp_ms`; return what the due timers emit, fired `records_max` at a time.
 
-        An operator with coroutines under way takes it when they have ended, in `advance_time`.
+        An operator with running coroutines processes the watermark when they have ended, in `advance_time`.
         """
         if self.operator.room is not None and self.operator.hold(Watermark(timestamp_ms)):
             return self.later()
@@ -222,19 +222,18 @@ class OperatorHarness:
         return out
 
     def end_input(self) -> list[Any]:
-        """End the input, as when bounded input ends: event time goes to its end, then the function is finished.
+        """End the input, as bounded input ends: event time goes to its end, then the function is finished.
 
-        Return what comes out of the last timers and of coroutines. Snapshots may follow, records not. Raises
-        `UserCodeError`.
+        Return what the last timers and coroutines emit. Snapshots may follow, but no records. Raises `UserCodeError`.
         """
         out = self.watermark(MAX_TIMESTAMP)
         self.operator.end_input()
         return out
 
     def advance_time(self, by_ms: float) -> list[Any]:
-        """Move the clocks by `by_ms`; return what comes out of what is due then, such as processing-time timers.
+        """Move the clocks by `by_ms`; return what is emitted meanwhile, for example by processing-time timers.
 
-        Coroutines that wait for a time meanwhile go on at that time, and timers that start coroutines do so at theirs.
+        A coroutine that waits for a time on the way continues at that time; a timer starts coroutines at its time.
         """
         until_ms = self.clock.monotonic_ms() + by_ms
         out = self.later()
@@ -245,21 +244,21 @@ class OperatorHarness:
         return out + self._due()
 
     def _wake_ms(self) -> float:
-        """Return when coroutines or timers can go on."""
+        """Return the time at which the next coroutine or timer is due."""
         times = self.services.event_loop().wake_ms, self.operator.wake_ms
         return max(self.clock.monotonic_ms(), min((time for time in times if time is not None), default=math.inf))
 
     def _due(self) -> list[Any]:
-        """Return what comes out of timers that are due."""
+        """Fire the due timers; return what they emit."""
         out: list[Any] = []
         while self.operator.wake_ms is not None and self.operator.wake_ms <= self.clock.monotonic_ms():
             out += self._records_of(self.operator.tick(self.clock.monotonic_ms()))
         return out
 
     def later(self) -> list[Any]:
-        """Let coroutines of the operator, such as asynchronous calls, go on as far as they can; return what comes out.
+        """Run the operator's coroutines, such as asynchronous calls, as far as they can; return what they emit.
 
-        Those that wait for a time go on in `advance_time`. Raises `UserCodeError`.
+        Coroutines that wait for a time continue in `advance_time`. Raises `UserCodeError`.
         """
         out: list[Any] = []
         while self.operator.room is not None:
@@ -276,11 +275,11 @@ class OperatorHarness:
         return self._sides.get(tag.tag_id, [])
 
     def state(self, name: str) -> dict[Any, Any]:
-        """Return what a keyed state holds, by key; in windows, by key and window: as `("a", (0, 60000))`.
+        """Return the values of a keyed state, by key; in windows, by key and window: as `("a", (0, 60000))`.
 
-        A window of time is its start and end, one of a number of records its number. Lists and maps are those of
-        Python; with a time to live, values come with the time of their last access. A state without values is empty,
-        and so is one of a name that nothing has asked for.
+        A window of time appears as its start and end, a count window as its number. Lists and maps are Python lists and
+        dicts; with a time to live, values come with the time of their last access. The result is empty for a state
+        without values, and for a name that the function has never used.
         """
         return held(self.finish(self._savepoint_barrier()), name, self.setup.key_groups)
 
@@ -304,7 +303,7 @@ class OperatorHarness:
         return subtask_of_group(group, place.parallelism, place.max_parallelism) == place.subtask
 
     def barrier(self) -> OperatorSnapshot:
-        """Take only the synchronous part of a snapshot; `finish` does the rest, later."""
+        """Take only the synchronous part of a snapshot; `finish` completes it later."""
         self._last_id = CheckpointId(self._last_id + 1)
         return self.operator.snapshot(Barrier(self._last_id, self.clock.wall_ms()))
 
@@ -313,7 +312,7 @@ class OperatorHarness:
         return self.operator.snapshot(Barrier(self._last_id, self.clock.wall_ms(), savepoint=order))
 
     def finish(self, snapshot: OperatorSnapshot) -> SavedOperator:
-        """Walk all keyed state of a snapshot that was begun, secure it, and return what it holds."""
+        """Complete a snapshot that `barrier` has begun: read its keyed state, secure it, and return its contents."""
         snapshot.secure()
         keyed: KeyedState | None = None
         if snapshot.keyed is not None:
@@ -333,7 +332,7 @@ class OperatorHarness:
         return self.finish(self.barrier())
 
     def savepoint(self) -> SavedOperator:
-        """Take a canonical savepoint: whatever is kept in a way of its own is in it as any backend would keep it."""
+        """Take a canonical savepoint: state in a special layout is written in the form that every backend reads."""
         self._last_id = CheckpointId(self._last_id + 1)
         return self.finish(self._savepoint_barrier())
 
@@ -342,5 +341,5 @@ class OperatorHarness:
         self.operator.notify_completed(self._last_id)
 
     def abort(self) -> None:
-        """Tell the operator that the last checkpoint was given up."""
+        """Tell the operator that the last checkpoint was aborted."""
         self.operator.notify_aborted(self._last_id)

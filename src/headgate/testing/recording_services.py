@@ -1,4 +1,4 @@
-"""Services for an operator that no slot runs: work is done at once, and what the operator reports is noted."""
+"""Services for an operator outside a slot: they do work at once, and record the operator's reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class InMemoryWriter:
 @final
 @dataclass(slots=True)
 class RecordingServices(Services):
-    """The slot's part: does work at once, and notes what an operator reports."""
+    """Stands in for the slot: does work at once, and records what an operator reports."""
 
     clock: VirtualClock = field(default_factory=VirtualClock)
     commits: list[CheckpointId] = field(default_factory=list)
@@ -48,11 +48,11 @@ class RecordingServices(Services):
         call()
 
     def committed(self, checkpoint_id: CheckpointId) -> None:
-        """Note it in `commits`."""
+        """Record the checkpoint in `commits`."""
         self.commits.append(checkpoint_id)
 
     def fail(self, error: BaseException) -> None:
-        """Note it in `failures`."""
+        """Record the error in `failures`."""
         self.failures.append(error)
 
     def state_writer(self) -> StateWriter:
@@ -60,12 +60,12 @@ class RecordingServices(Services):
         return InMemoryWriter()
 
     def scratch(self, uid: str) -> Path:
-        """Return a folder of its own, which goes with the harness."""
+        """Return a new folder, which is removed with the harness."""
         self.folder = self.folder or TemporaryDirectory(prefix="headgate-")
         return Path(self.folder.name)
 
     def report_watermark(self, watermark_ms: int | None) -> None:
-        """Note it in `watermarks`."""
+        """Record the watermark in `watermarks`."""
         self.watermarks.append(watermark_ms)
 
     def held_back_ms(self) -> float:
@@ -73,7 +73,7 @@ class RecordingServices(Services):
         return self.held_ms
 
     def collect(self, origin: int, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Note the records in `collections`, and whose they are with their number in `parts`."""
+        """Record the records in `collections`, and their origin and number in `parts`."""
         self.parts.append((origin, part))
         self.collections.append((checkpoint_id, pickle.loads(records)))  # noqa: S301  # pickled just now
 

@@ -1,4 +1,4 @@
-"""Which subtask a harness stands for, what a snapshot of it holds, and what a new one is restored with."""
+"""The subtask that a harness runs, the contents of its snapshot, and the state that a new harness restores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headgate.state.operator.list_elements import ListElements
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Which subtask a harness stands for, and of what job. `splits` are what a source reads on a fresh start.
+    """The subtask that a harness runs, and its job. `splits` are the splits that a source reads on a fresh start.
 
     >>> from headgate import options
     >>> on_rocksdb = Setup(settings=Settings().with_value(options.STATE_BACKEND, "rocksdb"))
@@ -43,7 +43,7 @@ class Setup:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedOperator:
-    """What a snapshot of one subtask holds: its keyed state, bytes and all, and the elements of its list states."""
+    """The contents of a subtask's snapshot: its keyed state with all bytes, and the elements of its list states."""
 
     checkpoint_id: CheckpointId
     keyed: KeyedState | None = None
@@ -52,7 +52,7 @@ class SavedOperator:
 
 
 def restored_state(saved: Sequence[SavedOperator], setup: Setup, *, is_source: bool) -> RestoredState:
-    """Return what a subtask takes of the snapshots of all. Raises `RestoreError` for another max parallelism."""
+    """Return a subtask's part of the snapshots of all subtasks. Raises `RestoreError` for another max parallelism."""
     if not saved:
         return RestoredState()
     for each in saved:
@@ -65,7 +65,7 @@ def restored_state(saved: Sequence[SavedOperator], setup: Setup, *, is_source: b
 
 
 def held(saved: SavedOperator, name: str, groups: range) -> dict[Any, Any]:
-    """Return what a keyed state of a snapshot holds in these key groups, by key, or by key and window."""
+    """Return the values of a keyed state of a snapshot in these key groups, by key, or by key and window."""
     found = {}
     for file in saved.keyed.base if saved.keyed is not None else ():
         state = decode(_data(file.handle), "the state", {})

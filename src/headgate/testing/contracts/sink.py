@@ -1,6 +1,6 @@
-"""What every sink must do, as checks to run on your own: each record once, wherever a job is stopped.
+"""Checks of what every sink must do: write each record once, wherever a job is stopped.
 
-A check that needs what a target or its test cannot do is skipped, and says why.
+A check that needs an ability which the target or its test lacks is skipped with a reason.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 
 def check_nothing_is_seen_before_it_is_committed(case: SinkCase) -> None:
-    """Written and prepared records are invisible; committed ones are there."""
+    """Written and prepared records are invisible; committed records are visible."""
     run = SinkRun(case.fresh(), case.records)
     run.write(3)
     assert run.target.read() == []
@@ -64,7 +64,7 @@ def check_nothing_is_seen_before_it_is_committed(case: SinkCase) -> None:
 
 
 def check_stops_at_any_point_give_each_record_once(case: SinkCase) -> None:
-    """Whatever is stopped whenever, and however often: after the restart, the end is the same."""
+    """The final output is the same, whatever stops, whenever and however often."""
 
     @settings(max_examples=case.histories, deadline=None, database=None)
     @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=6))
@@ -80,7 +80,7 @@ def check_stops_at_any_point_give_each_record_once(case: SinkCase) -> None:
 
 
 def check_commits_may_be_repeated(case: SinkCase) -> None:
-    """What is committed already is done, whoever asks for it again."""
+    """A repeated commit of committed records changes nothing, whoever repeats it."""
     run = SinkRun(case.fresh(), case.records)
     run.write(3)
     run.prepare()
@@ -93,7 +93,7 @@ def check_commits_may_be_repeated(case: SinkCase) -> None:
 
 
 def check_a_dead_attempt_cannot_add_records(case: SinkCase) -> None:
-    """An attempt that has not noticed its end goes on writing, prepares, and commits an old checkpoint: no harm."""
+    """An attempt that has not noticed its end may write, prepare, and commit an old checkpoint without harm."""
     run = SinkRun(case.fresh(), case.records)
     run.write(2)
     run.prepare()
@@ -102,7 +102,7 @@ def check_a_dead_attempt_cannot_add_records(case: SinkCase) -> None:
     old.write(case.records[2:4])
     committer = run.committer
     run.restart()
-    with suppress(SinkError):  # the target may shut it out
+    with suppress(SinkError):  # the target may refuse the dead attempt
         old.write(case.records[4:6])
         old.prepare_commit(CheckpointId(99))
     commit(run.target.sink, committer, committed)
@@ -129,7 +129,7 @@ def check_what_others_wrote_stays(case: SinkCase) -> None:
 
 
 def check_the_same_job_id_with_other_storage_writes_all_its_records(case: SinkCase) -> None:
-    """No mark of an earlier run under the job id says that output of this one is committed, and none is lost by it."""
+    """Marks of an earlier run under the same job id do not make output of this run count as committed."""
     target = case.fresh()
     first, later = SinkRun(target, case.records[:4]), SinkRun(target, case.records[4:], OTHER_LINEAGE)
     first.write(2)
@@ -151,9 +151,9 @@ def check_the_same_job_id_with_other_storage_writes_all_its_records(case: SinkCa
 
 
 def check_a_job_back_from_a_backup_writes_all_its_records(case: SinkCase) -> None:
-    """Where the job's folder was copied, or is back from a backup, attempts and checkpoints count once more.
+    """A copied or restored folder of a job counts attempts and checkpoints again, and still loses no records.
 
-    Both histories have one lineage. What the first one has committed hides nothing of the second one's.
+    Both histories have one lineage. Commits of the first history hide no output of the second.
     """
     target = case.fresh()
     other = replace(JOB, lineage=replace(JOB.lineage, driver="07ab3e19"))
@@ -168,7 +168,7 @@ def check_a_job_back_from_a_backup_writes_all_its_records(case: SinkCase) -> Non
 
 
 def check_what_a_savepoint_holds_stays(case: SinkCase) -> None:
-    """The job goes back to before its savepoint, and ends without it: another job still commits what that holds."""
+    """The job goes back to before its savepoint, and ends: another job can still commit what the savepoint holds."""
     _go_on_from_a_savepoint(SinkRun(case.fresh(), case.records), case, lambda: None)
 
 
@@ -227,7 +227,7 @@ def check_target_can_be_taken_and_given_back_again(case: SinkCase) -> None:
 
 
 def check_a_target_that_is_away_is_asked_again(case: SinkCase) -> None:
-    """A commit that cannot be made now says that it may be later, whichever part of it was made; then it is made."""
+    """A commit to an unavailable target raises RetriableCommitError, even half-way; a later commit succeeds."""
     run = SinkRun(case.fresh(), case.records)
     if run.target.be_away is None:
         raise SkipTest("the test cannot make the target unavailable")
@@ -248,7 +248,7 @@ def check_a_target_that_is_away_is_asked_again(case: SinkCase) -> None:
 
 
 def check_lost_output_is_told(case: SinkCase) -> None:
-    """What was prepared and is gone is never passed over: the commit says so, also when it is made again."""
+    """A commit of prepared output that is gone raises CommitLostError each time; it never skips the output."""
     run = SinkRun(case.fresh(), case.records)
     if run.target.lose is None:
         raise SkipTest("the test cannot lose what is prepared")
@@ -268,12 +268,12 @@ def check_lost_output_is_told(case: SinkCase) -> None:
 
 
 def check_a_loss_of_power_loses_no_record(case: SinkCase) -> None:
-    """What is secured is prepared, and what is committed final, also after the machine has lost its power."""
+    """Secured output stays prepared, and committed output final, when the machine loses power."""
     for step in STEPS.values():
         run = SinkRun(case.fresh(), case.records)
         lose_power = _power_of(run)
         run.write(2)
-        STEPS["checkpoint"](run)  # so that what it has committed may be in no later one
+        STEPS["checkpoint"](run)  # so that no later checkpoint may hold what it has committed
         run.write(2)
         step(run)
         run.write(2)
@@ -284,7 +284,7 @@ def check_a_loss_of_power_loses_no_record(case: SinkCase) -> None:
 
 
 def check_a_loss_of_power_takes_nothing_from_a_savepoint(case: SinkCase) -> None:
-    """What a savepoint holds is kept for another job, also when the machine has lost its power."""
+    """Output that a savepoint holds is kept for another job, also when the machine loses power."""
     run = SinkRun(case.fresh(), case.records)
     _go_on_from_a_savepoint(run, case, _power_of(run))
 

@@ -1,4 +1,4 @@
-"""One subtask of a job with a sink under test, step by step: what the job master, the slot and failures do to it."""
+"""One subtask of a job with a sink under test, step by step: the calls of job master and slot, and failures."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SAVEPOINT: Final = "5a" * 16
 class SinkTarget:
     """An empty target with a sink to it, and a function that returns what a reader of the target sees now.
 
-    `be_away(True)` has the target not answer until `be_away(False)`; `lose()` deletes all that is prepared and not
-    committed; `lose_power()` loses what is not durable. Each may be None, where a test cannot bring that about.
+    `be_away(True)` makes the target unavailable until `be_away(False)`; `lose()` deletes all results prepared but not
+    committed; `lose_power()` loses all data that is not durable. Each may be None, where a test cannot do this.
     """
 
     sink: Sink[Any]
@@ -41,18 +41,18 @@ class SinkTarget:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkCase:
-    """How to make empty targets, and a dozen or more different records to write. A record's `repr` tells it apart."""
+    """Makes empty targets, and holds a dozen or more records to write. Records must differ in their `repr`."""
 
     fresh: Callable[[], SinkTarget]
     records: list[Any]
     histories: int = 60
-    """How many histories of stops and restarts to try; fewer where a fresh target takes its time."""
+    """How many histories of stops and restarts to try; choose fewer where a fresh target is slow."""
     expires: str | None = None
-    """Why the target cannot keep what is prepared until another job commits it, None: it can."""
+    """Why the target cannot keep prepared results until another job commits them; None: it can."""
 
 
 def sink_context(identity: SinkIdentity = JOB, subtask: int = 0, attempt: int = 1) -> SinkContext:
-    """Return where one subtask of a sink runs, for one attempt."""
+    """Return the context of one subtask of a sink, for one attempt."""
     return SinkContext(
         job_id=identity.job_id,
         lineage=identity.lineage,
@@ -64,15 +64,15 @@ def sink_context(identity: SinkIdentity = JOB, subtask: int = 0, attempt: int = 
 
 
 Prepared = tuple[CheckpointId, list[Any]]
-"""What was prepared for one checkpoint."""
+"""A checkpoint, and the committables prepared for it."""
 
 
 @final
 @dataclass(slots=True)
 class SinkRun:
-    """One subtask of a job that writes `records`, is stopped at times, and starts again at its last checkpoint.
+    """One subtask of a job that writes `records`, may be stopped, and restarts from its last checkpoint.
 
-    Its sink may commit for all subtasks together: then the run does what the driver does, too.
+    If the sink has a global committer, the run also makes the calls of the driver.
     """
 
     target: SinkTarget
@@ -97,7 +97,7 @@ class SinkRun:
         self.position = min(self.position + count, len(self.records))
 
     def prepare(self) -> None:
-        """Take a checkpoint, which may come to nothing: then the next one commits what it prepared."""
+        """Take a checkpoint. If it never completes, the next checkpoint commits its results."""
         self._prepare()
         self.committer.secure(committables(self.prepared))
 
@@ -113,11 +113,11 @@ class SinkRun:
         self.prepared.append((checkpoint_id, self.writer.prepare_commit(checkpoint_id)))
 
     def complete(self) -> None:
-        """Let the checkpoint be complete."""
+        """Mark the checkpoint as complete."""
         self.durable = (self.position, pickle.loads(pickle.dumps(self.prepared)))  # noqa: S301
 
     def commit(self, count: int | None = None) -> None:
-        """Commit what the complete checkpoint names, or only the first of it."""
+        """Commit the results of the complete checkpoint, or only the first `count` of them."""
         commit(self.target.sink, self.committer, self.durable[1], count)
         self.prepared = []
 
@@ -132,7 +132,7 @@ class SinkRun:
         self.prepared = []
 
     def close(self) -> None:
-        """Close all writers, those of dead attempts as well."""
+        """Close all writers, also the writers of dead attempts."""
         for writer in [*self.dead, self.writer]:
             writer.close()
 
@@ -146,20 +146,21 @@ class SinkRun:
 
 
 def open_sink(sink: Sink[Any], context: SinkContext) -> tuple[SinkWriter[Any], Committer[Any]]:
-    """Return writer and committer of a sink that went through pickle."""
+    """Return writer and committer of a pickled and unpickled copy of the sink."""
     sent: Sink[Any] = pickle.loads(cloudpickle.dumps(sink))  # noqa: S301
     return sent.writer(context), sent.committer(context)
 
 
 def committables(prepared: list[Prepared]) -> list[Any]:
-    """Return what was prepared for some checkpoints, oldest first."""
+    """Return the committables of some checkpoints, oldest first."""
     return [each for _, some in prepared for each in some]
 
 
 def commit(sink: Sink[Any], committer: Committer[Any], prepared: list[Prepared], count: int | None = None) -> None:
-    """Do what driver and subtask do when a checkpoint is complete that holds this, or only the first of it.
+    """Commit `prepared` as driver and subtask do when a checkpoint is complete.
 
-    `count` are committables, or checkpoints where all of one are committed together, before subtasks are told.
+    With `count`, stop after this many committables. With a global committer, stop after this many checkpoints, before
+    the subtask is told.
     """
     driver = sink.global_committer()
     if driver is None:

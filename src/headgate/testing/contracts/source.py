@@ -1,6 +1,6 @@
-"""What every source must do, as checks to run on your own.
+"""Checks of what every source must do.
 
-Readers run without threads: what they submit is done where the test stands, one piece after the other.
+Readers run without threads: the test does the work that they submit, one piece after the other.
 
 >>> from headgate.connectors.number_seq import NumberSequenceSource
 >>> for check in SOURCE_CHECKS:
@@ -36,10 +36,10 @@ from headgate.types.output_tag import OutputTag
 _POLLS_MAX: Final = 100_000
 _ASKED_MAX: Final = 7
 _QUIET_MAX: Final = 3
-"""How often a reader without an end says that there is nothing to read until it is believed."""
+"""How many times in a row a reader without an end must return nothing before the check stops reading."""
 
 _RESUMED_MAX: Final = 10
-"""How often that is asked for when splits go on, which may take a while."""
+"""How often to read again after splits are resumed, as their records may take a while."""
 
 
 @final
@@ -47,26 +47,26 @@ _RESUMED_MAX: Final = 10
 class SourceCase:
     """A source with a few dozen known records, in the order in which one subtask reads them.
 
-    Records must have a `repr` that tells them apart. Of a source that is not bounded, these are the records that are
-    there now. `ordered`: False for a source whose reader may take its splits in turns, so that only the order within
-    each split is known.
+    Records must differ in their `repr`. For a source that is not bounded, these are the records that are there now.
+    `ordered`: False for a source whose reader may take its splits in turns, so that only the order within each split is
+    known.
     """
 
     source: Source[Any]
     expected: list[Any]
     ordered: bool = True
     parallelism: tuple[int, ...] = (1, 2, 3)
-    """How many subtasks to try; those above `parallelism_max` are left out."""
+    """The numbers of subtasks to try; numbers above `parallelism_max` are left out."""
     histories: int = 40
-    """How many histories of restores to try; fewer where a reader takes its time."""
+    """How many histories of restores to try; choose fewer where a reader is slow."""
 
 
 @final
 @dataclass(slots=True)
 class ReaderContext:
-    """A source context with a clock that stands still until the test moves it, and counters to look at.
+    """A source context with a clock that only the test moves, and with counters to check.
 
-    What the reader submits is done by `work`; `read` calls that when the reader has nothing else, with `eager` after
+    `work` does the work that the reader submits; `read` calls it when the reader returns no records, with `eager` after
     each poll.
     """
 
@@ -75,7 +75,7 @@ class ReaderContext:
     clock: VirtualClock = field(default_factory=VirtualClock)
     counters: Counter[str] = field(default_factory=Counter)
     sides: list[tuple[str, Any]] = field(default_factory=list)
-    """What was emitted to side outputs: ids of tags, and values."""
+    """Values emitted to side outputs, each with the id of its tag."""
     eager: bool = False
     submitted: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = field(default_factory=deque)
 
@@ -92,7 +92,7 @@ class ReaderContext:
         self.submitted.append((work, done))
 
     def work(self) -> bool:
-        """Do all that is submitted, and tell the reader; return whether there was anything."""
+        """Do all submitted work, and pass the results to the reader; return whether there was any."""
         worked = bool(self.submitted)
         while self.submitted:
             work, done = self.submitted.popleft()
@@ -105,19 +105,19 @@ class ReaderContext:
 
 
 def deal(splits: list[Any], parallelism: int) -> list[list[Any]]:
-    """Deal splits to subtasks as the runtime does: in turn."""
+    """Assign splits to subtasks as the runtime does: in turn."""
     return [splits[subtask::parallelism] for subtask in range(parallelism)]
 
 
 def open_reader(source: Source[Any], splits: list[Any], context: ReaderContext) -> SourceReader[Any]:
-    """Return a reader that took the splits, after source and splits went through pickle."""
+    """Return a reader with the splits, both from pickled and unpickled copies."""
     reader: SourceReader[Any] = pickle.loads(cloudpickle.dumps(source)).reader(context)  # noqa: S301
     reader.add_splits(pickle.loads(pickle.dumps(splits)))  # noqa: S301
     return reader
 
 
 def close(reader: SourceReader[Any], context: ReaderContext) -> None:
-    """Close a reader, and do what it submits for that."""
+    """Close a reader, and do the work that it submits for that."""
     reader.close()
     context.work()
 
@@ -130,9 +130,9 @@ def read(
     *,
     endless: bool = False,
 ) -> list[Any]:
-    """Return up to `count` records, all of them for None; where the reader has to wait, the clock moves.
+    """Return up to `count` records, all for None; moves the clock where the reader waits.
 
-    `endless`: the reader has no end, and all is read when it says some times that there is nothing now.
+    `endless`: the reader has no end; reading stops when it returns nothing several times in a row.
     """
     records: list[Any] = []
     quiet = 0
@@ -156,7 +156,7 @@ def read(
 
 
 def _wait(wake_ms: float, context: ReaderContext, *, endless: bool) -> None:
-    """Do what the reader waits for, or let time pass."""
+    """Do the work that the reader waits for, or move the clock."""
     assert wake_ms > context.clock.monotonic_ms(), "a wait that ends now keeps the loop busy"
     if context.work():
         return
@@ -176,7 +176,7 @@ def _rows(polled: Records, wanted: int) -> list[Any]:
 
 
 def read_all(source: Source[Any], parallelism: int = 1) -> list[Any]:
-    """Return all records, those of subtask 0 first."""
+    """Return the records of all subtasks, beginning with subtask 0."""
     records = []
     for subtask, splits in enumerate(deal(splits_of_all_stages(source, parallelism), parallelism)):
         records += _read_splits(source, splits, ReaderContext(subtask=subtask, parallelism=parallelism))[0]
@@ -186,7 +186,7 @@ def read_all(source: Source[Any], parallelism: int = 1) -> list[Any]:
 def _read_splits(
     source: Source[Any], splits: list[Any], context: ReaderContext, count: int | None = None, asked: int = _ASKED_MAX
 ) -> tuple[list[Any], list[Any]]:
-    """Return what a reader of its own reads of these splits, and what it leaves of them."""
+    """Read the splits with a new reader. Return the records, and the splits that remain unread."""
     reader = open_reader(source, splits, context)
     records = read(reader, context, count, asked, endless=not source.bounded)
     left = reader.snapshot()
@@ -195,7 +195,7 @@ def _read_splits(
 
 
 def check_one_reader_keeps_the_order(case: SourceCase) -> None:
-    """One subtask reads all records in order, however many are asked for at a time."""
+    """One subtask reads all records in order, whatever the `records_max` of each poll."""
     for asked in (1, 3, 10_000):
         records, _ = _read_splits(case.source, splits_of_all_stages(case.source, 1), ReaderContext(), asked=asked)
         _compare(case, records)
@@ -208,9 +208,9 @@ def check_readers_share_the_records(case: SourceCase) -> None:
 
 
 def check_reading_goes_on_at_any_record(case: SourceCase) -> None:
-    """A snapshot at any place, restored any number of times, gives exactly the rest, in order.
+    """A snapshot at any position, restored any number of times, gives exactly the remaining records, in order.
 
-    Also when the reader has fetched more than it has handed over, or less.
+    The reader may have fetched more records than it has returned, or none beyond these.
     """
 
     @settings(max_examples=case.histories, deadline=None, database=None)
@@ -226,7 +226,7 @@ def check_reading_goes_on_at_any_record(case: SourceCase) -> None:
 
 
 def check_a_snapshot_changes_nothing(case: SourceCase) -> None:
-    """Taking a snapshot neither skips nor repeats a record, and it stays as it was while reading goes on."""
+    """Taking a snapshot neither skips nor repeats a record, and later reading does not change the snapshot."""
     context = ReaderContext()
     reader = open_reader(case.source, splits_of_all_stages(case.source, 1), context)
     first = reader.snapshot()
@@ -255,7 +255,7 @@ def check_restored_splits_can_be_dealt_again(case: SourceCase) -> None:
 
 
 def check_a_reader_without_splits_is_at_the_end(case: SourceCase) -> None:
-    """A subtask that was dealt nothing says so, and keeps saying so."""
+    """A subtask without splits is at the end of its input, and stays there."""
     context = ReaderContext()
     reader = open_reader(case.source, [], context)
     for _ in range(2):
@@ -280,7 +280,7 @@ def check_a_reader_may_be_closed_twice(case: SourceCase) -> None:
 
 
 def check_splits_keep_their_names(case: SourceCase) -> None:
-    """The id of a split is a text of its own, and stays what it is while the split is read."""
+    """The id of a split is a unique text, and does not change while the split is read."""
     splits = splits_of_all_stages(case.source, 1)
     ids = _ids(case.source, splits)
     if ids is None:
@@ -292,7 +292,7 @@ def check_splits_keep_their_names(case: SourceCase) -> None:
 
 
 def check_discovery_finds_nothing_that_is_known(case: SourceCase) -> None:
-    """All that is known is not found again; what is not is found, and can be given to a reader at work."""
+    """Discovery returns all splits that are not known, and none that is."""
     source = case.source
     if source.discovery_interval_ms is None:
         return
@@ -326,7 +326,7 @@ def check_splits_may_be_added_while_reading(case: SourceCase) -> None:
 
 
 def check_records_tell_of_which_split_they_are(case: SourceCase) -> None:
-    """Where event time depends on splits, records say which they are of, and the last ones that they are the last."""
+    """Where event time depends on splits, `Records` name their split, and say which are the last of it."""
     if not (case.source.watermarks_per_split or case.source.one_split_at_a_time):
         return
     splits = splits_of_all_stages(case.source, 1)
@@ -350,7 +350,7 @@ def check_records_tell_of_which_split_they_are(case: SourceCase) -> None:
 
 
 def check_paused_splits_wait(case: SourceCase) -> None:
-    """A reader that pauses splits returns no record of them meanwhile; then it goes on, and has skipped none."""
+    """A reader returns no records of paused splits; once resumed, it has skipped none."""
     for begun in (0, 3):
         splits = splits_of_all_stages(case.source, 1)
         context = ReaderContext()
@@ -372,7 +372,7 @@ def check_paused_splits_wait(case: SourceCase) -> None:
 
 
 def _read_beside(reader: SourceReader[Any], context: ReaderContext, paused: frozenset[str]) -> list[Any]:
-    """Read what there is beside the splits that are paused."""
+    """Read the available records of the splits that are not paused."""
     records: list[Any] = []
     quiet = 0
     while quiet < _QUIET_MAX:
@@ -402,7 +402,7 @@ SOURCE_CHECKS: Final[list[Callable[[SourceCase], None]]] = [
     check_records_tell_of_which_split_they_are,
     check_paused_splits_wait,
 ]
-"""All of them, for any source: those about what a source does not do pass."""
+"""All checks. A check of an ability that the source does not have passes."""
 
 
 def _found(source: Source[Any], known: frozenset[str]) -> list[Any]:

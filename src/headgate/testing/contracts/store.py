@@ -1,4 +1,4 @@
-"""What every checkpoint store must do, as checks to run on your own.
+"""Checks of what every checkpoint store must do.
 
 >>> from headgate.checkpoint.store import MemoryStore
 >>> for check in STORE_CHECKS:
@@ -144,4 +144,4 @@ STORE_CHECKS: Final[list[Callable[[CheckpointStore], None]]] = [
     check_deleting_is_thorough_and_may_be_repeated,
     check_names_of_operators_may_hold_any_character,
 ]
-"""Each wants a store of its own, empty."""
+"""All checks. Each needs a new, empty store."""

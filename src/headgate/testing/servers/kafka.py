@@ -5,7 +5,7 @@
         ...
         broker.read_committed("payments")
 
-It needs Java 17 or newer, and Maven the first time: `missing_programs` says what is not there.
+It needs Java 17 or newer, and Maven the first time: `missing_programs` says which of them is missing.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Cluster:
 
     @staticmethod
     def of(brokers: int) -> Cluster:
-        """Return a new cluster of so many brokers on free ports."""
+        """Return a new cluster of this many brokers on free ports."""
         free = free_ports(5 * brokers)
         ports = [BrokerPorts(*free[5 * node : 5 * node + 5]) for node in range(brokers)]
         return Cluster(base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="), tuple(ports))
@@ -80,9 +80,9 @@ class Cluster:
 
 @final
 class KafkaBroker:
-    """A broker that keeps its data and logs in `folder`. It can be stopped, killed, and started again as it was.
+    """A broker that keeps its data and logs in `folder`. It can be stopped, killed, and started again with its data.
 
-    `node` is the broker's place in `cluster`, from 0 on; without a cluster it is the only broker of its own one.
+    `node` is the broker's place in `cluster`, from 0 on; without `cluster` it is the only broker of a new cluster.
     """
 
     def __init__(
@@ -103,17 +103,17 @@ class KafkaBroker:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients without a login connect: all brokers of the cluster."""
+        """The addresses of all brokers of the cluster, for clients without a login."""
         return ",".join(f"127.0.0.1:{ports.plain}" for ports in self._cluster.ports)
 
     @property
     def login_bootstrap(self) -> str:
-        """Where clients have to log in: SASL_PLAINTEXT, PLAIN, `USER` and `PASSWORD`."""
+        """The address for clients with a login: SASL_PLAINTEXT, PLAIN, `USER` and `PASSWORD`."""
         return f"127.0.0.1:{self._ports.login}"
 
     @property
     def log_file(self) -> Path:
-        """What the broker has to say."""
+        """The broker's log."""
         return self._folder / "broker.log"
 
     def __enter__(self) -> Self:
@@ -126,7 +126,7 @@ class KafkaBroker:
         self.kill()
 
     def start(self) -> None:
-        """Start the broker, with the data that it had, and wait until it answers."""
+        """Start the broker on its data, and wait until it answers."""
         self.launch()
         self.wait_until_it_answers()
 
@@ -140,15 +140,15 @@ class KafkaBroker:
             )
 
     def wait_until_it_answers(self) -> None:
-        """Return when the broker has joined its cluster and takes requests."""
+        """Block until the broker has joined its cluster and takes requests."""
         _wait(self._answers, _START_DEADLINE_S, f"the Kafka broker does not answer; see {self.log_file}")
 
     def stop(self) -> None:
-        """End the broker in order, as an administrator would."""
+        """Shut the broker down cleanly, as an administrator would."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the broker at once, as a crash would. Nothing happens to one that has ended."""
+        """Kill the broker, as a crash would. Does nothing if it has ended."""
         self._end(signal.SIGKILL)
 
     def topics(self) -> set[str]:
@@ -156,7 +156,7 @@ class KafkaBroker:
         return set(AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=_READ_DEADLINE_S).topics)
 
     def create_topic(self, topic: str, partitions: int = 1) -> None:
-        """Create a topic, and return when it can be written."""
+        """Create a topic, and block until it can be written."""
         client = AdminClient({"bootstrap.servers": self.bootstrap})
         client.create_topics([NewTopic(topic, partitions)])[topic].result(_READ_DEADLINE_S)
         _wait(
@@ -166,20 +166,20 @@ class KafkaBroker:
         )
 
     def delete_topic(self, topic: str) -> None:
-        """Delete a topic, and return when it is gone."""
+        """Delete a topic, and block until it is gone."""
         client = AdminClient({"bootstrap.servers": self.bootstrap})
         client.delete_topics([topic])[topic].result(_READ_DEADLINE_S)
         _wait(lambda: topic not in self.topics(), _READ_DEADLINE_S, f"topic {topic} does not go")
         self._producer = None  # it knows the deleted topic
 
     def add_partitions(self, topic: str, partitions: int) -> None:
-        """Let a topic have more partitions: `partitions` in all."""
+        """Add partitions to a topic, to `partitions` in all."""
         with KafkaAdminClient(bootstrap_servers=self.bootstrap) as client:
             client.create_partitions({topic: partitions})
-        self._producer = None  # it knows the old ones only
+        self._producer = None  # it knows only the old partitions
 
     def write(self, topic: str, values: list[bytes], *, partition: int | None = None, **message: Any) -> None:
-        """Write records, once each, and return when the broker has them; `message` holds other arguments of each."""
+        """Write each record once, and block until the broker has them; `message` holds further arguments of each."""
         if self._producer is None:
             self._producer = Producer(
                 {"bootstrap.servers": self.bootstrap, "linger.ms": 20, "enable.idempotence": True, "logger": SILENT}
@@ -197,7 +197,7 @@ class KafkaBroker:
     def read_committed(self, topic: str) -> list[Any]:
         """Return the messages of a topic that a read-committed consumer sees now, partition after partition.
 
-        Waits for commits that are under way: the broker confirms one before consumers see it.
+        Waits for running commits: the broker confirms a commit before consumers see it.
         """
         _wait(self._no_transaction_is_ending, _READ_DEADLINE_S, "transactions do not end")
         consumer = Consumer(
@@ -217,7 +217,7 @@ class KafkaBroker:
     def _format(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._settings.write_text(self._properties())
-        # Behind an equals sign the id may begin with a dash, as one of 64 does.
+        # After an equals sign the id may begin with a dash, as one id in 64 does.
         done = subprocess.run(
             self._command(_FORMAT, "format", f"--cluster-id={self._cluster.cluster_id}", "-c", str(self._settings)),
             capture_output=True,

@@ -1,4 +1,4 @@
-"""Several Kafka brokers for tests, each of which can be killed while the others go on."""
+"""Several Kafka brokers for tests, each of which can be killed while the others keep running."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class KafkaCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients connect: all brokers."""
+        """The addresses of all brokers, for clients."""
         return self.brokers[0].bootstrap
 
     @property
     def detour_bootstrap(self) -> str:
-        """Where clients connect whose traffic goes through a test's proxy: see `BrokerPorts`."""
+        """The addresses for clients whose traffic goes through a test's proxy: see `BrokerPorts`."""
         return ",".join(f"127.0.0.1:{each.detour_entry}" for each in self.ports)
 
     def elect_leaders(self, *topics: str) -> None:
-        """Have the next replica of each partition of these topics become its leader, and return when it is."""
+        """Make the next replica of each partition of these topics its leader, and block until it is."""
         with KafkaAdminClient(bootstrap_servers=self.bootstrap.split(",")) as client:
             leaders = {each: [*nodes[1:], nodes[0]] for each, (_, nodes) in _leaders(client, topics).items()}
             client.alter_partition_reassignments(leaders)

@@ -34,7 +34,7 @@ _POM: Final = f"""<project>
 
 
 def missing_programs() -> str | None:
-    """Return what to install before a broker can be started here, None if all is there."""
+    """Return which program to install before a broker can start here, None if none is missing."""
     if shutil.which("java") is None:
         return "a Kafka broker needs Java 17 or newer: install it (on Debian: apt-get install default-jre-headless)"
     if shutil.which("mvn") is None and not _cached().exists():
@@ -43,9 +43,9 @@ def missing_programs() -> str | None:
 
 
 def broker_files() -> Path:
-    """Return the folder of the broker's jar files. Fetches them the first time; blocks for so long.
+    """Return the folder of the broker's jar files. The first call fetches the files, and blocks meanwhile.
 
-    Raises `EnvironmentFault` with what Maven said when they cannot be fetched.
+    Raises `EnvironmentFault` with Maven's output when they cannot be fetched.
     """
     files = _cached()
     if not files.exists():
@@ -74,7 +74,7 @@ def _fetch(folder: Path) -> None:
 
 
 def _publish(fetched: Path, files: Path) -> None:
-    """Give the folder its name in one step: of several runs that fetch at a time, the first one wins."""
+    """Rename the folder in one step: if several runs fetch at a time, the first one wins."""
     try:
         fetched.rename(files)
     except OSError:

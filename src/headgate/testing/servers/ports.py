@@ -7,7 +7,7 @@ import socket
 from typing import Final
 
 _PORTS: Final = range(20_000, 32_000)
-"""Below those that Linux, macOS and Windows hand out by themselves: no client of another test gets one meanwhile."""
+"""Below the ports that Linux, macOS and Windows assign to clients, so no client of another test takes one meanwhile."""
 
 
 def free_ports(count: int) -> list[int]:

@@ -33,7 +33,7 @@ USER: Final = "headgate"
 _FOLDERS: Final = "/usr/lib/postgresql/*/bin"
 _DEADLINE_S: Final = 120.0
 _FAST: Final = {"fsync": "off", "full_page_writes": "off"}
-"""What is written outlives a killed process, though not a host that loses power: a test needs no more."""
+"""Written data survives a killed process, but not a host that loses power: tests need no more."""
 
 
 def find_programs() -> Path:
@@ -60,9 +60,10 @@ def _version(programs: Path) -> float:
 class PostgresServer:
     """A server with one superuser, `headgate`, that listens on 127.0.0.1 and asks for a password.
 
-    Settings are those of postgresql.conf, for instance `{"max_prepared_transactions": "20"}`. Entering blocks until it
-    takes connections; leaving stops it and removes its data. As root it runs as another user, because PostgreSQL
-    refuses to be root. Raises EnvironmentFault when it cannot be started; the message ends with what it logged.
+    `settings` are settings of postgresql.conf, for instance `{"max_prepared_transactions": "20"}`. Entering blocks
+    until the server takes connections; leaving stops it and removes its data. Started by root, it runs as another user,
+    because PostgreSQL refuses to run as root. Raises EnvironmentFault when it cannot be started; the message ends with
+    its log.
     """
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
@@ -75,7 +76,7 @@ class PostgresServer:
         (self.port,) = free_ports(1)
 
     def url(self, database: str = "postgres", **changed: str) -> str:
-        """Return how to connect, as a URL; `user`, `password` and `port` may be changed."""
+        """Return the URL to connect to; `user`, `password` and `port` may be changed."""
         found = {"user": USER, "password": self._password, "port": str(self.port), **changed}
         return f"postgresql://{found['user']}:{found['password']}@127.0.0.1:{found['port']}/{database}"
 
@@ -110,7 +111,7 @@ class PostgresServer:
             self._remove()
 
     def start(self) -> None:
-        """Start the server on the data that is there; block until it takes connections."""
+        """Start the server on its existing data; block until it takes connections."""
         options = {**self._settings, "port": str(self.port), "unix_socket_directories": str(self._folder)}
         command = [str(self._programs / "postgres"), "-D", str(self._data), "-h", "127.0.0.1"]
         command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
@@ -119,14 +120,14 @@ class PostgresServer:
         _wait_until(self._is_ready, lambda: EnvironmentFault(f"PostgreSQL did not start: {self._logged()}"))
 
     def stop(self) -> None:
-        """Stop the server in good order; block until it has ended. The data stays until the server is left."""
+        """Shut the server down cleanly; block until it has ended. The data stays until the `with` block ends."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill all processes of the server at once; block until they are gone. The data stays: `start` goes on."""
+        """Kill all processes of the server; block until they are gone. The data stays: `start` continues with it."""
         if self._process is None:
             return
-        self._process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
+        self._process.send_signal(signal.SIGSTOP)  # so that it starts no further processes
         children = _children(self._process.pid)
         for pid in children:
             _kill(pid)
@@ -198,7 +199,7 @@ class PostgresServer:
 
 
 def _user_to_run_as() -> pwd.struct_passwd | None:
-    """Return who runs the server, None for whoever runs this."""
+    """Return the user that runs the server, None for the current user."""
     if os.geteuid() != 0:
         return None
     known = {entry.pw_name: entry for entry in pwd.getpwall()}

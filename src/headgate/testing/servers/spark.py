@@ -5,7 +5,7 @@
         ...
         cluster.executors()[0].kill()
 
-It needs pyspark and psutil; Java comes along if there is none.
+It needs pyspark and psutil. If there is no Java, it uses the one that `headgate[spark]` installs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from headgate.errors import EnvironmentFault
 
 _START_DEADLINE_S: Final = 120.0
 QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of a JVM that does not live long: it starts sooner, and takes half of the processor's time."""
+"""Options for a JVM that runs briefly: it starts sooner, and needs half of the processor time."""
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
@@ -35,10 +35,10 @@ _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 
 @final
 class SparkCluster:
-    """A master and workers of two cores each, whose logs and work are in `folder`, which must be there.
+    """A master and workers of two cores each. Their logs and work are in `folder`, which must exist.
 
     Entering, or `start`, blocks until all workers are registered, for two minutes at most: then `EnvironmentFault` is
-    raised. Leaving, or `stop`, kills whatever is left of it, executors and their Python workers too.
+    raised. Leaving, or `stop`, kills all processes of the cluster, executors and their Python workers too.
     """
 
     def __init__(self, folder: Path, workers: int = 2) -> None:
@@ -59,7 +59,7 @@ class SparkCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start the master, then the workers; block until they know each other."""
+        """Start the master, then the workers; block until the workers are registered."""
         self._daemon("master", _MASTER, "--port", "0")
         self.url = self._wait_for("master", r"Starting Spark master at (spark://\S+)")
         for name in self._names:
@@ -69,7 +69,7 @@ class SparkCluster:
             self._wait_for(name, r"(Successfully registered) with master")
 
     def processes(self) -> list[psutil.Process]:
-        """Return all processes of the cluster that live, executors and Python workers too."""
+        """Return all running processes of the cluster, executors and Python workers too."""
         found: list[psutil.Process] = []
         for daemon in self._daemons:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -86,7 +86,7 @@ class SparkCluster:
         return self._running(_WORKER)
 
     def python_workers(self) -> list[psutil.Process]:
-        """Return the processes that run Python code, slots among it: what the executors' daemons have forked."""
+        """Return the processes that run Python code, such as slots: the forks of the executors' daemons."""
         daemons = [daemon for executor in self.executors() for daemon in _children(executor)]
         return [worker for daemon in daemons for worker in _children(daemon)]
 
