@@ -1,4 +1,4 @@
-"""Checks of what a program passes to the methods of a stream, with errors that say what to pass instead."""
+"""Checks of the arguments that a program passes to a stream's methods. Errors say what to pass instead."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _ADVICE = {
         "pass the other stream's broadcast(descriptor) to connect(...)"
     ),
 }
-"""What to do where a function of the first kind was given in place of one of the second."""
+"""Advice by the class of the given function and the class that the method takes."""
 
 _CHECKPOINT_METHODS = {
     "initialize_state": CheckpointedFunction,

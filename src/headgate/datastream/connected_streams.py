@@ -81,7 +81,7 @@ class ConnectedStreams:
         if first != second:
             unkeyed = "second" if first else "first"
             raise ProgramError(
-                "only one of the connected streams is keyed, so that records of a key would not meet: call "
-                f"key_by(...) on the {unkeyed} stream, too, or connect(...).key_by(selector1, selector2)"
+                "only one of the connected streams is keyed, so records of a key would not reach the same subtask: "
+                f"call key_by(...) on the {unkeyed} stream, too, or connect(...).key_by(selector1, selector2)"
             )
         return first

@@ -94,7 +94,7 @@ _MAX_WAIT: Final = Time.milliseconds(100)
 
 
 class DataStream(PartitionedStream):
-    """A stream of records: the output of one operator, or of several (a union).
+    """A stream of records: the output of one operator, or of several operators (a union).
 
     Methods that make a new stream add an operator to the program; nothing runs before `execute()`. Setters (`name`,
     `uid`, `set_parallelism` and so on) change the operator whose output the stream is, and return the stream itself.
@@ -250,7 +250,7 @@ class DataStream(PartitionedStream):
         return self._then("Projection", MapFactory(Projection(field_indexes)), kept)
 
     def union(self, *streams: DataStream) -> DataStream:
-        """Merge this stream and others of this environment into one; the records of each keep their order."""
+        """Merge this stream and other streams of this environment; the records of each stream keep their order."""
         for stream in streams:
             check_other_stream("union", self, stream, DataStream)
         merged = (*self._inputs, *(upstream for stream in streams for upstream in stream._inputs))
@@ -263,7 +263,7 @@ class DataStream(PartitionedStream):
     def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
 
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
-        """Connect this stream to another stream of this environment, so that one function reads both.
+        """Connect this stream to another stream of this environment; one function then reads both.
 
         The streams may have different types. If the other stream was broadcast with descriptors, each subtask of the
         function gets all its elements.
@@ -328,7 +328,10 @@ class DataStream(PartitionedStream):
         return self._end("Print to Std. Out", PrintFactory(sink_identifier, self._output_type))
 
     def add_sink(self, sink_func: SinkFunction | Sink[Any]) -> DataStreamSink:
-        """Pass each record to a `SinkFunction`, at least once. A `Sink`, such as StreamingFileSink: see `sink_to`."""
+        """Pass each record to a `SinkFunction`, at least once.
+
+        For a `Sink`, such as StreamingFileSink, this is the same as `sink_to`.
+        """
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
         check_process_function(sink_func, SinkFunction)

@@ -86,7 +86,9 @@ class IntervalJoined:
         check_process_function(func, ProcessJoinFunction)
         lower_ms, upper_ms = self._lower_ms, self._upper_ms
         if lower_ms > upper_ms:
-            raise ProgramError(f"without its bounds, no time lies between {lower_ms - 1} and {upper_ms + 1} ms")
+            raise ProgramError(
+                f"the interval between {lower_ms - 1} and {upper_ms + 1} ms is empty without its bounds: include one"
+            )
         outer_left, outer_right = _OUTER[self._how]
         left = JoinSide(lower_ms, upper_ms, outer_left, self._late_tags[0])
         right = JoinSide(-upper_ms, -lower_ms, outer_right, self._late_tags[1])

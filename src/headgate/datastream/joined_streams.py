@@ -51,7 +51,7 @@ class _TwoStreams:
     def _windowed(self, assigner: WindowAssigner[Any, Any]) -> WindowedStream:
         for key, method in zip(self._keys, ("where", "equal_to"), strict=True):
             if key is None:
-                raise ProgramError(f"call {method}(...) before window(...): it says which records belong together")
+                raise ProgramError(f"call {method}(...) before window(...): it sets the key of one stream's records")
         first, second = self._streams
         both = first.map(of_first).union(second.map(of_second))
         return both.key_by(KeyOfEither(*self._keys), self._key_type).window(assigner)

@@ -16,7 +16,7 @@ from headgate.options import CACHED_FILES, PYTHON_ARCHIVES, PYTHON_EXECUTABLE, P
 class PythonDependencies:
     """Methods of StreamExecutionEnvironment that add what the slots need besides the program itself.
 
-    Each sets an option. Unlike the option, it raises ConfigError at once for a path that does not exist.
+    Each method sets an option. Unlike the option, the method raises ConfigError at once if the path does not exist.
     """
 
     _configuration: Configuration

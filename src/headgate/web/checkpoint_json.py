@@ -90,7 +90,7 @@ def config(asked: Question) -> Json:
     settings = plan.settings
     if not plan.checkpointing:
         raise LookupError(
-            f"job {plan.job_id} makes no checkpoints of its own: {options.CHECKPOINT_INTERVAL.key} is not set"
+            f"job {plan.job_id} takes no checkpoints of its own: {options.CHECKPOINT_INTERVAL.key} is not set"
         )
     retention = settings.get(options.CHECKPOINT_RETENTION)
     in_memory = settings.get(options.CHECKPOINT_STORAGE) == "jobmanager"

@@ -54,7 +54,7 @@ def of_subtasks(asked: Question) -> list[Json]:
 
 
 def watermarks(asked: Question) -> list[dict[str, str]]:
-    """Return the watermark of each subtask of a vertex that has one."""
+    """Return the watermarks of a vertex's subtasks, without subtasks that have no watermark."""
     return [
         {"id": f"{index}.{_WATERMARK}", "value": _text(own[_WATERMARK])}
         for index, own in enumerate(_of_subtasks(asked))

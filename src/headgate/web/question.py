@@ -52,7 +52,7 @@ Answer = Callable[[Question], Any]
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that some digits are, None if they are none, or more than any count here has."""
+    """Return the number that `text` has in decimal digits; None for other text, and for more than 18 digits."""
     return int(text) if text.isdecimal() and len(text) <= _DIGITS_MAX else None
 
 

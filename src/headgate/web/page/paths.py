@@ -76,7 +76,7 @@ class PagePaths:
         self._clock = SystemClock()
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes, each with what answers it."""
+        """Return the routes, each with its endpoint."""
         reads: dict[str, Answer] = {
             "/overview": self._live.now,
             "/vertices/{vertex}/history": self._history,
