@@ -30,7 +30,7 @@ More = Callable[[Any, Any], Any]
 
 
 class Contents(ABC):
-    """What the windows of an operator keep. All methods but `fold` work on the backend's current namespace."""
+    """The contents of an operator's windows. All methods but `fold` work on the backend's current namespace."""
 
     _state: Any
     described: StateDescriptor
@@ -44,11 +44,11 @@ class Contents(ABC):
 
     @abstractmethod
     def fold(self, values: list[Any]) -> list[Any]:
-        """Return what the window function is given where these records are all there are."""
+        """Return the input of the window function for a window that has these records only."""
 
     @abstractmethod
     def inputs(self, window: Window) -> list[Any] | None:
-        """Return what the window function is given, and may change; None for nothing: then it is not called."""
+        """Return the input of the window function, which may change it. None: the function is not called."""
 
     def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
         """Declare the state, and open the program's function. Raises `UserCodeError`, `RestoreError`."""
@@ -78,19 +78,19 @@ class Contents(ABC):
         self._state.add(value)
 
     def evaluated(self, window: Window) -> None:
-        """Remove what is to go once the window function has been called."""
+        """Remove the records that the evictor evicted; called after the window function."""
 
     def clear(self) -> None:
         """Remove everything."""
         self._state.clear()
 
     def merge(self, target: Any, sources: list[Any]) -> None:
-        """Move the contents of the namespaces `sources` to those of `target`."""
+        """Merge the contents of the namespaces `sources` into the namespace `target`."""
         self._backend.namespaces.merge(self.described, target, sources)
 
 
 class PaneContents(Contents):
-    """Contents that are one value for each key, so that they may lie in panes."""
+    """Contents that are one value for each key and window, so that panes and cells of keys can hold them."""
 
     _type: TypeInformation
 
@@ -104,7 +104,7 @@ class PaneContents(Contents):
         """Remove and return the value of the current namespace; None for none."""
 
     def merged(self, values: list[Any]) -> Any:
-        """Return what the values of several windows come to, which may be changed for it; None for none."""
+        """Merge the values of several windows and return the result; None for none. May change the values."""
         target, *sources = values or [None]
         return merged(self.described, target, sources, 0)
 
@@ -115,7 +115,7 @@ class PaneContents(Contents):
 
     @abstractmethod
     def steps(self) -> tuple[First, More]:
-        """Return what makes of the first record a value, and what makes of a record and the value so far the next."""
+        """Return two functions: one makes a value of the first record, one adds a record to the value so far."""
 
     @abstractmethod
     def owner(self) -> First:
@@ -123,11 +123,11 @@ class PaneContents(Contents):
 
     @abstractmethod
     def inputs_of(self, value: Any) -> list[Any] | None:
-        """Return what the window function is given for a value, None for nothing."""
+        """Return the input of the window function for a value; None: the function is not called."""
 
     @abstractmethod
     def slice_values(self, between: SlicesBetween) -> SliceValues:
-        """Return what makes values of windows out of those of slices. Only for contents that are sliceable."""
+        """Return the object that makes values of windows of the values of slices. Only for sliceable contents."""
 
     def none_made(self) -> Any:
         """Return the result of a window for which the program's function has returned None: none.
@@ -137,7 +137,7 @@ class PaneContents(Contents):
         return None
 
     def _check(self) -> First | None:
-        """Return what checks a value as the state would; None if the state is not declared with a type."""
+        """Return a function that checks a value as the state would; None for state without a declared type."""
         return None if isinstance(self._type, PickledBytesTypeInfo) else TypeCheck(self._descriptor()).value
 
 

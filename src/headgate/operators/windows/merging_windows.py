@@ -30,9 +30,9 @@ from headgate.types.typeinfo import Types
 @final
 @dataclass(frozen=True, slots=True)
 class WindowMerge:
-    """Windows that have become one: `gone` are there no more, and their contents lie under `sources`.
+    """A merge of windows into `window`. The windows `gone` no longer exist.
 
-    They are to be moved under `target`, where the contents of `window` lie.
+    The caller moves the contents of `sources` to `target`, the window under which the contents of `window` lie.
     """
 
     window: Window
@@ -53,9 +53,9 @@ class _Groups(MergingWindowAssigner.MergeCallback[Any]):
 def add_window(
     places: MutableMapping[Any, Any], new: Any, assigner: MergingWindowAssigner[Any, Any]
 ) -> tuple[Any, list[WindowMerge]]:
-    """Add a window to those of a key; return the one that it has become part of, and what was merged for that.
+    """Add a window to the key's windows and merge windows that overlap. Return the resulting window and the merges.
 
-    `places` has for each window the one under which its contents lie, and is changed.
+    `places` maps each window to the window under which its contents lie; the function changes it.
 
     >>> from headgate.functions.windows.session_windows import EventTimeSessionWindows
     >>> from headgate.functions.windows.window import TimeWindow
@@ -80,7 +80,7 @@ def add_window(
 
 
 MERGING_SET: Final = MapStateDescriptor("merging-window-set", Types.PICKLED_BYTE_ARRAY(), Types.PICKLED_BYTE_ARRAY())
-"""The state that has for each window of a key the one under which its contents lie."""
+"""The state that maps each window of a key to the window under which its contents lie."""
 
 
 def merging_set(backend: KeyedBackend) -> MapState[Any, Any]:
@@ -91,7 +91,7 @@ def merging_set(backend: KeyedBackend) -> MapState[Any, Any]:
 
 @final
 class MergingWindows(CellWindows):
-    """Windows in cells whose assigner merges them."""
+    """Windows in cells that the assigner merges."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
@@ -122,7 +122,7 @@ class MergingWindows(CellWindows):
         return True
 
     def _keep(self, before: dict[Any, Any], places: dict[Any, Any]) -> None:
-        """Store what has changed of the set."""
+        """Store the changes of the set of windows."""
         for window in before:
             if window not in places:
                 self._set.remove(as_namespace(window))
@@ -131,7 +131,7 @@ class MergingWindows(CellWindows):
                 self._set.put(as_namespace(window), as_namespace(place))
 
     def _merge(self, merge: WindowMerge) -> None:
-        """Have the trigger merge its state, remove that of the windows that are gone, and move their contents."""
+        """Let the trigger merge its state, clear the state of the windows that are gone, and move their contents."""
         self._check_end(merge.window)
         namespaces, context = self._backend.namespaces, self._trigger_context
         context.target, context.sources = as_namespace(merge.window), [as_namespace(window) for window in merge.gone]
@@ -144,7 +144,7 @@ class MergingWindows(CellWindows):
         self._contents.merge(as_namespace(merge.target), [as_namespace(source) for source in merge.sources])
 
     def _check_end(self, window: Window) -> None:
-        """Raise ProgramError for a merged window that is over already."""
+        """Raise ProgramError if a merged window ends before the current time."""
         now_ms = self._timers.watermark_ms if self._event_time else self._timers.current_processing_time()
         if self._windowing.cleanup_ms(window) <= now_ms:
             clock = "watermark" if self._event_time else "wall clock"

@@ -29,11 +29,11 @@ from headgate.time.timers import EVENT_TIMERS
 from headgate.types.typed_key import key_hash_code, typed, untyped
 
 EVALUATED: Final = "_window-evaluated"
-"""The list state with the keys of a window that a snapshot found half evaluated."""
+"""The list state with the keys for which a half-evaluated window had been evaluated at the snapshot."""
 
 
 class WindowsInPanes(BulkWindows):
-    """Evaluates windows that lie in panes, for some keys at a time."""
+    """Evaluates windows in panes, for some keys at a time."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
@@ -43,11 +43,11 @@ class WindowsInPanes(BulkWindows):
         self._due: list[tuple[int, Namespace]] = []
         """A heap of when windows with a pane of their own are due: to be evaluated, or to be removed."""
         self._left: Iterator[tuple[Any, Any]] | None = None
-        """What is left of a window that is being evaluated."""
+        """The keys and values for which the current window has yet to be evaluated; None between windows."""
         self._done: list[Any] = []
-        """The keys for which it has been evaluated."""
+        """The keys for which the current window has been evaluated."""
         self._skipped: dict[tuple[int, int], set[Any]] = {}
-        """The keys for which windows had been evaluated when a snapshot was taken, while others were left."""
+        """For each window that the restored snapshot found half evaluated: the keys that had been evaluated."""
         for start, end, key in opened.context.restored.values(EVALUATED):
             self._skipped.setdefault((start, end), set()).add(typed(key))
 
@@ -61,7 +61,7 @@ class WindowsInPanes(BulkWindows):
         return {window: frozenset(keys) for window, keys in done.items()}
 
     def _sought(self, pane: Pane, key: Any) -> Any:
-        """Return the value of a key that has none in the open dictionary, or has None there: a function made that."""
+        """Return the value of a key as of the last barrier, as a copy. None in the open dictionary is an error."""
         if key in pane.open:
             self._none_made()
         value = pane.sealed_value(key)
@@ -70,7 +70,7 @@ class WindowsInPanes(BulkWindows):
     # --- windows with a pane of their own
 
     def _new_pane(self, namespace: Namespace) -> Pane:
-        """Return the pane of a window that is not over, which from now on is among those to become due."""
+        """Return a new pane for a window, and note when the window is due."""
         window = TimeWindow(*namespace)
         last_ms, cleanup_ms = window.max_timestamp(), self._windowing.cleanup_ms(window)
         stays = cleanup_ms > last_ms

@@ -23,10 +23,10 @@ Session = tuple[int, int, Any, bool]
 """Start, end, value, and whether it was evaluated."""
 
 Columns = tuple[int | None, int | None, Any, list[Session] | None]
-"""What a key's cell holds: start, end and value of the open session, and the others; None for what is not there."""
+"""The columns of a key's cell: start, end and value of the open session, and the other sessions. None: no session."""
 
 END_MAX: Final = MAX_TIMESTAMP + 1
-"""No session ends later, so that each is evaluated by the end of the input."""
+"""The latest end of a session: the end of the input evaluates every session."""
 
 END: Final = "window-session-end"
 OTHERS: Final = "window-sessions"
@@ -54,7 +54,7 @@ def rows_of(columns: Columns) -> list[Session]:
 
 
 def columns_of(rows: list[Session]) -> Columns:
-    """Return what the cell of a key holds of its sessions, which are in order.
+    """Return the columns of a key's cell for these sessions, which are in order.
 
     >>> columns_of([(30, 40, 2, False)]), columns_of([(0, 10, 5, True)])
     ((30, 40, 2, None), (None, None, None, [(0, 10, 5, True)]))
@@ -66,7 +66,7 @@ def columns_of(rows: list[Session]) -> Columns:
 
 
 def met(sessions: list[Session], start: int, end: int) -> slice:
-    """Return which sessions of a key, in order, a new one overlaps or touches; an empty slice is its place.
+    """Return the range of a key's sessions that a new session overlaps or touches. If empty, its start is the place.
 
     >>> met([(0, 10, 5, False), (20, 30, 2, False)], 10, 19), met([(0, 10, 5, False), (20, 30, 2, False)], 12, 15)
     (slice(0, 1, None), slice(1, 1, None))
@@ -78,13 +78,13 @@ def met(sessions: list[Session], start: int, end: int) -> slice:
 
 
 def over_ms(end: int, lateness_ms: int) -> int:
-    """Return when all of a session goes that ends then; `NEVER` where that is later than any time."""
+    """Return when a session with this end takes no more late records; `NEVER` for later than any time."""
     last_ms = end - 1 + lateness_ms
     return last_ms if last_ms < MAX_TIMESTAMP else NEVER
 
 
 def first_due(sessions: list[Session], lateness_ms: int) -> tuple[int, int]:
-    """Return when one of the sessions of a key, in order, is due first, and which: to be evaluated, or to be removed.
+    """Return when the first of a key's sessions is due, and its index. Due sessions are evaluated or removed.
 
     >>> first_due([(0, 10, 5, True), (20, 30, 2, False)], lateness_ms=15)
     (24, 0)
@@ -138,7 +138,7 @@ class DueKeys:
         self.add(time_ms, key)
 
     def drop(self, key: Any) -> None:
-        """Let go of a key of which nothing is due any more."""
+        """Forget a key that has no sessions left."""
         self._earlier.pop(key, None)
 
     def until(self, until_ms: int, limit: int) -> Iterator[tuple[int, list[Any]]]:

@@ -1,10 +1,11 @@
-"""Sessions of a key in its own cell: sessions of event time with the default trigger.
+"""Session windows of event time with the default trigger: the cell of a key holds the key's sessions.
+
+`merging_windows` has all other session windows, and emits the same results for the same sessions.
 
 A record that extends the open session of its key costs a look at the key's cell. No session has a cell or timers of its
-own, and no set of windows is kept. When sessions are due lies in memory only, and is made again at a restore: a key is
-looked at when the end comes that its session had before, and then at its present end.
-
-What comes out is what `MergingWindows` would emit with the default trigger, and what that has saved is taken over.
+own, and there is no set of windows. Only memory holds when sessions are due; a restore computes it again. A record that
+extends a session does not move the time at which its key is due: the operator looks at the key at the earlier end, and
+again at the present end.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from headgate.state.keyed.cells import GENERATION, Cell
 from headgate.types.typed_key import untyped
 
 _KEYS_AT_ONCE: Final = 128
-"""How many keys are looked at before it is seen how much their sessions have emitted."""
+"""Number of keys that are evaluated before the operator counts the results."""
 
 
 @final
@@ -94,7 +95,7 @@ class SessionWindows(BulkWindows):
                 cell[start_at], cell[end_at], cell[value_at] = time, until, first(value)
 
     def _close(self, cell: Cell) -> None:
-        """Have the open session be the last of the others."""
+        """Move the open session to the end of the other sessions."""
         session = cell[self._start], cell[self._end], cell[self._value], False
         others = cell[self._others]
         if others is None:
@@ -103,7 +104,7 @@ class SessionWindows(BulkWindows):
             others.append(session)
 
     def _merge(self, key: Any, cell: Cell, own: tuple[int, int], value: Any) -> None:
-        """Put a record, with its own session, into those that it overlaps or touches, which become one."""
+        """Merge the session of a record with the sessions that it overlaps or touches."""
         start, end = own
         check_timestamp(start)
         sessions = self._sessions(cell)
@@ -128,7 +129,7 @@ class SessionWindows(BulkWindows):
             self._evaluate_some(iter([(key, session[2])]))
 
     def _combined(self, value: Any, joined: list[Session]) -> Any:
-        """Return what a record and the sessions that it joins come to."""
+        """Return the value of a record and the sessions that it joins."""
         values = [session[2] for session in joined]
         so_far = values[0] if len(values) == 1 else self._kept.merged(values)
         if so_far is not None:
@@ -140,13 +141,13 @@ class SessionWindows(BulkWindows):
     # --- what is kept of a key
 
     def _note_restored(self) -> None:
-        """Note when sessions are due that were restored."""
+        """Note when restored sessions are due."""
         for key, cell in cells_of(self._backend, saved_keys(self._backend)):
             due_ms, _ = first_due(self._sessions(cell), self._lateness)
             self._due_keys.add(due_ms, key)
 
     def _sessions(self, cell: Cell) -> list[Session]:
-        """Return all sessions of a key, in order: a list to change and to `_keep`."""
+        """Return all sessions of a key, in order. The caller changes the list and calls `_keep`."""
         return rows_of((cell[self._start], cell[self._end], cell[self._value], cell[self._others]))
 
     def _keep(self, cell: Cell, sessions: list[Session]) -> None:
@@ -171,9 +172,9 @@ class SessionWindows(BulkWindows):
             self._backend.leave()
 
     def _taken_due(self, until_ms: int, limit: int) -> list[tuple[Any, Session]]:
-        """Return sessions that are due, in order of time, as they were; state has what becomes of them.
+        """Return the sessions that are due, in order of time, and change them in state as their evaluation will.
 
-        About `limit` keys are looked at; of most, the session has been extended since its end was noted.
+        Looks at about `limit` keys. Most sessions have been extended since their end was noted.
         """
         backend, again, drop, is_over_at_once = (
             self._backend,
@@ -207,7 +208,7 @@ class SessionWindows(BulkWindows):
         return due
 
     def _take_due(self, key: Any, cell: Cell, time_ms: int) -> Session | None:
-        """Return the session of a key that is due at this time, if there is one; it may wait for late records."""
+        """Return the session of a key that is due at this time, if any. State keeps it if it waits for late records."""
         others = cell[self._others]
         if others and not self._lateness:
             return self._take_first(key, cell, others)
@@ -227,7 +228,7 @@ class SessionWindows(BulkWindows):
         return session
 
     def _take_first(self, key: Any, cell: Cell, others: list[Session]) -> Session:
-        """Remove and return the first of several sessions of a key, which is over: the list is not copied for it."""
+        """Remove and return the first of several sessions of a key, without a copy of the list."""
         session = others.pop(0)
         end = others[0][1] if others else cell[self._end]
         if not others:
@@ -240,7 +241,7 @@ class SessionWindows(BulkWindows):
         return session
 
     def _evaluate_all(self, due: list[tuple[Any, Session]]) -> None:
-        """Evaluate sessions that have ended, and have the function clear its state of those that are over."""
+        """Evaluate sessions that have ended, and let the function clear its state of sessions that are over."""
         position = iter(due)
         try:
             if self._result is not None:
@@ -253,7 +254,7 @@ class SessionWindows(BulkWindows):
             raise UserCodeError(key=untyped(key), during=f"the timer of a window ({session[1] - 1})") from error
 
     def _emit_all(self, position: Iterator[tuple[Any, Session]], result: Callable[[Any], Any]) -> None:
-        """Emit what sessions come to, where there is no function to call."""
+        """Emit the values of sessions, where there is no window function to call."""
         out, times, none_made, extend = self.out, self.times, self._none_made, self._extend
         for _, (_, end, value, is_evaluated) in position:
             emitted = [None if is_evaluated else none_made() if value is None else result(value)]
@@ -262,7 +263,7 @@ class SessionWindows(BulkWindows):
                 times.append(end - 1)
 
     def _finish(self, key: Any, session: Session) -> None:
-        """Evaluate a session that has ended, or, where that was done before, is over."""
+        """Evaluate a session that has ended, or clear the state of a session that was evaluated before."""
         start, end, value, is_evaluated = session
         self._begin(start, end)
         if not is_evaluated:

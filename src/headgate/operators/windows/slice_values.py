@@ -19,31 +19,31 @@ Found = Sequence[tuple[int, Any]]
 
 
 class SliceValues(Protocol):
-    """Makes values of one window after the other, for all keys. It changes no value of a slice but by its `steps`.
+    """Makes the values of one window after the other, for all keys. Only `steps` change values of slices.
 
-    The values of windows are those that a window would have that is kept by itself, and the caller's to change.
+    A window's value equals the value that a window with state of its own would have. The caller may change it.
     """
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Further states in which values of slices lie: then a value is a tuple, of the contents first."""
+        """The further states that hold values of slices: with one, a value is a tuple with the contents first."""
         ...
 
     def steps(self) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
-        """Return what makes of the first record a slice's value, and what makes of a record and that the next."""
+        """Return two functions: one makes a slice's value of the first record, one adds a record to the value."""
         ...
 
     def copied(self, value: Any) -> Any:
-        """Return a slice's value that may be changed."""
+        """Return a copy of a slice's value, which the caller may change."""
         ...
 
     @property
     def arrivals(self) -> int:
-        """How many records have come, at the most."""
+        """The number of records so far, or more."""
         ...
 
     def resume(self, arrivals: int) -> None:
-        """Go on behind so many records; before `steps`."""
+        """Number the next records from here on. Called before `steps`."""
         ...
 
     def clear(self) -> None:
@@ -51,23 +51,23 @@ class SliceValues(Protocol):
         ...
 
     def move(self, start: int, end: int) -> None:
-        """Make these the start and the end of the window."""
+        """Set the start and the end of the current window."""
         ...
 
     def values(self) -> Iterator[tuple[Any, Any]]:
-        """Return each key that the window has with its value."""
+        """Return the keys of the current window with their values."""
         ...
 
     def together(self, slices: Iterable[Iterable[tuple[Any, Any]]]) -> Iterator[tuple[Any, Any]]:
-        """Return each key with its value in a window that has these slices, and no others; they come in order."""
+        """Return the keys with their values in a window that has exactly these slices, which come in order."""
         ...
 
     def has_taken(self, at: int) -> bool:
-        """Return whether something is kept of the values of the slice that starts then."""
+        """Return whether this object keeps values of the slice that starts then."""
         ...
 
     def add_late(self, at: int, key: Any, record: Any) -> None:
-        """A record has come to a slice that may have been taken."""
+        """Add a record to the slice that starts then, if this object keeps values of the slice."""
         ...
 
     def of_windows(self, found: Found, at: int, windows: Sequence[int], size: int) -> list[Any]:
@@ -78,15 +78,15 @@ class SliceValues(Protocol):
         ...
 
     def of_saved(self, value: Any) -> Any:
-        """Return the value of a window that was restored as such."""
+        """Return the value of a window, given the value that a snapshot has of the window."""
         ...
 
     def to_saved(self, value: Any) -> Any:
-        """Return the value of a window as it is saved: a tuple, if there are further states."""
+        """Return the value of a window for a snapshot: a tuple, if there are further states."""
         ...
 
     def joined(self, older: Any, newer: Any) -> Any:
-        """Return the value of a window whose value was `older` before the records that make `newer`."""
+        """Return the value of a window: `older` has its earlier records, `newer` the later ones."""
         ...
 
 

@@ -1,15 +1,17 @@
-"""Rows of panes: what panes hold, as rows of cells, and which keys a pane has.
+"""Rows of panes in the database: the values of a pane, and which keys a pane has.
 
-A key of a pane has the row that a cell of its key and namespace would have, so that snapshots and restores need to know
-nothing of panes. Which keys there are is told by rows like those of timers, by time: they are those of the last timer
-that entries of the pane have or, in a pane without timers, rows of the state's own column, at a time that stands for
-the namespace.
+A key of a pane has the same row as a cell of its key and namespace, so that snapshots and restores need to know nothing
+of panes. The keys of a pane are found by timer rows. For a pane with timers these are the rows of the last timer of its
+entries. For a pane without timers they are rows of the state's own column, at a time that is computed from the
+namespace.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, final
 
@@ -29,10 +31,10 @@ from headgate.state.rocksdb.row_keys import (
 from headgate.state.rocksdb.store import Store
 
 Place = tuple[int, int]
-"""A column and a time, at which there is a row for each key of a pane."""
+"""A column and a time: the timer row of each key of a pane has both."""
 
 Found = tuple[Any, Any]
-"""What the row of a key has: its value, None without one, and its timers. A value is a tuple, with several columns."""
+"""The value in the row of a key, or None, and its timers. With several columns a value is a tuple."""
 
 
 @final
@@ -183,6 +185,51 @@ class PaneRows:
             if old is not None:
                 for column in (*self.columns, self.timers):
                     old[column] = cell[column]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    namespace: Namespace
+    generation: int
+    pane: Pane
+    keys: Iterator[Any]
+
+
+@final
+class GonePanes:
+    """The panes of windows that are over and still have rows, in the order in which the windows ended."""
+
+    def __init__(self, rows: PaneRows) -> None:
+        self._rows = rows
+        self._gone: deque[_Gone] = deque()
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._gone)
+
+    def add(self, namespace: Namespace, pane: Pane, generation: int) -> None:
+        """Add a pane that has rows, whose window was over in this generation."""
+        keys = self._rows.keys(namespace, self._rows.place_of(namespace, pane), self._rows.groups)
+        self._gone.append(_Gone(namespace, generation, pane, keys))
+
+    def any_until(self, generation: int) -> bool:
+        """Whether there are panes whose windows were over in this generation or before."""
+        return bool(self._gone) and self._gone[0].generation <= generation
+
+    def any_of(self, namespaces: Container[Namespace]) -> bool:
+        """Whether there are panes of these windows, which have come again."""
+        return any(gone.namespace in namespaces for gone in self._gone)
+
+    def erase_some(self) -> None:
+        """Delete some rows of the first pane; there must be one."""
+        gone = self._gone[0]
+        keys = cell_keys(islice(gone.keys, CHUNK_CELLS), gone.namespace)
+        if keys:
+            self._rows.write(keys, [(None, None)] * len(keys), gone.generation)
+            self._rows.lead_no_more(self._rows.place_of(gone.namespace, gone.pane), gone.pane, keys)
+        else:
+            self._gone.popleft()
 
 
 def cell_keys(keys: Iterable[Any], namespace: Namespace) -> list[Any]:

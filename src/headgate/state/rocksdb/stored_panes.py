@@ -1,14 +1,14 @@
-"""Panes in front of a database: what they may hold in memory is limited, and the rest lies in rows.
+"""Panes in front of a database: memory holds a limited part of the values, and rows hold the rest.
 
-A barrier's walk writes what has changed, which stays in memory as far as there is room. Where there is none, values of
-the windows that began first go, and are written before if they are new. While a snapshot is under way, what is new
-stays, as in the cache of cells. A window that is over loses its rows piece by piece, after the snapshots that have it.
+The walk of a barrier writes the changed values, and memory keeps them as far as there is room. Without room, memory
+lets go of the values of the windows that began first, and writes new values before. While a snapshot is under way,
+memory keeps new values, as the cache of cells does. When a window is over, its rows are deleted piece by piece, after
+the snapshots that have the window.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,22 +17,21 @@ from typing import Any, Final, final
 
 from headgate.errors import SerializationError
 from headgate.state.formats.codecs import pickled
-from headgate.state.keyed.cells import CHUNK_CELLS
 from headgate.state.keyed.panes import Namespace, Pane, Panes, PaneTimers
 from headgate.state.keyed.stored_values import StoredValues
-from headgate.state.rocksdb.pane_rows import PaneRows, cell_keys, chunks
+from headgate.state.rocksdb.pane_rows import GonePanes, PaneRows, cell_keys, chunks
 
 ENTRY_BYTES: Final = 120
-"""What an entry without a value takes in memory: a key, its place in a dictionary."""
+"""Bytes in memory of an entry without its value: a key, and its place in a dictionary."""
 BYTES_PER_BYTE: Final = 3
-"""What objects take in memory, more or less, for each byte that they take when written."""
+"""Bytes in memory of objects, roughly, for each byte of their stored form."""
 MEASURED: Final = 64
-"""So many entries are looked at to tell what all take."""
+"""Number of entries from which the size of all entries is estimated."""
 
 
 @final
 class PaneRoom:
-    """`copies` is how many values whoever uses the panes holds for each entry."""
+    """How many entries fit into memory. The user of the panes holds `copies` values for each entry."""
 
     def __init__(self, limit_bytes: int, copies: int) -> None:
         self.limit_bytes = limit_bytes
@@ -59,53 +58,8 @@ class PaneRoom:
                 self._entry_bytes = ENTRY_BYTES + BYTES_PER_BYTE * len(pickled(some)) / len(some)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Gone:
-    namespace: Namespace
-    generation: int
-    pane: Pane
-    keys: Iterator[Any]
-
-
-@final
-class GonePanes:
-    """In the order in which they went."""
-
-    def __init__(self, rows: PaneRows) -> None:
-        self._rows = rows
-        self._gone: deque[_Gone] = deque()
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self._gone)
-
-    def add(self, namespace: Namespace, pane: Pane, generation: int) -> None:
-        """A pane that has rows is gone in a generation."""
-        keys = self._rows.keys(namespace, self._rows.place_of(namespace, pane), self._rows.groups)
-        self._gone.append(_Gone(namespace, generation, pane, keys))
-
-    def any_until(self, generation: int) -> bool:
-        """Whether there are any that went in this generation or before."""
-        return bool(self._gone) and self._gone[0].generation <= generation
-
-    def any_of(self, namespaces: Container[Namespace]) -> bool:
-        """Whether there are any of windows that have come again."""
-        return any(gone.namespace in namespaces for gone in self._gone)
-
-    def erase_some(self) -> None:
-        """Delete some rows; there must be a pane."""
-        gone = self._gone[0]
-        keys = cell_keys(islice(gone.keys, CHUNK_CELLS), gone.namespace)
-        if keys:
-            self._rows.write(keys, [(None, None)] * len(keys), gone.generation)
-            self._rows.lead_no_more(self._rows.place_of(gone.namespace, gone.pane), gone.pane, keys)
-        else:
-            self._gone.popleft()
-
-
 _PARTS: Final = 4
-"""A part of all panes is to be at most such a part of what may be in memory."""
+"""`parts` aims at parts that take at most this fraction of the memory limit: one in so many."""
 
 
 @final
@@ -122,9 +76,9 @@ class _Due:
 
 @final
 class StoredPanes(Panes):
-    """The panes of one operator, of which so many bytes may be in memory.
+    """The panes of one operator, which may take `limit_bytes` of memory.
 
-    `copies` is how many values whoever uses the panes holds for each entry.
+    `copies` is the number of values that the user of the panes holds for each entry, its own among them.
     """
 
     def __init__(self, rows: PaneRows, limit_bytes: int, copies: int) -> None:
