@@ -1,6 +1,6 @@
-"""Simulates a program of yours: `python -m headgate.testing.sim my_module:program --seeds 100`.
+"""Simulates your program: `python -m headgate.testing.sim my_module:program --seeds 100`.
 
-`--seed N` tells the whole story of one seed.
+`--seed N` prints the whole trace of one seed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headgate.testing.sim.simulate import PromiseBroken, Simulation
 @final
 @dataclass(frozen=True)
 class NamedSimulation:
-    """The simulation of a program by its name, which each process makes for itself (`Run`)."""
+    """A simulation named by its program, so that each process can create it (`Run`)."""
 
     program: str
     outcome: str
@@ -60,7 +60,7 @@ EACH_RECORD = "headgate.testing.sim:each_record"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the arguments say; return 0 when every run kept every promise, 1 when not, 2 for a wrong program."""
+    """Run the given seeds; return 0 when every run kept every promise, 1 when not, 2 for a wrong program."""
     parser = argparse.ArgumentParser(prog="python -m headgate.testing.sim", description=__doc__)
     parser.add_argument("program", help="module:function of a program, as simulate() takes it")
     parser.add_argument("--outcome", default=EACH_RECORD, help="module:function of what is compared of each stream")

@@ -1,4 +1,4 @@
-"""The simulated cluster: all processes of one simulation, how they come and go, and what users ask of them."""
+"""The simulated cluster: all processes of one simulation, their starts and ends, and the requests of users."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ class SimCluster:
         self.crawl = Crawl()
         self.was_cancelled = False
         self.rescales = 0
-        """How many have come about."""
+        """Number of rescales that have succeeded."""
         self.slots_max: int | None = None
-        """How many slots a launch can have; None: any number."""
+        """Maximum number of slots of a launch; None: any number."""
         self.is_lost = False
-        """Whether the program is not started again."""
+        """Whether the driver is lost for good, so that the program is not started again."""
         self.over = False
         self.on_doubt: Action | None = None
-        """Called when the writing of a manifest has begun."""
+        """Called when a driver begins to write a manifest."""
         self.results = Results()
-        """What has reached the program that runs now."""
+        """The results that the running program has received."""
         self._names: dict[str, int] = {}
 
     @property
     def master(self) -> MasterProcess:
-        """The newest driver process that is alive and has not been taken over, if any is."""
+        """The newest driver process that is alive and in charge; without one, the newest of all."""
         return (self._in_charge() or self.masters)[-1]
 
     def _in_charge(self) -> list[MasterProcess]:
@@ -68,7 +68,7 @@ class SimCluster:
 
     @property
     def has_begun_again(self) -> bool:
-        """Whether the job began again: after a failure, for a rescale or when that failed, or by another driver."""
+        """Whether the job has restarted: after a failure, for a rescale or a failed one, or under another driver."""
         return len(self.masters) > 1 or self.master.master.progress.attempt > 1
 
     def start_master(self) -> None:
@@ -83,12 +83,12 @@ class SimCluster:
         process.wake()
 
     def start_again(self) -> None:
-        """Start the program if no driver is in charge: the one that took over has died."""
+        """Start the program again if no driver is in charge, because the driver that took over has died."""
         if not self._in_charge():
             self.start_master()
 
     def cancel(self) -> None:
-        """Cancel the job, if there is a driver to be told."""
+        """Cancel the job, if a driver is alive."""
         for master in self.masters:
             if master.alive:
                 self.was_cancelled = True
@@ -96,7 +96,7 @@ class SimCluster:
                 master.wake()
 
     def take_savepoint(self, request: SavepointRequest) -> Future[str] | None:
-        """Ask the newest driver that has not ended for a savepoint, if any; return where its answer will be."""
+        """Ask the newest driver that has not ended for a savepoint; return the future answer, None without a driver."""
         running = [each for each in self.masters if each.alive and each.master.outcome is None]
         if not running:
             return None
@@ -108,7 +108,7 @@ class SimCluster:
         return answer
 
     def have_slots(self, most: int | None) -> None:
-        """Let launches have so many slots from now on."""
+        """Limit the slots of launches from now on; None: no limit."""
         if not self.over:
             self.world.note("cluster", f"has {'any number of' if most is None else most} slots")
             self.slots_max = most
@@ -124,7 +124,7 @@ class SimCluster:
             master.wake()
 
     def look_at(self, uid: str, for_ms: float) -> None:
-        """Look at what leaves an operator, as the newest driver shows it for so long."""
+        """Watch the output of an operator for a time, as the newest driver shows it."""
         running = [each for each in self.masters if each.alive and each.master.outcome is None]
         if running:
             master = running[-1]
@@ -148,7 +148,7 @@ class SimCluster:
         self.world.note("user", f"is told: {answer.exception() or answer.result()}")
 
     def lose_power(self) -> None:
-        """End all processes, as their machines lose power, and storage with them."""
+        """End all processes, as their machines and the storage lose power."""
         for process in (*self.masters, *self.processes):
             process.lose_power()
         self.storage.lose_power()
@@ -160,7 +160,7 @@ class SimCluster:
             master.die("it is lost for good")
 
     def is_over(self) -> bool:
-        """Return whether the job has ended; if it could only not begin, the program is started again."""
+        """Return whether the job has ended; start the program again if the job merely could not begin."""
         self.over = self.is_lost or self._has_ended()
         return self.over
 
@@ -178,24 +178,24 @@ class SimCluster:
         return any(each.alive for each in alive)
 
     def _was_refused(self, master: MasterProcess) -> bool:
-        """Return whether the job could not go on from a file that is damaged, and said which."""
+        """Return whether the job failed on a damaged file and named the file."""
         outcome = master.master.outcome
         return outcome is not None and self.storage.is_damage(outcome.cause or "")
 
     def close(self) -> None:
-        """End whatever still runs: the simulation is over."""
+        """End all processes: the simulation is over."""
         for process in (*self.masters, *self.processes):
             process.io.close()
         for slot in self.processes:
             slot.forget_coroutines()
 
     def new_name(self, kind: str) -> str:
-        """Return a name that no other process has."""
+        """Return a new, unique name for a process."""
         self._names[kind] = self._names.get(kind, 0) + 1
         return f"{kind}{self._names[kind]}"
 
     def find_exchange(self, address: str) -> SimExchange | None:
-        """Return the exchange of the process of that name, None when it is gone."""
+        """Return the exchange of the process of that name, None when the process is gone."""
         return next((each.exchange for each in self.processes if each.name == address and each.alive), None)
 
     def live_slots(self) -> list[SimSlotProcess]:

@@ -1,4 +1,4 @@
-"""The command line of simulations: `--seed N` tells the whole story of one run, `--seeds N` sums up many."""
+"""The command line of simulations: `--seed N` prints the whole trace of one run, `--seeds N` sums up many."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from headgate.testing.sim.run import RunReport
 
 PROGRESS_EVERY: Final = 500
 BLOCK: Final = 50
-"""How many seeds a process runs before it takes the next ones."""
+"""Number of seeds that a process takes at a time."""
 
 
 class Run(Protocol):
-    """Simulates one seed. It is pickled for the processes that share the seeds out."""
+    """Simulates one seed. It is pickled and sent to the processes that run the seeds."""
 
     def __call__(self, seed: int, *, faults: bool = True) -> RunReport:
-        """Run it, with faults or without."""
+        """Run the seed, with faults or without."""
         ...
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what `execute` understands."""
+    """Add the options of `execute` to the parser."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--seed", type=int, help="run this seed and print its trace")
     what.add_argument("--seeds", type=int, help="run the seeds 1 to N")
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(run: Run, options: argparse.Namespace) -> int:
-    """Run what the options say; return 0 when every run kept every promise, else 1."""
+    """Run the seeds of the options; return 0 when every run kept every promise, else 1."""
     if options.without_faults:
         run = partial(run, faults=False)
     if options.seed is not None:
@@ -56,7 +56,7 @@ def _one(report: RunReport, out: TextIO) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """What came of some seeds, one after the other."""
+    """The results of consecutive seeds."""
 
     seeds: int
     failed: tuple[int, ...]
@@ -103,7 +103,7 @@ def _run_block(run: Run, seeds: range) -> _Block:
 
 
 def _without_trace(report: RunReport) -> RunReport:
-    """Return the report without what only a failure needs."""
+    """Return the report without its trace, unless the run failed."""
     return replace(report, trace=()) if report.passed else report
 
 

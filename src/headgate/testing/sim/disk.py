@@ -1,7 +1,7 @@
-"""The disk below simulated storage: what it loses with the power, and what becomes of its files by themselves.
+"""The disk of simulated storage: it loses files when the power fails, and files can be damaged.
 
-A file is at risk until it is synced, and so is its name. What is durable may still be damaged: cut short, emptied or
-deleted, by a disk that fails or by hand. The user who is told which file it is brings it back.
+A file is at risk until it is synced, and so is its name. A durable file may still be damaged: cut short, emptied or
+deleted, by a failing disk or by hand. The user, told the name of the file, restores it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _DAMAGE: Final = ("is lost", "is empty", "is torn")
 
 
 def beginning(world: World, data: bytes) -> bytes:
-    """Return the first part of a file, which may be nothing or all of it."""
+    """Return a random beginning of a file, which may be empty or the whole file."""
     return data[: world.rng.randrange(len(data) + 1)]
 
 
 @final
 class Disk:
-    """Below the files of one folder."""
+    """The disk that holds the files of one folder."""
 
     def __init__(self, world: World, memory: MemoryStore, ledger: Ledger) -> None:
         self.damaged: dict[str, bytes] = {}
-        """The files that are damaged, as they were before."""
+        """The contents of damaged files before the damage."""
         self._world = world
         self._memory = memory
         self._ledger = ledger
@@ -40,19 +40,19 @@ class Disk:
     # --- what is durable
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file that no process has acted upon yet."""
+        """Write a file on which no process has acted yet."""
         self._memory.files[path] = data
         self._at_risk[path] = _WRITTEN
 
     def rename(self, temporary: str, path: str) -> None:
-        """Give a synced file its name, under which it is put there."""
+        """Rename a synced temporary file to its final name."""
         self._memory.files.pop(temporary, None)
         self._at_risk.pop(temporary, None)
         self._at_risk[path] = _RENAMED
         self._old_names[path] = temporary
 
     def synced(self, path: str) -> None:
-        """The file is durable."""
+        """Mark a file as durable."""
         self._at_risk.pop(path, None)
 
     def delete(self, path: str) -> None:
@@ -62,7 +62,7 @@ class Disk:
         self.damaged.pop(path, None)
 
     def lose_power(self) -> None:
-        """Lose what is at risk, or some of it; what is left is durable."""
+        """Lose some or all files at risk; the remaining files are durable."""
         at_risk, self._at_risk = self._at_risk, {}
         for path, fates in sorted(at_risk.items()):
             fate = self._world.rng.choice(fates)
@@ -74,7 +74,7 @@ class Disk:
             self._lose_unless_evident(path)
 
     def _lose_unless_evident(self, path: str) -> None:
-        """A damaged manifest is as one that was never written if there is no evidence: no driver has acted upon it."""
+        """Treat a damaged manifest as never written if there is no evidence of it, as no driver has acted on it."""
         manifest = self._ledger.manifests.get(path)
         if manifest is not None and all(
             each.checkpoint_id != manifest.checkpoint_id for each in evidence_in(self._memory.files)
@@ -93,7 +93,7 @@ class Disk:
     # --- damage
 
     def damage(self) -> bool:
-        """Damage a file of the newest checkpoint, its manifest or one that this names; return whether there is one."""
+        """Damage the newest checkpoint's manifest, or a file that it names; return whether a file was damaged."""
         newest = self._ledger.newest
         if newest is None or self.damaged:
             return False
@@ -110,7 +110,7 @@ class Disk:
         return True
 
     def mend(self) -> None:
-        """Bring back what was damaged."""
+        """Restore the damaged files."""
         for path, data in self.damaged.items():
             self._world.note("user", f"brings back {path}")
             self._memory.files[path] = data

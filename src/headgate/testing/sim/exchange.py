@@ -1,7 +1,7 @@
 """The simulated network between slots: in order on each connection, with random delays, and fenced by attempt.
 
-A barrier that overtakes gets ahead of some of what is under way: how much has been begun is random, as it is in a
-network. Batches are encoded and counted as on the network.
+A barrier that overtakes passes a random number of the elements in transit: as in a network, the sending of some has
+begun. Batches are encoded and counted as on the network.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class SimHost(Protocol):
     """The slot that an exchange belongs to."""
 
     def exchange_broken(self, reason: str) -> None:
-        """A peer was lost while the attempt ran."""
+        """Handle the loss of a peer while the attempt runs."""
         ...
 
 
 @final
 class SimExchange:
-    """The exchange of one slot. `find` gives the exchange that listens at an address."""
+    """The exchange of one slot. `find` returns the exchange that listens at an address."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SimExchange:
     # --- connections
 
     def flow_to(self, target: SlotIndex) -> SimConnection | None:
-        """Return the connection to the peer, made when it is used first; None when there is no such peer any more."""
+        """Return the connection to the peer, made at its first use; None when the peer no longer exists."""
         flow = self._flows.get(target)
         if flow is None and self.attempt is not None:
             peer = self._find(self._peers[target][0])
@@ -83,7 +83,7 @@ class SimExchange:
         return flow
 
     def arrived(self, flow: SimConnection, sent: InTransit) -> bool:
-        """Take an element; return whether it was for the attempt that is running here."""
+        """Take an element; return whether it belongs to the attempt that runs here."""
         if flow.attempt != self.attempt:
             return False
         channel = self._inputs[sent.channel]
@@ -96,7 +96,7 @@ class SimExchange:
         return True
 
     def lost(self, flow: SimConnection, reason: str) -> None:
-        """The other end of a connection has closed it."""
+        """Handle a connection that the other end has closed."""
         if self.attempt is not None and self.attempt == flow.attempt:
             self._host().exchange_broken(reason)
             self.process.wake()
@@ -105,7 +105,7 @@ class SimExchange:
 @final
 @dataclass(frozen=True, slots=True)
 class InTransit:
-    """An element under way, a batch as bytes, and whom to tell when it was consumed."""
+    """An element in transit, a batch as bytes, and the function to call when it is consumed."""
 
     channel: ChannelId
     element: Control | Encoded
@@ -127,12 +127,12 @@ class SimConnection:
         self._givers: dict[ChannelId, CreditGiver] = {}
 
     def send(self, sent: InTransit) -> None:
-        """Have the element arrive, some time after all that was sent before."""
+        """Have the element arrive, some time after all elements sent before it."""
         self._under_way.append(sent)
         self._schedule()
 
     def overtake(self, barrier: InTransit) -> list[Payload]:
-        """Have the barrier arrive ahead of what is not begun; return the batches of the channel among that."""
+        """Have the barrier overtake elements that are not being sent yet; return the channel's batches among them."""
         begun = self._world.rng.randint(0, len(self._under_way))
         behind = list(self._under_way)[begun:]
         self._under_way.insert(begun, barrier)
@@ -141,7 +141,7 @@ class SimConnection:
         return [element.payload for element in own if isinstance(element, Encoded)]
 
     def giver(self, sent: InTransit) -> CreditGiver:
-        """Return what gives credit for the channel of the element back, after a hop."""
+        """Return the giver that returns credit for the element's channel, after a hop."""
         giver = self._givers.get(sent.channel)
         if giver is None:
 
@@ -156,7 +156,7 @@ class SimConnection:
         return giver
 
     def _schedule(self) -> None:
-        """Have one more element arrive, behind all that are under way."""
+        """Plan the arrival of one more element, after all elements in transit."""
         receiver = self._receiver
         if not self._open:
             return
@@ -173,7 +173,7 @@ class SimConnection:
             self.close()
 
     def close(self) -> None:
-        """Have both ends learn, some time later, that the connection is gone."""
+        """Have both ends notice, some time later, that the connection is gone."""
         if not self._open:
             return
         self._open = False
@@ -207,6 +207,6 @@ class _SimOutput(CreditedOutput):
             flow.send(InTransit(self._channel, each, self.credited))
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
-        """Overtake what is under way, except what has been begun."""
+        """Overtake the elements in transit, except those whose sending has begun."""
         flow = self._exchange.flow_to(self._target)
         return [] if flow is None else flow.overtake(InTransit(self._channel, barrier, self.credited))

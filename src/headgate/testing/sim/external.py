@@ -1,6 +1,6 @@
-"""The system outside: where the simulated jobs read from and write to, in transactions that someone has to commit.
+"""The external system that simulated jobs read from and write to, in transactions that must be committed.
 
-It is shared by all processes of a run, so functions, sources and sinks, which travel pickled, find it by a number.
+All processes of a run share it. Functions, sources and sinks are pickled, so they find it by a number.
 """
 
 from __future__ import annotations
@@ -46,42 +46,42 @@ class SimTransaction:
 
 @final
 class External:
-    """A transactional store, and the switches by which user code is made to fail."""
+    """A transactional store, with switches that make user code fail."""
 
     def __init__(self, world: World, permitted: set[str]) -> None:
         self.number = next(_numbers)
         self.prepared: dict[str, SimTransaction] = {}
-        """All that ever were."""
+        """All transactions that were ever prepared."""
         self.pending: dict[str, SimTransaction] = {}
         self.final: dict[str, list[Any]] = {}
         self.bomb: str | None = None
-        """Name of the function that raises when it is called next."""
+        """Name of the function that raises at its next call."""
         self.outage_until_ms = 0.0
         self.mishap_rate = 0.0
         self.marks: set[str] = set()
-        """Transactions that were final before, in another run under the job id: their records are not counted."""
+        """Transactions that an earlier run under the job id made final: their records do not count."""
         self.kept: dict[str, set[str]] = {}
-        """For which savepoints transactions stay, whatever becomes of their job."""
+        """The savepoints for which a transaction is kept, whatever happens to its job."""
         self.given_up: set[str] = set()
-        """The savepoints of which the driver said that they never became complete."""
+        """The savepoints that never became complete, as the driver has said."""
         self.on_keep: Action = lambda: None
-        """Called when something is kept."""
+        """Called when a transaction is kept."""
         self.newest: tuple[JobId, int] | None = None
-        """The job and the attempt that have begun last."""
+        """The newest job and attempt."""
         self.world = world
         self._permitted = permitted
         self._secured: set[str] = set()
         _systems[self.number] = self
 
     def close(self) -> None:
-        """Forget the system: nothing of the run may use it afterwards."""
+        """Remove the system: no part of the run may use it afterwards."""
         del _systems[self.number]
 
     def forked(self, savepoint: Manifest, pending: set[str]) -> External:
-        """Return the system as it was when all up to a savepoint was final, except what that holds for committing.
+        """Return the system as of a savepoint: earlier transactions are final, and those in the savepoint are pending.
 
-        A driver that was started again may not know of the savepoint: what its attempts made final came after it,
-        though under lower checkpoint ids.
+        A restarted driver may not know of the savepoint: transactions that its attempts made final came after the
+        savepoint, though under lower checkpoint ids.
         """
         other = External(self.world, self._permitted)
         for name, records in self.final.items():
@@ -93,8 +93,8 @@ class External:
     def used_again(self, job_id: JobId, counted: External | None = None) -> External:
         """Return the system for another run under a job id that has run before, with other storage.
 
-        All marks are there, and all that the earlier runs under the id have left open: nobody ends what jobs of other
-        ids have left. What was final then is not counted, except what `counted` has of it: see `forked`.
+        It has all marks, and the transactions that earlier runs under this id have left open; nobody ends transactions
+        of other job ids. Transactions that were final then do not count, except those in `counted`: see `forked`.
         """
         other = External(self.world, self._permitted) if counted is None else counted
         other.marks = self.final.keys() - other.final.keys() - other.pending.keys()
@@ -116,14 +116,14 @@ class External:
             self._secured.add(name)
 
     def lose_power(self) -> None:
-        """Lose what is prepared and was not secured, or some of it."""
+        """Lose some or all transactions that are prepared but not secured."""
         for name in sorted(self.pending.keys() - self._secured):
             if self.world.chance(0.5):
                 self.world.note("outside", f"{name} is lost")
                 del self.pending[name]
 
     def is_down(self, share: float = 1.0) -> bool:
-        """Return whether it does not answer now; `share` times the rate of mishaps is the chance of that."""
+        """Return whether the system does not answer now; the chance of a mishap is `share` times the mishap rate."""
         return self.world.now_ms < self.outage_until_ms or self.world.chance(self.mishap_rate * share)
 
     def commit(self, names: list[str]) -> None:
@@ -135,7 +135,7 @@ class External:
             self._commit_one(name)
 
     def check_final(self, names: list[str]) -> None:
-        """A subtask was told that these are committed for all subtasks together."""
+        """Check that these transactions are final: a subtask was told that the global committer has committed them."""
         for name in names:
             if name not in self.final:
                 self.world.violated(f"a subtask hears that {name} is committed, but it is not final")
@@ -153,7 +153,7 @@ class External:
         self.final[name] = transaction.records
 
     def abort(self, names: list[str]) -> None:
-        """Abort what no snapshot holds; some of it may be gone already."""
+        """Abort transactions that no snapshot holds; some may be gone already."""
         for name in names:
             if name in self._permitted or name in self.final:
                 self.world.violated(f"transaction {name} is aborted by its job, although a manifest names it")
@@ -172,11 +172,11 @@ class External:
         self.given_up |= savepoints
 
     def kept_for(self, name: str) -> set[str]:
-        """Return the savepoints that a transaction stays for."""
+        """Return the savepoints that keep a transaction."""
         return self.kept.get(name, set()) - self.given_up
 
     def discard(self, identity: SinkIdentity) -> None:
-        """Abort what a sink has left that has ended, but what savepoints hold."""
+        """Abort the open transactions of a sink that has ended, except those that savepoints hold."""
         for name, found in list(self.pending.items()):
             is_own = (found.job_id, found.lineage, found.uid) == (identity.job_id, identity.lineage, identity.uid)
             if is_own and not self.kept_for(name):
@@ -184,9 +184,10 @@ class External:
                 del self.pending[name]
 
     def recover(self, context: SinkContext, restored: list[str]) -> None:
-        """Abort what older attempts left behind, of the subtask or of one that no longer exists, except `restored`.
+        """Abort transactions of older attempts of this subtask, or of a removed subtask, except `restored`.
 
-        What attempts of another parallelism had prepared by the restored checkpoint is dealt to whichever subtask.
+        Transactions that attempts of another parallelism had prepared by the restored checkpoint may belong to any
+        subtask.
         """
         if self.newest is None or self.newest < (context.job_id, context.attempt):
             self.newest = context.job_id, context.attempt
@@ -204,7 +205,7 @@ class External:
                 del self.pending[name]
 
     def of_other_lineages(self, identity: SinkIdentity, held: list[str]) -> list[str]:
-        """Return what other lineages of the job id have left open, except what is still to be committed."""
+        """Return the open transactions of other lineages of the job id, except those still to be committed."""
         return [
             name
             for name, found in self.pending.items()
@@ -215,19 +216,19 @@ class External:
         ]
 
     def end(self, names: list[str]) -> None:
-        """Abort what an ended lineage has left open."""
+        """Abort open transactions of an ended lineage."""
         for name in names:
             if self.pending.pop(name, None) is not None:
                 self.world.note("outside", f"{name} is aborted, as its lineage has ended")
 
     def records_of(self, uid: str) -> list[Any]:
-        """Return all final records of the sink with that uid."""
+        """Return all final records of the sink with this uid."""
         return [record for name in sorted(self.final) if name.startswith(f"{uid}.") for record in self.final[name]]
 
     # --- user code
 
     def pass_through(self, function: str) -> None:
-        """Called by user functions for each record; raises if it is that function's turn to fail."""
+        """Raise if this function is to fail now. User functions call this for each record."""
         if self.bomb == function:
             self.bomb = None
             raise ValueError(f"simulated: {function} fails")
@@ -247,7 +248,7 @@ def system(number: int) -> External:
 @final
 @dataclass(frozen=True)
 class SimSink(Sink[str]):
-    """Writes to the simulated outside. A committable is the name of a transaction."""
+    """Writes to the external system. A committable is the name of a transaction."""
 
     number: int
     commits_globally: bool = False
@@ -274,7 +275,7 @@ class SimSink(Sink[str]):
 
 @final
 class SimWriter(SinkWriter[str]):
-    """Gathers the records of one transaction."""
+    """Collects the records of one transaction."""
 
     def __init__(self, number: int, context: SinkContext) -> None:
         self._system = system(number)
@@ -310,7 +311,7 @@ class SimWriter(SinkWriter[str]):
 
 @final
 class SimCommitter(Committer[str]):
-    """Commits transactions by name; `is_told_only`: unless that is done for all subtasks together."""
+    """Commits transactions by name; with `is_told_only`, checks that the global committer has done so."""
 
     def __init__(self, number: int, context: SinkContext, *, is_told_only: bool) -> None:
         self._system = system(number)
@@ -338,7 +339,7 @@ class SimCommitter(Committer[str]):
 
 @final
 class SimGlobalCommitter(GlobalCommitter[str]):
-    """Commits the transactions of all subtasks, one after the other: it may fail half-way."""
+    """Commits the transactions of all subtasks, one after the other; it may fail half-way."""
 
     def __init__(self, number: int) -> None:
         self._number = number

@@ -1,4 +1,4 @@
-"""What goes wrong in a run: drawn in advance from the seed, and over by a known time, after which the job must end."""
+"""The faults of a run: drawn in advance from the seed. They stop at a known time, after which the job must end."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from headgate.testing.sim.user import SAVEPOINTS
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
 _WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0, 4, 2, 0, 0, 0)
-"""How often each kind is drawn; never: only where it is asked for."""
+"""How often each kind is drawn. A kind with weight 0 occurs only when `often` names it."""
 _LOOK_MS: Final = 0.2
-"""How often it is looked whether functions are being closed."""
+"""Milliseconds between checks whether functions are being closed."""
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
 
 @final
 class Faults:
-    """Plans and brings about the faults of one run."""
+    """Plans and causes the faults of one run."""
 
     def __init__(
         self, cluster: SimCluster, outside: External, functions: list[str], *, often: tuple[str, ...] = ()
     ) -> None:
-        """`functions` can be made to fail; the kinds in `often` come in addition to those that are drawn."""
+        """`functions` can be made to fail; the kinds in `often` occur in addition to the drawn faults."""
         self.planned: list[str] = []
         self._over = False
         self._cluster = cluster
@@ -86,7 +86,7 @@ class Faults:
             self._world.at(began_ms + when_ms, partial(self._bring_about, kind))
 
     def end(self) -> None:
-        """Bring about nothing more: another job runs."""
+        """Cause no more faults: another job runs."""
         self._calm_down()
         self._over = True
 
@@ -128,7 +128,7 @@ class Faults:
                 slot.report_lost(HEARTBEAT_TIMEOUT_MS, 2 * HEARTBEAT_TIMEOUT_MS)
 
     def _hang_slot(self) -> None:
-        """User code does not return, so that the slot answers nothing, while its heartbeat goes on."""
+        """Have user code not return: the slot answers no message, but still sends heartbeats."""
         slot = self._any_slot()
         if slot is not None:
             slot.hang_for(self._world.rng.choice((50.0, 300.0, HANG_MS_MAX)))
@@ -144,14 +144,14 @@ class Faults:
             self._world.after(1.0, 300.0, self._cluster.start_master)
 
     def _presume_master_dead(self) -> None:
-        """Start the program again, while its driver is only stopped, or merely out of reach for who watches it."""
+        """Start the program again while its driver is alive, but stopped or unreachable for its watchers."""
         rng, master = self._world.rng, self._cluster.master
         if rng.random() < 0.7:
             master.stop_for(rng.choice((20.0, 100.0, 400.0)))
         self._world.after(1.0, 300.0, self._cluster.start_master)
 
     def _crash_master_at_an_operation(self) -> None:
-        """Crash the job master when the n-th of its operations on storage from now on is under way."""
+        """Crash the job master during its n-th operation on storage from now on."""
         io = self._cluster.master.io
         io.on_last_operation = self._crash_master
         io.operations_left = self._world.rng.randint(1, 40)
@@ -171,11 +171,11 @@ class Faults:
             self._crash_slot()
 
     def _crash_master_at_the_stop(self) -> None:
-        """Crash the job master when it is recorded, but not yet done, that the job ends with a savepoint."""
+        """Crash the job master when the stop with a savepoint is recorded, but not yet done."""
         self._cluster.store.ledger.on_stop = lambda: self._world.after(0.0, 20.0, self._crash_master)
 
     def _crash_master_inside_a_savepoint(self) -> None:
-        """Have a savepoint taken, and crash the job master when a sink keeps something for it: another one goes on."""
+        """Have a savepoint taken, and crash the job master when a sink keeps output for it: another takes over."""
 
         def crash_soon() -> None:
             self._outside.on_keep = lambda: None
@@ -185,7 +185,7 @@ class Faults:
         self._cluster.take_savepoint(SavepointRequest(target=SAVEPOINTS))
 
     def _lose_power(self) -> None:
-        """Take the power away, now or when the next checkpoint has been completed."""
+        """Cut the power, now or when the next checkpoint has completed."""
         if self._world.chance(0.5):
             self._cut_power()
         else:
@@ -196,7 +196,7 @@ class Faults:
         self._world.after(0.0, 60.0, self._cut_power)
 
     def _cut_power(self) -> None:
-        """Take the power from all machines of the job at once; what is outside may be on one of them."""
+        """Cut the power of all machines of the job at once; the external system may be on one of them."""
         if not self._over and self._cluster.master.master.outcome is None:
             self._cluster.lose_power()
             self._outside.lose_power()
@@ -211,7 +211,7 @@ class Faults:
         self._cluster.cancel()
 
     def _look_at_output(self) -> None:
-        """Have the user look at what leaves an operator, for a while. It is no fault, and is to change nothing."""
+        """Have the user watch the output of an operator for a while. This is no fault, and must change nothing."""
         operators = [operator for vertex in self._cluster.plan.vertices for operator in vertex.operators]
         self._cluster.look_at(self._world.rng.choice(operators).uid, self._world.rng.choice((100.0, 1_000.0, 5_000.0)))
 
@@ -222,7 +222,7 @@ class Faults:
         self._world.slow_work_until_ms = self._world.now_ms + self._world.rng.uniform(100.0, 500.0)
 
     def _crash_slot_in_doubt(self) -> None:
-        """Lose a slot while the outcome of writing a manifest is not known, which takes long."""
+        """Lose a slot while the slow write of a manifest has an unknown outcome."""
 
         def crash() -> None:
             self._cluster.on_doubt = None

@@ -1,4 +1,4 @@
-"""What the simulator runs: a job on each leg of a journey, and the program that says whether their output is right."""
+"""Simulated jobs and programs: a job runs on each leg of a journey, and the program judges the output."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from headgate.testing.sim.storage import SimStore
 
 
 def simulated_id(leg: int) -> JobId:
-    """Return the id of the job on a leg: later legs have higher ones."""
+    """Return the id of the job on a leg: later legs have higher ids."""
     return JobId("5e" * 15 + f"{leg:02x}")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SimRescale:
-    """A request for another parallelism, so long after the start of a leg. `bounds` are decided on from what runs."""
+    """A request for another parallelism, `after_ms` after the start of a leg: `bounds` of the running graph."""
 
     after_ms: float
     bounds: Callable[[JobGraph], Bounds]
@@ -41,7 +41,7 @@ class SimJob(Protocol):
 
     @property
     def leg(self) -> int:
-        """How many jobs have run before, from whose state it goes on."""
+        """How many jobs have run before: the job continues from their state."""
         ...
 
     @property
@@ -51,32 +51,32 @@ class SimJob(Protocol):
 
     @property
     def placed(self) -> PlacementPolicy:
-        """What decides on the parallelism of each attempt."""
+        """The policy that decides the parallelism of each attempt."""
         ...
 
     @property
     def is_exact(self) -> bool:
-        """Whether each record counts exactly once; else at least once."""
+        """Whether each record counts exactly once, instead of at least once."""
         ...
 
     @property
     def may_drain(self) -> bool:
-        """Whether its event time may come to an end before its input has."""
+        """Whether event time may end before the input does."""
         ...
 
     @property
     def grows(self) -> bool:
-        """Whether its sources find more while they are read, and never end."""
+        """Whether its sources discover more splits while they are read, and never end."""
         ...
 
     @property
     def rescales(self) -> Sequence[SimRescale]:
-        """What other parallelisms are asked for while it runs."""
+        """The requests for another parallelism while the job runs."""
         ...
 
     @property
     def slots_max(self) -> Sequence[tuple[float, int | None]]:
-        """How many slots a launch can have at most, from so many ms after the start of its leg on; None: any number."""
+        """Pairs: ms after the start of the leg, and the maximum slots of a launch from then on; None: any number."""
         ...
 
     def describe(self) -> str:
@@ -84,15 +84,15 @@ class SimJob(Protocol):
         ...
 
     def graph(self, outside: int, start: Mapping[str, object]) -> JobGraph:
-        """Return what runs; its sinks find the outside by its number. `start` has the settings to start from."""
+        """Return the graph; its sinks find the external system by `outside`. `start` has the settings to start from."""
         ...
 
     def functions(self) -> list[str]:
-        """Return the names of what user code can be made to fail in."""
+        """Return the names of the user functions that can be made to fail."""
         ...
 
     def is_all_read(self, store: SimStore) -> bool:
-        """Return whether its sources, which never end, have nothing left to read."""
+        """Return whether its endless sources have nothing left to read."""
         ...
 
     def with_settings(self, leg: int, settings: Mapping[str, object]) -> Self:
@@ -106,7 +106,7 @@ class SimJob(Protocol):
 
 @final
 class LegEnd(Enum):
-    """How a leg is ended."""
+    """How a leg ends."""
 
     RUNS_OUT = "runs to its end"
     STOPPED = "is stopped with a savepoint"
@@ -123,14 +123,14 @@ J_co = TypeVar("J_co", bound=SimJob, covariant=True)
 @final
 @dataclass(frozen=True, slots=True)
 class Leg(Generic[J_co]):
-    """One job of a journey. `after_ms` is when it is ended, from its start on."""
+    """One job of a journey. It ends `after_ms` after its start."""
 
     job: J_co
     end: LegEnd = LegEnd.RUNS_OUT
     after_ms: float = 0.0
     savepoint_format: SavepointFormat = SavepointFormat.CANONICAL
     savepoints_after_ms: tuple[float, ...] = ()
-    """When savepoints are asked for, from its start on."""
+    """When savepoints are requested, in ms after the start."""
 
     def describe(self) -> str:
         """Return the leg in one line."""
@@ -142,17 +142,17 @@ class Leg(Generic[J_co]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimEnding(Generic[J]):
-    """What is left when a journey is over."""
+    """The outcome of a journey."""
 
     jobs: tuple[J, ...]
-    """The job on each leg that was planned."""
+    """The jobs of all planned legs."""
     legs: int
-    """How many of them ran."""
+    """Number of legs that ran."""
     outside: External
     collected: list[Any]
-    """What reached the programs."""
+    """The results that the programs received."""
     drivers: int
-    """At most so many drivers ran a leg, one after the other."""
+    """The largest number of drivers that ran one leg, one after the other."""
     is_exact: bool
     """Whether each record counts exactly once: everywhere, or because nothing was restored."""
     was_cancelled: bool
@@ -167,9 +167,9 @@ class SimProgram(Protocol[J]):
         ...
 
     def judge(self, ending: SimEnding[J]) -> Iterator[str]:
-        """Yield what is wrong with the output of a journey, in words."""
+        """Yield descriptions of errors in the output of a journey."""
         ...
 
     def judge_fork(self, job: J, outside: External) -> Iterator[str]:
-        """Yield what is wrong with what is outside when a job went on from a savepoint that another has left behind."""
+        """Yield descriptions of errors in the external system after a job continued from another job's savepoint."""
         ...

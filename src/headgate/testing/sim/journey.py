@@ -1,4 +1,4 @@
-"""A journey: the legs of one run, one after the other, each from what the one before has left."""
+"""A journey: the legs of one run, one after the other; each starts from the state that the previous leg has left."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Journey(Generic[J]):
         self._outside = outside
         self._faults_of = faults_of
         self._start_from: tuple[SimStore, str] | None = None
-        """The folder and the manifest of what the next leg goes on from."""
+        """The folder and the manifest that the next leg starts from."""
         self._collected: list[Any] = []
 
     def run(self) -> None:
-        """Run all legs; the journey ends early when a job runs to its end before it is ended."""
+        """Run all legs; the journey ends early when a job reaches its own end before its leg's."""
         for leg in self.legs:
             cluster = self._run_leg(leg)
             if self._world.violations:
@@ -69,7 +69,7 @@ class Journey(Generic[J]):
             self._pass_on(cluster)
 
     def close(self) -> None:
-        """End whatever still runs."""
+        """End all processes."""
         for cluster in self.clusters:
             cluster.close()
 
@@ -93,7 +93,7 @@ class Journey(Generic[J]):
         return cluster
 
     def _make_slow(self, cluster: SimCluster) -> None:
-        """Let batches queue up in half of all jobs: before slow slots, and before slow connections."""
+        """Let batches queue up in half of all jobs: at slow slots, and at slow connections."""
         world, rng = self._world, self._world.rng
         until_ms = world.now_ms + rng.uniform(200.0, 2_000.0)
         world.frame_gap_ms = rng.choice((0.0, 0.0, 0.0, 2.0, 8.0))
@@ -107,14 +107,14 @@ class Journey(Generic[J]):
             self._world.frame_gap_ms = 0.0
 
     def _has_finished(self, cluster: SimCluster) -> bool:
-        """Return whether the job ran to its end before it was ended, or ended as it must not."""
+        """Return whether the job reached its own end before its leg's, or ended in error."""
         result = _result_of(cluster)
         if result is None or result.status is JobStatus.CANCELED:
             return False
         return result.status is not JobStatus.FINISHED or cluster.store.ledger.stopped is None
 
     def _pass_on(self, cluster: SimCluster) -> None:
-        """Have the next leg start from the savepoint that ended this one, from its newest checkpoint, or as it did."""
+        """Set the start of the next leg: this leg's last savepoint, its newest checkpoint, or this leg's own start."""
         ledger = cluster.store.ledger
         ledger.end(cluster.plan.settings.get(options.CHECKPOINTS_RETAINED))
         ledger.pass_on(Heir(None, lambda: False))
@@ -133,7 +133,7 @@ class Journey(Generic[J]):
         self._world.note("user", f"goes on from {store.location}/{manifest}")
 
     def _has_enough(self, number: int) -> bool:
-        """Return whether the job of a leg needs no longer what it has started from."""
+        """Return whether the job of a leg no longer needs the snapshot that it started from."""
         cluster = self.clusters[number]
         retained = cluster.plan.settings.get(options.CHECKPOINTS_RETAINED)
         return len(cluster.store.ledger.manifests) >= retained or paths.RESULT in cluster.store.memory.files
@@ -141,7 +141,7 @@ class Journey(Generic[J]):
     # --- savepoints on the way
 
     def _fork(self, savepoints: list[SimStore]) -> None:
-        """Go on from a savepoint that a leg has left on its way, as if the rest of the journey had never been."""
+        """Start from a savepoint that a leg took on its way, as if the rest of the journey had never happened."""
         if self._world.violations or not savepoints or self._world.chance(0.4):
             return
         store = self._world.rng.choice(savepoints)
@@ -159,7 +159,7 @@ class Journey(Generic[J]):
         self._run_again(leg, (store, paths.METADATA), outside, job_id)
 
     def _begin_again(self) -> None:
-        """Run a job from its beginning, under a job id that has run before, with other storage."""
+        """Run a job from its beginning, under a job id that was used before, with other storage."""
         if self._world.violations or self._world.chance(0.7):
             return
         leg = fork_of(self._world.rng, self._world.rng.choice(self.legs[: len(self.clusters)]).job)
@@ -178,7 +178,7 @@ class Journey(Generic[J]):
     def _run_fork(
         self, leg: Leg[J], start: tuple[SimStore, str] | None, outside: External, job_id: JobId | None
     ) -> None:
-        """Run a job that is left alone; `job_id`: not under an id of its own, but under this one, elsewhere."""
+        """Run a job without faults; with `job_id`, under this id and in other storage."""
         graph = leg.job.graph(outside.number, _from(start))
         if job_id is None:
             cluster = SimCluster(self._storage, graph, leg.job.placed)
@@ -193,14 +193,14 @@ class Journey(Generic[J]):
             result = _result_of(cluster)
             if result is None or result.status is not JobStatus.FINISHED:
                 self._world.violated(f"the job that went on from a savepoint, or began again, ended as {result}")
-            # Nothing goes wrong there: a job that counts at least once counts twice only when it begins again.
+            # There are no faults: a job that counts at least once counts a record twice only after a restart.
             is_exact = leg.job.is_exact or not cluster.has_begun_again
             judged = self._program.judge_fork(leg.job, outside) if is_exact else ()
             for what in (*judged, *_left_pending(outside)):
                 self._world.violated(f"from a savepoint on the way{_under(job_id)}: {what}")
 
     def _savepoints_on_the_way(self) -> list[SimStore]:
-        """Return the savepoints that no leg has started from; those that count each record once."""
+        """Return the savepoints that no leg has started from, of jobs that count each record once."""
         ends = {cluster.store.ledger.stopped for cluster in self.clusters}
         stores = [self._storage.folders[location] for location in sorted(self._storage.folders)]
         return [
@@ -237,7 +237,7 @@ class Journey(Generic[J]):
             self._judge_rest(cluster.store)
 
     def _judge_rest(self, store: SimStore) -> None:
-        """Look for what a job that has finished must not leave behind."""
+        """Check that a finished job has left nothing behind."""
         for name, transaction in self._outside.pending.items():
             if (transaction.job_id, transaction.attempt) == self._outside.newest:
                 self._world.violated(f"transaction {name} of the last attempt was never committed")
@@ -258,14 +258,14 @@ class Journey(Generic[J]):
         return bool(kept_for) and kept_for.isdisjoint(complete)
 
     def _is_exact(self) -> bool:
-        """Return whether no job restored what it had counted only at least once."""
+        """Return whether no job restored records that were counted only at least once."""
         ran = self.legs[: len(self.clusters)]
         if all(leg.job.is_exact for leg in ran):
             return True
         return len(ran) == 1 and not self.clusters[0].has_begun_again
 
     def _is_tidy(self) -> bool:
-        """Return whether nothing kept the driver that ended the job from removing all its files."""
+        """Return whether the driver that ended the job could remove all its files."""
         first = self.clusters[0]
         slots = as_programmed(first.plan).slots
         is_whole = len(first.processes) == slots and not first.is_lost and first.store.ledger.stopped is None
@@ -274,7 +274,7 @@ class Journey(Generic[J]):
 
 
 def _result_of(cluster: SimCluster) -> JobResult | None:
-    """Return how the job has ended, as its driver says; as storage says, if there is no driver any more."""
+    """Return the result of the job: from its driver, or from storage if the driver is gone."""
     if cluster.is_lost:
         return read_result(cluster.store.memory)
     outcome = cluster.master.master.outcome

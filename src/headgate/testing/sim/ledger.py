@@ -1,4 +1,4 @@
-"""The ledger: what is durable in one folder of simulated storage, and what must never happen to it."""
+"""The ledger: it tracks the durable files of one folder of simulated storage, and reports forbidden changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EPOCHS: Final = f"{paths.EPOCHS}/"
 @final
 @dataclass(frozen=True, slots=True)
 class Heir:
-    """The job that goes on from what another has left: the manifest that is claimed, and when that may be deleted."""
+    """The job that starts from another job's files: the manifest that it claims, and when it may delete that."""
 
     claimed: str | None
     may_delete: Callable[[], bool]
@@ -37,9 +37,8 @@ class Ledger:
     """Watches the folder of a job or of a savepoint.
 
     A manifest *counts* when later drivers start from it: it was written while its driver owned the job, or a later
-    driver has found it when it took the job over. In `permitted` go the names of the transactions that may be
-    committed: those that a manifest which counts has named. Savepoints permit nothing, until the job is recorded to
-    end with them.
+    driver found it when it took over the job. `permitted` collects the transactions that may be committed: the
+    transactions in manifests that count. Savepoints permit nothing until storage records that the job ends with them.
     """
 
     def __init__(
@@ -49,13 +48,13 @@ class Ledger:
         """The manifests that count and are in storage now, by their paths."""
         self.completed = 0
         self.final_ids: set[CheckpointId] = set()
-        """Those with which the job ends."""
+        """The checkpoints with which the job ends."""
         self.stopped: str | None = None
-        """The savepoint that the job is to end with."""
+        """The savepoint with which the job will end."""
         self.on_stop: Action = lambda: None
-        """Called when that is recorded."""
+        """Called when `stopped` is recorded."""
         self.on_complete: Action = lambda: None
-        """Called when there is one more manifest that counts."""
+        """Called when a further manifest counts."""
         self._permitted = permitted
         self._world = world
         self._memory = memory
@@ -71,22 +70,22 @@ class Ledger:
         return max((manifest.checkpoint_id for manifest in self.manifests.values()), default=None)
 
     def counts(self, checkpoint_id: CheckpointId) -> bool:
-        """Return whether a checkpoint counts, or has until it was deleted."""
+        """Return whether a checkpoint counts, or counted until it was deleted."""
         return checkpoint_id in self._counted
 
     def end(self, num_retained: int) -> None:
-        """Note that the job is over. A driver that is gone may have begun to delete what is beyond that number."""
+        """Note that the job is over. A dead driver may have begun to delete checkpoints beyond `num_retained`."""
         by_age = sorted(self.manifests, key=lambda path: self.manifests[path].checkpoint_id)
         self._beyond = set(by_age[:-num_retained])
 
     def pass_on(self, heir: Heir) -> None:
-        """Note who goes on from what is left: only the heir may delete of that, and only what it has claimed."""
+        """Note the job that starts from these files: only this heir may delete files, and only those that it claims."""
         self._heir = heir
 
     # --- what is written
 
     def written(self, path: str, data: bytes) -> None:
-        """A file is complete, or as complete as it gets."""
+        """Note a file whose writing has ended; it may be torn."""
         if is_torn(data):
             return
         if path == paths.METADATA or path.endswith(f"/{paths.METADATA}"):
@@ -128,11 +127,11 @@ class Ledger:
                     self._world.violated(f"{which} is durable, but {handle.path} is not whole")
 
     def permit(self, manifest: Manifest) -> None:
-        """Let be committed what the manifest names."""
+        """Permit the transactions that the manifest names."""
         self._permitted.update(self.transactions_in(manifest))
 
     def transactions_in(self, manifest: Manifest) -> set[str]:
-        """Return the names of the transactions that a manifest in this folder holds for committing."""
+        """Return the names of the transactions that a manifest in this folder holds."""
         states = [state.lists for operator in manifest.operators for state in operator.subtasks.values()]
         handles = [lists[COMMITTABLES_STATE].handle for lists in states if COMMITTABLES_STATE in lists]
         return {name for handle in handles for name in self._names_in(handle)}
@@ -155,7 +154,7 @@ class Ledger:
         self.on_stop()
 
     def lost(self, path: str) -> None:
-        """A file is lost, or changed, upon which no process can have acted yet: it was never durable."""
+        """Note that a file was lost or changed before any process can have acted on it: it was never durable."""
         manifest = self.manifests.pop(path, None)
         self._doubtful.pop(path, None)
         self.completed -= manifest is not None
@@ -173,7 +172,7 @@ class Ledger:
     # --- drivers
 
     def owns(self, driver: str) -> bool:
-        """Return whether the job runs, and this driver is the last that has taken it over."""
+        """Return whether the job runs, and this driver was the last to take it over."""
         return driver == str(self._highest_claim())
 
     def is_taken_over(self, driver: str) -> bool:
@@ -186,7 +185,7 @@ class Ledger:
         return max((owner for name in names if (owner := epochs.parse_owner(name)) is not None), default=NOBODY)
 
     def _base_recorded(self, chain: Chain) -> None:
-        """A driver has said what it starts from: now it is known which manifests in doubt count."""
+        """Note the checkpoints that a driver starts from: they decide which manifests in doubt count."""
         newest = self.newest
         if newest is not None and chain[-1].checkpoint_id < newest and chain[-1].owner >= self._highest_claim():
             self._world.violated(f"a driver starts from {chain[-1].checkpoint_id}, but checkpoint {newest} is durable")
@@ -201,7 +200,7 @@ class Ledger:
     # --- what is deleted
 
     def deleting(self, path: str) -> None:
-        """A file is about to be deleted."""
+        """Check a file that is about to be deleted."""
         if self._heir is not None:
             self._check_heir(path, self._heir)
         elif not self._has_ended():
@@ -230,6 +229,6 @@ class Ledger:
                 self._world.violated(f"{path} is deleted, which was claimed, and may still be needed")
 
     def deleting_folder(self, folder: str) -> None:
-        """A folder is about to be deleted, with all that slots may have put there since it was looked at."""
+        """Check a folder that is about to be deleted, with all files that slots may have added since it was listed."""
         if folder == SHARED and not self._has_ended():
             self._world.violated("the folder of shared files is deleted while slots write to it")

@@ -1,7 +1,7 @@
-"""Random journeys: jobs that go on, one after the other, from what the one before has left.
+"""Random journeys: jobs run one after the other, each from the state that the previous job has left.
 
 Each leg runs the same program, at another parallelism and with other settings. It is ended from outside at a random
-time: it is stopped with a savepoint, or cancelled, or its driver is lost for good; the next one starts from the
+time: it is stopped with a savepoint, or cancelled, or its driver is lost for good. The next leg starts from the
 savepoint or from the newest retained checkpoint. The last leg runs to its end.
 """
 
@@ -26,11 +26,11 @@ _MUCH_IN_FLIGHT: Final = {
     "headgate.batch.records": 2,
     "headgate.network.credit.batches": 8,
 }
-"""Of a leg whose checkpoints hold many records in flight."""
+"""Settings of a leg whose checkpoints hold many records in flight."""
 
 
 def journey_of(job: J, rng: random.Random) -> tuple[Leg[J], ...]:
-    """Return the legs that a program makes; most programs make one only."""
+    """Return the legs of a random journey; most journeys have one leg."""
     if rng.random() < 0.6:
         return (_leg(rng, job),)
     settings = {"pipeline.max-parallelism": rng.choice((4, 5, 16, 128)), **_RETAINED}
@@ -62,6 +62,6 @@ def _random_end(rng: random.Random, job: J) -> LegEnd:
 
 
 def fork_of(rng: random.Random, job: J) -> Leg[J]:
-    """Return a job that goes on from a savepoint on the way of another, which went on as well."""
+    """Return a job that starts from a savepoint of another job, which did not end with it."""
     kept = {key: job.settings[key] for key in ("pipeline.max-parallelism",) if key in job.settings}
     return Leg(job.rescaled(rng).with_settings(job.leg + _FORKS, {**random_settings(rng), **kept}))

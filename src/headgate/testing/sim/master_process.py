@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headgate.testing.sim.cluster import SimCluster
 
 RETURN_MS: Final = 500.0
-"""After this time the user looks whether a driver is in charge, where one has ended because another took over."""
+"""Milliseconds after the end of a superseded driver at which the user checks whether a driver is in charge."""
 
 
 @final
@@ -69,24 +69,24 @@ class MasterProcess(Process):
 
     @property
     def is_superseded(self) -> bool:
-        """Whether it has ended because another driver owns the job."""
+        """Whether this driver has ended because another driver owns the job."""
         outcome = self.master.outcome
         return outcome is not None and "taken over by a later driver" in (outcome.cause or "")
 
     @property
     def owner(self) -> str:
-        """What tells it from the other drivers of the job."""
+        """The text that identifies this driver among the drivers of the job."""
         return self._storage.owner
 
     @property
     def could_not_begin(self) -> bool:
-        """Whether it has ended before it had slots, because of what the simulation does to it."""
+        """Whether this driver has ended before it had slots, because of a simulated fault."""
         outcome = self.master.outcome
         return outcome is not None and not self.slots and is_simulated(outcome.cause or "")
 
     @property
     def state(self) -> SupervisorState:
-        """What the job is doing, as far as this master knows."""
+        """The state of the job, as this master sees it."""
         return self.master._supervisor.state
 
     def from_slot(self, launch: Launch, message: FromSlot) -> None:
@@ -104,7 +104,7 @@ class MasterProcess(Process):
     def launch(self, launch: Launch, slots: int) -> None:
         self.world.note(self.name, f"launch {launch}")
         self.slots[launch] = []
-        most = None if launch == Launch(1) else self._cluster.slots_max  # the first one gets all, or the job fails
+        most = None if launch == Launch(1) else self._cluster.slots_max  # the first gets all slots, or the job fails
         if most is not None and most < slots:
             self.world.note(self.name, f"there are {most} slots only")
             if not options.is_adaptive(self._cluster.plan.settings) or not most:
@@ -144,7 +144,7 @@ class MasterProcess(Process):
         return SlotCount(now=most - max(0, busy - held), in_all=most, more="have more slots")
 
     def process_gone(self, process: SimSlotProcess) -> None:
-        """The end of one process ends its launch; the cluster needs a while to notice, and longer to kill the rest."""
+        """End the launch of an ended process. The cluster notices later, and kills the other processes even later."""
         others = [other for other in self.slots[process.launch] if other.alive]
         was_told = process.slot.closed
         if self.alive and not (others and was_told):

@@ -1,4 +1,4 @@
-"""A simulated process: it runs for as long as it lives, and not while it is stopped."""
+"""A simulated process, which can be stopped, can hang, and can die."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAP_MS = 1e-6
 
 
 class Process:
-    """One process with a loop that is stepped, and work on an I/O thread. Subclasses say what a step does."""
+    """A process with a loop that runs in steps, and work on an I/O thread. Subclasses define a step."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world
@@ -23,35 +23,35 @@ class Process:
         self._step_ms: float | None = None
 
     def step(self) -> float | None:
-        """Do one step of the loop; return when to step again."""
+        """Do one step of the loop; return the time of the next step."""
         raise NotImplementedError
 
     # --- time
 
     def stop_for(self, duration_ms: float) -> None:
-        """Stop the whole process, as SIGSTOP does, work on an I/O thread included."""
+        """Stop the whole process, its I/O threads included, as SIGSTOP does."""
         self.world.note(self.name, f"is stopped for {duration_ms:.0f} ms")
         self._stopped_until_ms = max(self._stopped_until_ms, self.world.now_ms + duration_ms)
         self._busy_until_ms = max(self._busy_until_ms, self._stopped_until_ms)
 
     def hang_for(self, duration_ms: float) -> None:
-        """Have user code not return; work on an I/O thread goes on."""
+        """Have user code not return; I/O threads continue."""
         self.world.note(self.name, f"hangs for {duration_ms:.0f} ms")
         self._busy_until_ms = max(self._busy_until_ms, self.world.now_ms + duration_ms)
 
     def work_until(self, when_ms: float) -> None:
-        """Have the loop's thread be busy until then."""
+        """Keep the loop's thread busy until `when_ms`."""
         self._busy_until_ms = max(self._busy_until_ms, when_ms)
 
     def on_loop(self, when_ms: float, action: Action) -> None:
-        """Plan what the loop's thread does; it waits while the process is stopped or hangs.
+        """Plan an action of the loop's thread; it waits while the process is stopped or hangs.
 
-        What was planned for earlier is done earlier: a pause may get longer but never shorter, so order is kept.
+        Actions run in the order of their times: a pause may become longer but never shorter.
         """
         self._guarded(when_ms, action, lambda: self._busy_until_ms)
 
     def on_io_thread(self, when_ms: float, action: Action) -> None:
-        """Plan what another thread does; it waits while the process is stopped."""
+        """Plan an action of another thread; it waits while the process is stopped."""
         self._guarded(when_ms, action, lambda: self._stopped_until_ms)
 
     def _guarded(self, when_ms: float, action: Action, barred_until_ms: Callable[[], float]) -> None:
@@ -66,7 +66,7 @@ class Process:
         self.world.at(when_ms, attempt)
 
     def wake(self, when_ms: float | None = None) -> None:
-        """Step the loop then (None: soon), if it would not be stepped earlier anyway."""
+        """Step the loop at `when_ms` (None: soon), unless a step is planned earlier."""
         if when_ms is None:
             when_ms = self.world.now_ms + self.world.rng.uniform(0.01, 0.5)
         if self._step_ms is not None and self._step_ms <= when_ms:
@@ -88,7 +88,7 @@ class Process:
     # --- the end
 
     def die(self, why: str) -> None:
-        """End the process. What its other threads had begun may still happen, in whole or in part."""
+        """End the process. Operations that its other threads had begun may still happen, in whole or in part."""
         if self.alive:
             self.world.note(self.name, f"dies: {why}")
             self.alive = False
@@ -96,7 +96,7 @@ class Process:
             self.on_death(why)
 
     def lose_power(self) -> None:
-        """End the process with its machine: what its other threads had begun ends as well."""
+        """End the process with its machine: operations that its other threads had begun end as well."""
         if self.alive:
             self.world.note(self.name, "loses power")
             self.alive = False
@@ -104,4 +104,4 @@ class Process:
             self.on_death("loss of power")
 
     def on_death(self, why: str) -> None:
-        """What follows from the end of this process elsewhere."""
+        """Handle the consequences of this process's end for others."""

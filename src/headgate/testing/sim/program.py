@@ -1,4 +1,4 @@
-"""A user's program in the simulator: its jobs, and an oracle that knows what it emits when nothing goes wrong."""
+"""A user's program in the simulator: its jobs, and an oracle that knows its output without faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SHOWN: Final = 3
 
 
 def each_record(records: list[Any]) -> Counter[Hashable]:
-    """Return how often there is each record: the outcome of a stream whose records do not depend on their order.
+    """Return how often each record occurs: the outcome of a stream whose records do not depend on their order.
 
     >>> each_record(["b", "a", "b"]) == each_record(["b", "b", "a"])
     True
@@ -39,7 +39,7 @@ def each_record(records: list[Any]) -> Counter[Hashable]:
 
 
 def _hashable(value: Any) -> Hashable:
-    """Return the value, or one that can be hashed and is equal for equal values."""
+    """Return the value, or a hashable stand-in that is equal for equal values."""
     try:
         hash(value)
     except TypeError:
@@ -58,7 +58,7 @@ def _frozen(value: Any) -> Hashable:
 
 
 def difference(expected: object, found: object) -> str:
-    """Return in words how what was found differs from what was expected."""
+    """Return a description of the difference between `expected` and `found`."""
     if isinstance(expected, Counter) and isinstance(found, Counter):
         missing, surplus = expected - found, found - expected
         return f"{missing.total()} missing {_some(missing)}, {surplus.total()} too many {_some(surplus)}"
@@ -71,22 +71,22 @@ def _some(counter: Counter[Any]) -> str:
 
 Streams = DataStream | Mapping[str, DataStream]
 Program = Callable[[StreamExecutionEnvironment], Streams]
-"""Builds a program in an environment, without running it; returns the stream, or the streams by name, to look at."""
+"""Builds a program in an environment, without running it; returns the stream, or the streams by name, to compare."""
 Outcome = Callable[[list[Any]], object]
-"""Makes of all records of a stream, in any order, what must be the same whatever goes wrong."""
+"""Computes, from all records of a stream in any order, a value that must be the same under all faults."""
 
 _WIDTH_MAX: Final = 3
 _APART_MS: Final = (30.0, 400.0)
-"""The time between two requests for another parallelism."""
+"""Bounds of the time between two requests for another parallelism."""
 _TIMEOUT: Final = "execution.checkpointing.timeout"
 _PROGRAMS_OWN: Final = ("execution.checkpointing.mode", "pipeline.max-parallelism")
-"""Settings that a program has for reasons of its own."""
+"""Settings that keep the value that the program sets."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class UserJob:
-    """A user's program at some parallelism, with settings that were drawn (`SimJob`)."""
+    """A user's program at some parallelism, with random settings (`SimJob`)."""
 
     program: Program
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -102,12 +102,12 @@ class UserJob:
 
     @property
     def placed(self) -> PlacementPolicy:
-        """The parallelism is that of the program."""
+        """The program sets the parallelism."""
         return as_programmed
 
     @property
     def is_exact(self) -> bool:
-        """Whatever its mode, the outcome has to be the same."""
+        """The outcome must be the same in every mode."""
         return True
 
     @property
@@ -130,7 +130,7 @@ class UserJob:
         return f"parallelism {self.parallelism}, {self.records_per_second:.0f} records/s, {dict(self.settings)}"
 
     def graph(self, outside: int, start: Mapping[str, object]) -> JobGraph:
-        """Return what runs, with a sink at each stream that the program returned. Raises ProgramError."""
+        """Return the graph, with a sink at each stream that the program returned. Raises ProgramError."""
         env = _environment()
         streams = _named(self.program(env))
         for name, stream in streams.items():
@@ -160,7 +160,7 @@ class UserJob:
         drawn = dict(self.settings)
         timeout_ms = drawn.get(_TIMEOUT)
         if isinstance(timeout_ms, int):
-            drawn[_TIMEOUT] = timeout_ms * sinks  # each takes a while to secure what it has prepared
+            drawn[_TIMEOUT] = timeout_ms * sinks  # each sink takes a while to secure its results
         if env.get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE:
             drawn = {key: value for key, value in drawn.items() if "aligned" not in key}
         return {
@@ -170,7 +170,7 @@ class UserJob:
         }
 
     def functions(self) -> list[str]:
-        """Return the names of the sinks: user code that fails is no different."""
+        """Return the names of the sinks: a failure of other user code has the same effect."""
         return list(_named(self.program(_environment())))
 
     def is_all_read(self, store: SimStore) -> bool:
@@ -178,7 +178,7 @@ class UserJob:
         return False
 
     def with_settings(self, leg: int, settings: Mapping[str, object]) -> UserJob:
-        """Return the job with these settings except those that are the program's own."""
+        """Return the job with these settings, except the settings that the program keeps."""
         return replace(self, leg=leg, settings={key: settings[key] for key in settings if key not in _PROGRAMS_OWN})
 
     def rescaled(self, rng: random.Random) -> UserJob:
@@ -186,7 +186,7 @@ class UserJob:
         return replace(self, parallelism=rng.randint(1, _WIDTH_MAX))
 
     def rescaled_as_it_runs(self, rng: random.Random) -> UserJob:
-        """Return the job with requests for other default parallelisms while it runs; some have none."""
+        """Return the job with random requests for other default parallelisms while it runs; there may be none."""
         rescales: list[SimRescale] = []
         after_ms = 0.0
         for _ in range(rng.choice((0, 1, 2, 3))):
@@ -195,7 +195,7 @@ class UserJob:
         return replace(self, rescales=tuple(rescales))
 
     def _bounds(self, parallelism: int, graph: JobGraph) -> Bounds:
-        """Return what the program makes of this default. Chains stay as they are, so the least of each counts."""
+        """Return the parallelism of each vertex under this default. Chains stay, so the lowest in a chain counts."""
         other = replace(self, parallelism=parallelism).graph(0, {})
         widths = {operator.uid: vertex.parallelism for vertex in other.vertices for operator in vertex.operators}
         counts = {vertex.id: min(widths[operator.uid] for operator in vertex.operators) for vertex in graph.vertices}
@@ -212,11 +212,11 @@ class UserProgram:
     expected: Mapping[str, object]
 
     def judge(self, ending: SimEnding[UserJob]) -> Iterator[str]:
-        """Yield what is wrong with the output; a job that was cancelled may have emitted any part of it."""
+        """Yield errors in the output; a job that was cancelled may have emitted any part of it."""
         return iter(()) if ending.was_cancelled else self._compare(ending.outside)
 
     def judge_fork(self, job: UserJob, outside: External) -> Iterator[str]:
-        """Yield what is wrong with the output of a job that went on from a savepoint on the way."""
+        """Yield errors in the output of a job that continued from a savepoint on the way."""
         return self._compare(outside)
 
     def _compare(self, outside: External) -> Iterator[str]:

@@ -26,11 +26,11 @@ from headgate.testing.sim.world import World
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What came of a run. `violations` is empty when every promise was kept."""
+    """The result of a run. `violations` is empty when every promise was kept."""
 
     seed: int = 0
     reproduce: str = ""
-    """The command that shows it again."""
+    """The command that reproduces the run."""
     job: str
     faults: tuple[str, ...]
     violations: tuple[str, ...]
@@ -47,7 +47,7 @@ class RunReport:
         return not self.violations
 
     def describe(self, trace_lines: int = 60) -> str:
-        """Return the story of a failure: what broke, how to see it again, and the end of the trace."""
+        """Return a description of a failure: the broken promises, how to reproduce them, and the end of the trace."""
         return "\n".join(
             [
                 f"seed {self.seed} failed: {'; '.join(self.violations)}",
@@ -61,13 +61,13 @@ class RunReport:
 
 
 Draw = Callable[[random.Random], SimProgram[J]]
-"""Makes a program, and its journey, by chance."""
+"""Draws a random program and its journey."""
 
 
 def run(seed: int, draw: Draw[J], reproduce: str, *, faults: bool = True, often: tuple[str, ...] = ()) -> RunReport:
-    """Simulate the program of a seed, with what goes wrong by that seed, and kinds of faults in `often` in addition.
+    """Simulate the program of a seed under the faults of the seed, plus the kinds of faults in `often`.
 
-    `reproduce` is the command that does it again.
+    `reproduce` is the command that repeats the run.
     """
     world = World(seed)
     storage = SimStorage(world)
@@ -82,7 +82,7 @@ def run(seed: int, draw: Draw[J], reproduce: str, *, faults: bool = True, often:
 
 
 def journey_in_words(seed: int, draw: Draw[J]) -> str:
-    """Return the journey that `draw` makes of a seed, in words: `RunReport.job`. Nothing runs."""
+    """Return the description of the journey that `draw` draws for a seed: `RunReport.job`. Nothing runs."""
     world = World(seed)
     with _in_many_pieces(world):
         return _describe(draw(world.rng).legs)
@@ -95,7 +95,7 @@ def _describe(legs: tuple[Leg[J], ...]) -> str:
 def _run(world: World, journey: Journey[J]) -> RunReport:
     try:
         journey.run()
-    except Exception as error:  # noqa: BLE001  # whatever stops a process of ours is what the simulation looks for
+    except Exception as error:  # noqa: BLE001  # the simulation looks for any error that stops a process
         world.violated("".join(traceback.format_exception(error)).rstrip())
     journey.close()
     return RunReport(
@@ -113,10 +113,10 @@ def _run(world: World, journey: Journey[J]) -> RunReport:
 
 @contextmanager
 def _in_many_pieces(world: World) -> Iterator[None]:
-    """Have loops do their work in many pieces, though there are few records and there is little state.
+    """Have loops divide their work into many pieces, even with few records and little state.
 
-    Time stands still while a loop is stepped, so that loops never find out that they could do more; half of them are
-    told that each piece takes too long.
+    Virtual time stands still during a step, so loops would never notice a slow piece; half of them are told that each
+    piece takes too long.
     """
     piece_ms = pace.PIECE_MS if world.chance(0.5) else -1.0
     with (

@@ -1,4 +1,4 @@
-"""Random settings of a job, within which it has to keep its promises."""
+"""Random settings of a job; it must keep its promises under all of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import random
 from typing import Final
 
 TOLERANT: Final = 5
-"""How many checkpoints may fail where many may."""
+"""Number of checkpoints that may fail in a tolerant job."""
 
 
 def random_settings(rng: random.Random) -> dict[str, object]:
     """Draw the settings of a job."""
     settings = _random_checkpoints(rng)
-    # Drawn apart, so that seeds whose jobs align their barriers go on to mean what they meant before.
+    # Drawn from a separate generator, so that older seeds with aligned barriers keep their meaning.
     return {
         **settings,
         **_random_mode(random.Random(repr(settings))),
@@ -21,7 +21,7 @@ def random_settings(rng: random.Random) -> dict[str, object]:
 
 
 def _random_debloating(rng: random.Random) -> dict[str, object]:
-    """Draw how the records that wait are limited."""
+    """Draw the limits of waiting records."""
     if rng.random() < 0.65:
         return {}
     return {
@@ -69,7 +69,7 @@ def _random_checkpoints(rng: random.Random) -> dict[str, object]:
 
 
 def _random_storage(rng: random.Random) -> dict[str, object]:
-    """Draw how state gets into storage and back."""
+    """Draw how state is written to storage and restored."""
     changelog = rng.random() < 0.25
     return {
         "execution.checkpointing.incremental": rng.random() < 0.4,

@@ -1,4 +1,4 @@
-"""The simulator's public entry: a user's program, run under faults, compared with itself without."""
+"""The simulator's public entry: it runs a user's program under faults, and compares it with a run without faults."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from headgate.testing.sim.run import RunReport, run
 from headgate.testing.sim.settings import random_settings
 
 _READING_MS: Final = (300.0, 1_500.0)
-"""For about how long sources are read, so that faults come while they are."""
+"""About how long sources are read, so that faults occur meanwhile."""
 
 
 class PromiseBroken(AssertionError):
-    """A seed has broken a promise. The message tells which, how to see it again, and the end of the run's trace."""
+    """A seed has broken a promise. The message names the promise and the command to repeat it, then the trace."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SimulationSummary:
-    """What the runs have gone through: completed checkpoints, restarts, and rescales of jobs that ran on."""
+    """Totals of all runs: completed checkpoints, restarts, and rescales of running jobs."""
 
     seeds: int
     checkpoints: int
@@ -39,11 +39,11 @@ def simulate(program: Program, seeds: int | Iterable[int] = 100, outcome: Outcom
     `program` takes a `StreamExecutionEnvironment`, builds the job in it without executing it, and returns the stream
     (or a dict of streams by name) whose records are compared. Its sources must end; a few hundred records are enough.
     `seeds` is a number (the seeds from 1 on) or the seeds themselves; the same seed does the same each time, if the
-    program's functions do. `outcome` makes of all records of a stream what must not depend on what goes wrong: without
-    one, how often there is each record.
+    program's functions do. `outcome` computes, from all records of a stream, a value that must not depend on faults; by
+    default, how often each record occurs.
 
     Each run draws checkpoint settings, parallelism and faults: slots and drivers that crash, hang or stop, connections
-    that break, storage that fails or loses power. Some jobs are stopped with a savepoint and go on at another
+    that break, storage that fails or loses power. Some jobs are stopped with a savepoint and continue at another
     parallelism, some are rescaled while they run. All of it happens in this thread, under virtual time.
 
     Raises PromiseBroken for the first seed whose output differs, or whose job fails without a fault; ProgramError for a
@@ -71,10 +71,10 @@ def simulate(program: Program, seeds: int | Iterable[int] = 100, outcome: Outcom
 
 @final
 class Simulation:
-    """One program, of which it is known what it emits when nothing goes wrong. Called with a seed, it runs that."""
+    """A program with its known outcome without faults. Called with a seed, it runs the seed."""
 
     def __init__(self, program: Program, outcome: Outcome = each_record, reproduce: str = "") -> None:
-        """Run the program without faults; raises ProgramError, and PromiseBroken when that does not end.
+        """Run the program without faults; raises ProgramError, and PromiseBroken when this run fails.
 
         `reproduce` is the command that runs a program, to which a seed is added.
         """
@@ -105,13 +105,13 @@ class Simulation:
 
 
 def _rescaled(leg: Leg[UserJob]) -> Leg[UserJob]:
-    """Have the job of a leg rescaled while it runs, by a chance of its own: all else of a seed is as it was without."""
+    """Have the job of a leg rescaled while it runs, by a separate generator: the rest of the seed stays as it was."""
     return replace(leg, job=leg.job.rescaled_as_it_runs(random.Random(f"rescales of {leg.describe()}")))
 
 
 @final
 class _Undisturbed:
-    """The program on one leg, whose outcomes are noted (`SimProgram`)."""
+    """The program on one leg, whose outcomes are recorded (`SimProgram`)."""
 
     def __init__(self, job: UserJob, outcome: Outcome) -> None:
         self.legs = (Leg(job),)
@@ -119,11 +119,11 @@ class _Undisturbed:
         self._outcome = outcome
 
     def judge(self, ending: SimEnding[UserJob]) -> Iterator[str]:
-        """Note the outcomes; nothing is wrong with them."""
+        """Record the outcomes; yield no errors."""
         outside = ending.outside
         self.outcomes = {name: self._outcome(outside.records_of(name)) for name in ending.jobs[0].functions()}
         return iter(())
 
     def judge_fork(self, job: UserJob, outside: External) -> Iterator[str]:
-        """Say nothing: it has left no savepoints."""
+        """Yield no errors: the run has left no savepoints."""
         return iter(())

@@ -1,6 +1,6 @@
 """A simulated process that hosts one slot, and its connection to the driver.
 
-The loss of one slot ends its launch, but the other processes of the launch live on for a while: zombies, which go on to
+The loss of one slot ends its launch, but the other processes of the launch live on for a while: zombies, which still
 process, write, acknowledge and commit what they can. A slot that has lost its master ends itself, later.
 """
 
@@ -46,9 +46,9 @@ class Pipe(Generic[M]):
         self._arrival_ms = 0.0
 
     def send(self, message: M) -> float:
-        """Have the message arrive, some time after all that was sent before; it is lost if the pipe breaks first.
+        """Have the message arrive, some time after all messages sent before; it is lost if the pipe breaks first.
 
-        Return when it arrives.
+        Return its time of arrival.
         """
         rng = self._world.rng
         hop_ms = rng.uniform(*(SLOW_HOP_MS if rng.random() < self._world.slow_hops else HOP_MS))
@@ -58,7 +58,7 @@ class Pipe(Generic[M]):
         return self._arrival_ms
 
     def stall(self, duration_ms: float) -> None:
-        """Hold back everything sent from now on."""
+        """Delay all messages sent from now on."""
         self._arrival_ms = max(self._arrival_ms, self._world.now_ms + duration_ms)
 
     def _arrive(self, data: bytes) -> None:
@@ -120,7 +120,7 @@ class SimSlotProcess(Process):
     # --- the connection to the master
 
     def send(self, message: ToSlot) -> None:
-        """The master's way to the slot (`SlotLink`)."""
+        """Send a message of the master to the slot (`SlotLink`)."""
         self._check_told(message)
         is_lost = self._is_lost(message)
         self.world.note(self.master.name, f"to {self.name}{' (lost)' if is_lost else ''}: {_brief(message)}")
@@ -128,7 +128,7 @@ class SimSlotProcess(Process):
             self.down.send(message)
 
     def _check_told(self, message: ToSlot) -> None:
-        """Slots may be told only of what is complete, whoever drives the job."""
+        """Check that slots are notified only of checkpoints that are complete, whichever driver sends this."""
         ledger = self._cluster.store.ledger
         if not isinstance(message, messages.CheckpointCompleted) or ledger.counts(message.checkpoint_id):
             return
@@ -136,7 +136,7 @@ class SimSlotProcess(Process):
             self.world.violated(f"{self.master.name} says that checkpoint {message.checkpoint_id} is complete")
 
     def _is_lost(self, message: ToSlot) -> bool:
-        """Checkpoints bear the loss of triggers and notifications, except that the last one must be heard of."""
+        """Return whether a message is lost. Jobs survive lost triggers and notifications, but for the last one."""
         troubles = self._cluster.troubles
         match message:
             case messages.CheckpointCompleted(checkpoint_id=checkpoint_id):
@@ -150,23 +150,23 @@ class SimSlotProcess(Process):
                 return False
 
     def close(self) -> None:
-        """The master closes the connection (`SlotLink`): what is under way may still arrive, and be too late."""
+        """Close the connection from the master's side (`SlotLink`): messages in transit may still arrive, too late."""
         self._lose_master()
 
     def break_link(self) -> None:
-        """Lose the connection and everything on it. Both ends find out, one after the other."""
+        """Lose the connection and all messages on it. Both ends notice, one after the other."""
         self.world.note(self.name, "loses its connection to the master")
         self.up.is_open = self.down.is_open = False
         self._lose_master()
         self.report_lost(1.0, HEARTBEAT_TIMEOUT_MS)
 
     def report_lost(self, least_ms: float, most_ms: float) -> None:
-        """Have the master find out that the slot is gone."""
+        """Have the master notice that the slot is gone."""
         when_ms = self.world.now_ms + self.world.rng.uniform(least_ms, most_ms)
         self.master.on_loop(when_ms, lambda: self.master.lost(self))
 
     def _lose_master(self) -> None:
-        """End, once the slot's heartbeat thread has found out that there is no master."""
+        """End the process once the slot's heartbeat thread notices that the master is gone."""
         when_ms = self.world.now_ms + self.world.rng.uniform(0.5, ZOMBIE_MS_MAX)
         self.on_io_thread(when_ms, lambda: self.die("it has lost its master"))
 
@@ -182,7 +182,7 @@ class SimSlotProcess(Process):
             self.master.on_loop(again_ms, lambda: self.master.from_slot(self.launch, message))
 
     def _watch(self, message: FromSlot) -> None:
-        """Slots may only fail, or refuse a checkpoint, because of what the simulation does to them."""
+        """Check that the slot fails, or declines a checkpoint, only because of a simulated fault."""
         if not isinstance(message, messages.Progress):
             self.world.note(self.name, _brief(message))
         if isinstance(message, messages.TaskFailed):
@@ -195,12 +195,12 @@ class SimSlotProcess(Process):
             self.world.violated(f"{self.name} declined without being made to: {message.reason}")
 
     def _misses_what_others_deleted(self, failure: str) -> bool:
-        """Return whether the slot serves a driver that was taken over: a later one may delete what it starts from."""
+        """Return whether the slot serves a superseded driver: a later driver may delete files that the slot needs."""
         return "is missing" in failure and not self._cluster.store.ledger.owns(self.master.owner)
 
     def on_death(self, why: str) -> None:
         self.forget_coroutines()
-        self.up.is_open = self.up.is_open and self.world.chance(0.5)  # what it has sent may arrive, or not
+        self.up.is_open = self.up.is_open and self.world.chance(0.5)  # messages that it has sent may arrive or not
         self.report_lost(0.5, 20.0)
         for flow in [*self.exchange._flows.values(), *self.exchange._senders]:
             flow.close()

@@ -1,6 +1,6 @@
-"""Simulated checkpoint storage: it fails, tears writes and lies about them, loses what is not durable, and is damaged.
+"""Simulated checkpoint storage: it fails, tears writes and misreports them, loses files, and is damaged.
 
-Each operation has a time of its own.
+Each operation takes effect at its own time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MISHAPS: Final = ("nothing", "torn", "complete")
 
 @final
 class SimStorage:
-    """All of simulated storage: its folders, and how well it does. It is shared by all processes of a run."""
+    """All simulated storage: its folders, and its rate of mishaps. All processes of a run share it."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -32,13 +32,16 @@ class SimStorage:
         self.mishap_rate = 0.0
         self.mishaps = 0
         self.is_disk = False
-        """Whether it is like a local disk: a file is written under a temporary name, renamed, and durable once that is
-        synced; a folder goes with all that it has then. Elsewhere a file that is there is durable, if it is whole, and
-        a folder is the files that were listed."""
+        """Whether the storage is like a local disk instead of an object store.
+
+        On a disk, a file is written under a temporary name and renamed, and is durable once the rename is synced;
+        deleting a folder deletes all files in it at that time. In an object store, every whole file is durable, and
+        deleting a folder deletes the files that were listed.
+        """
         self.permitted: set[str] = set()
         """Names of the transactions that durable manifests have named."""
         self.folders: dict[str, SimStore] = {}
-        """Those that were ever opened, by their locations."""
+        """All folders that were ever opened, by location."""
 
     def open(self, location: str) -> SimStore:
         """Return the store of a folder, the same one each time."""
@@ -51,21 +54,21 @@ class SimStorage:
         return self.open(location).ledger
 
     def lose_power(self) -> None:
-        """Lose what is not durable."""
+        """Lose the data that is not durable."""
         for location in sorted(self.folders):
             self.folders[location].lose_power()
 
     def is_damage(self, reason: str) -> bool:
-        """Return whether the text of a failure names a file that is damaged."""
+        """Return whether the text of a failure names a damaged file."""
         return any(store.is_damage(reason) for store in self.folders.values())
 
     def mend(self) -> None:
-        """Bring back what was damaged, as a user does who reads the error."""
+        """Restore the damaged files, as a user does who reads the error."""
         for store in self.folders.values():
             store.mend()
 
     def fails(self) -> bool:
-        """Return whether the operation that is under way fails."""
+        """Return whether the current operation fails."""
         fails = self.world.now_ms < self.outage_until_ms or self.world.chance(self.mishap_rate)
         self.mishaps += fails
         return fails
@@ -73,9 +76,9 @@ class SimStorage:
 
 @final
 class SimStore:
-    """A `CheckpointStore` in memory, with mishaps until the world has had enough of them.
+    """A `CheckpointStore` in memory, with mishaps until the faults are over.
 
-    Each operation takes effect at an instant of its own.
+    Each operation takes effect at its own instant.
     """
 
     def __init__(self, storage: SimStorage, location: str) -> None:
@@ -125,7 +128,7 @@ class SimStore:
         raise StorageError(f"simulated: cannot write {path}")
 
     def _write_to_disk(self, path: str, data: bytes, fate: OperationFate) -> None:
-        """Write the file in the steps of a local file system, between which the process or the power may go."""
+        """Write the file in the steps of a local file system; the process or the power may fail between two steps."""
         temporary = paths.temporary(path, f"{self._world.rng.getrandbits(16):04x}")
         self._disk.write(temporary, beginning(self._world, data))
         if fate is OperationFate.TORN or operation(self._world, f"rename {path}") is OperationFate.TORN:
@@ -200,11 +203,11 @@ class SimStore:
     # --- what happens to it
 
     def lose_power(self) -> None:
-        """Lose what is not durable."""
+        """Lose the data that is not durable."""
         self._disk.lose_power()
 
     def damage(self) -> bool:
-        """Damage a file that is durable, if there is one to which that may happen."""
+        """Damage a durable file, if one may be damaged; return whether one was."""
         return self._disk.damage()
 
     @property
@@ -215,11 +218,11 @@ class SimStore:
         return not needed.isdisjoint(self._disk.damaged)
 
     def is_damage(self, reason: str) -> bool:
-        """Return whether the text of a failure names a file that is damaged, or the folder of a manifest that is."""
+        """Return whether the text of a failure names a damaged file, or the folder of a damaged manifest."""
         return any(path.removesuffix(f"/{paths.METADATA}") in reason for path in self._disk.damaged)
 
     def mend(self) -> None:
-        """Bring back what was damaged."""
+        """Restore the damaged files."""
         self._disk.mend()
 
     def _reach(self, what: str) -> None:
@@ -230,5 +233,5 @@ class SimStore:
 
 
 def is_simulated(reason: str) -> bool:
-    """Return whether the text of a failure tells of something that the simulation brought about."""
+    """Return whether the text of a failure names a simulated fault."""
     return "simulated" in reason

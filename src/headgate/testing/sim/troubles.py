@@ -1,4 +1,4 @@
-"""Small troubles of a simulated cluster: messages that go astray, and slots that are slow for a while."""
+"""Small troubles of a simulated cluster: messages that are lost or repeated, and slots that are slow for a while."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.ids import SlotIndex
 @final
 @dataclass(slots=True)
 class Troubles:
-    """How often small things go wrong, until the faults stop."""
+    """The probabilities of small troubles, until the faults stop."""
 
     repeated_message: float = 0.0
     lost_notification: float = 0.0
@@ -21,12 +21,12 @@ class Troubles:
 @final
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """Slots that are slow for a while, so that batches queue up before them."""
+    """Slots that are slow for a while, so that batches queue up in front of them."""
 
     slots: frozenset[SlotIndex] = frozenset()
     piece_ms: float = 0.0
     until_ms: float = 0.0
 
     def is_slow(self, slot: SlotIndex, now_ms: float) -> bool:
-        """Return whether work takes long there."""
+        """Return whether the slot is slow now."""
         return now_ms < self.until_ms and slot in self.slots

@@ -1,4 +1,4 @@
-"""The user of a simulated job: asks for savepoints and other parallelisms, and ends it when its leg is to end."""
+"""The user of a simulated job: requests savepoints and other parallelisms, and ends the job at the end of its leg."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE_MS: Final = (20.0, 400.0)
 
 @final
 class User:
-    """Ends one leg from outside, and insists on it until it is over."""
+    """Ends one leg from outside, and repeats the request until the leg is over."""
 
     def __init__(self, cluster: SimCluster, leg: Leg[SimJob]) -> None:
         self._cluster = cluster
@@ -59,13 +59,13 @@ class User:
             self._cluster.rescale(rescale.bounds(self._cluster.plan))
 
     def _stop(self) -> None:
-        """Ask for the job to be stopped, and insist on it."""
+        """Ask for the job to be stopped, until it stops."""
         if not self._cluster.over:
             self._ask_to_stop(drains=self._leg.end is LegEnd.DRAINED)
             self._world.after(*_PATIENCE_MS, self._stop)
 
     def _drain_when_all_is_read(self) -> None:
-        """End a job whose sources would look for more for ever."""
+        """End a job whose sources would discover for ever."""
         if self._cluster.over:
             return
         if self._leg.job.is_all_read(self._cluster.store):
@@ -73,7 +73,7 @@ class User:
         self._world.after(*_PATIENCE_MS, self._drain_when_all_is_read)
 
     def _ask_to_stop(self, *, drains: bool) -> None:
-        """Ask for it; ask again when that has failed, or no driver is left to answer."""
+        """Ask for a stop; ask again when the request has failed, or no driver is left to answer."""
         if self._asked is None or self._asked.done() or self._world.chance(0.1):
             request = SavepointRequest(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
             self._asked = self._cluster.take_savepoint(request)

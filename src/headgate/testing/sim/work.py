@@ -1,7 +1,7 @@
-"""Work of a simulated I/O thread: it stops at each operation on the outside, which then happens at a time of its own.
+"""Work of a simulated I/O thread: it pauses at each external operation, which takes effect at its own time.
 
-Each piece of work is a greenlet. Before it reads, writes, lists or deletes a file, or commits something, it yields to
-the world, so that the work of other processes comes between any two of its operations, and its process can die there.
+Each piece of work is a greenlet. Before it reads, writes, lists or deletes a file, or commits, it yields to the world.
+So the work of other processes can happen between any two of its operations, and its process can die there.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ _VERY_SLOW_MS = (0.2, 120.0)
 
 @final
 class OperationFate(Enum):
-    """What becomes of an operation."""
+    """What happens to an operation."""
 
     WHOLE = "whole"
     TORN = "torn"
-    """Its process has died while it was under way."""
+    """The process has died during the operation."""
 
 
 class SimOwner(Protocol):
-    """The process that work is done for."""
+    """The process that the work belongs to."""
 
     world: World
     name: str
 
     def on_loop(self, when_ms: float, action: Action) -> None:
-        """Plan what the loop's thread does."""
+        """Plan an action of the loop's thread."""
         ...
 
     def on_io_thread(self, when_ms: float, action: Action) -> None:
-        """Plan what another thread does."""
+        """Plan an action of another thread."""
         ...
 
     def wake(self, when_ms: float | None = None) -> None:
-        """Have the loop look for something to do."""
+        """Have the loop do a step."""
         ...
 
 
 def operation(world: World, what: str) -> OperationFate:
-    """Wait, as the work that is running now, until an operation on the outside takes effect; return what becomes of it.
+    """Pause the running work until an external operation takes effect; return what happens to the operation.
 
-    Does not return if the process dies before. Loops must not do such operations themselves: they would wait for them.
+    Does not return if the process dies before. Loops must not call this themselves: they would block.
     """
     work = work_now()
     if work is not None:
@@ -64,17 +64,17 @@ def operation(world: World, what: str) -> OperationFate:
 
 
 def work_now() -> Work | None:
-    """Return the work that is running, None when a loop is."""
+    """Return the running work, None when a loop runs."""
     return getattr(greenlet.getcurrent(), "work", None)
 
 
 @final
 class Work:
-    """One piece of work. It is switched to by the actions that it plans, and back to the world in between."""
+    """One piece of work. The actions that it plans switch to it; in between, it switches back to the world."""
 
     def __init__(self, io: SimIo, body: Callable[[], None]) -> None:
         self.is_over = False
-        """Whether it is to end at its next operation."""
+        """Whether the work must end at its next operation."""
         self._greenlet = greenlet.greenlet(body)
         self._greenlet.work = self
         self._io = io
@@ -93,7 +93,7 @@ class Work:
         return fate
 
     def begin(self) -> None:
-        """Go on to the first operation."""
+        """Run up to the first operation."""
         self._has_begun = True
         self._switch()
 
@@ -102,7 +102,7 @@ class Work:
             self._switch(OperationFate.WHOLE)
 
     def end(self, fate: OperationFate | None, delay_ms: float) -> None:
-        """End here, as the process is gone; with a fate, only after the operation that is waited for."""
+        """End the work, as its process is gone; with a fate, after the current operation."""
         self.is_over = True
         if fate is None or not self._has_begun:
             self.abandon()
@@ -110,7 +110,7 @@ class Work:
             self._io.world.after(0.0, delay_ms, partial(self._switch, fate))
 
     def abandon(self) -> None:
-        """End here, if it has not ended."""
+        """End the work, if it has not ended."""
         self.is_over = True
         if not self._greenlet.dead:
             self._greenlet.throw()
@@ -122,15 +122,15 @@ class Work:
 
 @final
 class SimIo:
-    """The `Io` of a simulated process: work goes on at later times, and its result arrives at a still later one."""
+    """The `Io` of a simulated process: work runs at later times, and its result arrives even later."""
 
     def __init__(self, owner: SimOwner, world: World) -> None:
         self.owner = owner
         self.world = world
         self.crash_delay_ms = 0.0
-        """How long after the end of the process its last effects may still arrive."""
+        """Milliseconds after the end of the process within which its last operations may still take effect."""
         self.operations_left: int | None = None
-        """After how many operations `on_last_operation` is called; None for never."""
+        """Number of operations until `on_last_operation` is called; None: never."""
         self.on_last_operation: Action = lambda: None
         self._under_way: list[Work] = []
 
@@ -158,7 +158,7 @@ class SimIo:
         self.submit(work, done)
 
     def operation_begins(self) -> None:
-        """An operation is under way from now on."""
+        """Note that an operation begins."""
         if self.operations_left is not None:
             self.operations_left -= 1
             if self.operations_left == 0:
@@ -166,7 +166,7 @@ class SimIo:
                 self.world.at(self.world.now_ms, self.on_last_operation)
 
     def crash(self) -> None:
-        """End all work; the operations under way are lost, or happen all the same, wholly or in part."""
+        """End all work; current operations are lost, or still happen, wholly or in part."""
         for work in self._under_way:
             fate = self.world.rng.choice((None, None, OperationFate.WHOLE, OperationFate.TORN))
             self.world.note(self.owner.name, f"work ends, its last operation is {fate.value if fate else 'lost'}")

@@ -1,7 +1,7 @@
 """The world of a simulation: virtual time, one source of randomness, and a trace of what happened.
 
-Whatever happens is an action at a time. Actions run one after the other, ordered by time and then by when they were
-planned; everything random is drawn from one generator. So a seed determines a run to the last detail.
+Everything that happens is an action with a time. Actions run one after the other, ordered by time, then by the order in
+which they were planned. All random choices come from one generator, so a seed determines a run completely.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class World:
         self.clock = VirtualClock()
         self.trace: list[str] = []
         self.violations: list[str] = []
-        """What broke a promise; the first one ends the run."""
+        """Descriptions of broken promises; the first one ends the run."""
         self.actions = 0
         self.slow_hops = 0.0
-        """How much of all that travels takes long."""
+        """The share of messages and elements that are slow."""
         self.frame_gap_ms = 0.0
-        """How long one element takes to get through a connection between slots."""
+        """Milliseconds that one element occupies a connection between slots."""
         self.slow_work = 0.0
-        """How much of all work on I/O threads takes long."""
+        """The share of slow work on I/O threads."""
         self.slow_work_until_ms = 0.0
-        """Until when all of it does."""
+        """The time until which all work on I/O threads is slow."""
         self._planned: list[tuple[float, int, Action]] = []
         self._planned_count = 0
 
@@ -66,7 +66,7 @@ class World:
         self.violations.append(what)
 
     def run(self, is_over: Callable[[], bool], until_ms: float, actions_max: int) -> None:
-        """Run actions until the end is reached or a promise is broken; too much time or work breaks one, too."""
+        """Run actions until `is_over`, or until a promise is broken. Too much time or too many actions break one."""
         while not (self.violations or is_over()):
             if not self._planned:
                 self.violated("deadlock: nothing is left to happen, and the job has not ended")
