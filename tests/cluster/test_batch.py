@@ -35,6 +35,7 @@ from headgate.errors import JobFailedError, ProgramError
 from tests.docs.test_flights import write_flights
 from tests.property.random_programs import Program, build, programs
 from tests.property.test_batch_equals_streaming import run
+from tests.sample_size import sample_size
 from tests.unit.operators.functions import time_of
 
 pytestmark = pytest.mark.spark
@@ -131,7 +132,11 @@ def test_batch_puts_out_what_streaming_does(spark: SparkSession, program: Callab
 def test_spark_puts_out_what_a_batch_job_in_this_process_does(spark: SparkSession) -> None:
     @seed(25)
     @settings(
-        max_examples=15, deadline=None, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck)
+        max_examples=sample_size(15),
+        deadline=None,
+        phases=[Phase.generate],
+        database=None,
+        suppress_health_check=list(HealthCheck),
     )
     @given(programs())
     def check(program: Program) -> None:

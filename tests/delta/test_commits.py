@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from headgate.connectors.delta import DeltaSink
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 from tests.delta.tables import JOB, OTHER_JOB, SCHEMA, Driver, rows_of, versions_of
+from tests.sample_size import sample_size
 
 pytestmark = pytest.mark.slow
 
@@ -219,7 +220,7 @@ def test_a_store_that_does_not_answer_is_tried_again(driver: Driver) -> None:
     assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=25, deadline=None, database=None)
+@settings(max_examples=sample_size(25), deadline=None, database=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 4), st.sampled_from(["prepare", "commit", "commit twice", "restart"])), max_size=12

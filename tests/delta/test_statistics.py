@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from headgate.connectors.delta import DeltaSink
 from tests.delta.tables import JOB, Driver, query
+from tests.sample_size import sample_size
 
 SCHEMA = pa.schema(
     [
@@ -79,7 +80,7 @@ def test_only_the_first_columns_have_statistics(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=sample_size(40), deadline=None, database=None)
 @given(st.lists(st.lists(RECORDS, min_size=1, max_size=3), min_size=1, max_size=3))
 def test_what_is_looked_for_is_found(tmp_path_factory: pytest.TempPathFactory, files: list[list[Any]]) -> None:
     table = tmp_path_factory.mktemp("table")

@@ -18,6 +18,7 @@ from headgate.checkpoint.alignment import (
 )
 from headgate.elements import Barrier
 from headgate.ids import CheckpointId
+from tests.sample_size import sample_size
 
 Marker = tuple[str, int]
 Content = list[Marker | None]
@@ -93,7 +94,7 @@ def drive(run: Run, seed: int, *, abort_one_in: int | None) -> None:
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=150)
+@settings(max_examples=sample_size(150))
 @given(seeds, channel_contents())
 @pytest.mark.slow
 def test_a_snapshot_holds_exactly_the_records_before_its_barrier_on_every_channel(
@@ -105,7 +106,7 @@ def test_a_snapshot_holds_exactly_the_records_before_its_barrier_on_every_channe
         assert positions == [content.index(("barrier", checkpoint_id)) + 1 for content in channels]
 
 
-@settings(max_examples=150)
+@settings(max_examples=sample_size(150))
 @given(seeds, channel_contents())
 @pytest.mark.slow
 def test_downstream_hears_of_each_checkpoint_at_most_once_and_in_order(seed: int, channels: list[Content]) -> None:
@@ -114,7 +115,7 @@ def test_downstream_hears_of_each_checkpoint_at_most_once_and_in_order(seed: int
     assert run.forwarded == sorted(set(run.forwarded))
 
 
-@settings(max_examples=150)
+@settings(max_examples=sample_size(150))
 @given(seeds, channel_contents())
 def test_every_checkpoint_is_taken_when_its_barriers_are_on_all_channels(seed: int, channels: list[Content]) -> None:
     barriers = [{mark for mark in content if mark is not None and mark[0] == "barrier"} for content in channels]
@@ -124,7 +125,7 @@ def test_every_checkpoint_is_taken_when_its_barriers_are_on_all_channels(seed: i
     assert set(run.snapshots) == {checkpoint_id for _, checkpoint_id in common}
 
 
-@settings(max_examples=150)
+@settings(max_examples=sample_size(150))
 @given(seeds, channel_contents())
 @pytest.mark.slow
 def test_whatever_was_lost_or_given_up_the_next_whole_checkpoint_is_taken(seed: int, channels: list[Content]) -> None:

@@ -15,6 +15,7 @@ from headgate.datastream import DataStream, OutputTag, ProcessJoinFunction
 from headgate.datastream.asof_join import AsOfJoined
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from tests.property.subtasks import Subtasks
+from tests.sample_size import sample_size
 
 LATE: Final = OutputTag("late left"), OutputTag("late right")
 Record = tuple[str, int, int]
@@ -160,7 +161,7 @@ def in_order(results: list[Result]) -> list[Result]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=sample_size(200), deadline=None)
 @given(told=TOLD, steps=STEPS, incremental=st.booleans())
 @example(
     told=Told(direction="nearest", tolerance=None, exact=False, how="inner", grace=None),

@@ -20,6 +20,7 @@ from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.typeinfo import Types
+from tests.sample_size import sample_size
 
 END_MS = 10_000
 TIMEOUT_MS = 3
@@ -172,7 +173,7 @@ def states(harnesses: list[OperatorHarness]) -> list[dict[Any, Any]]:
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=sample_size(60))
 @given(
     events=st.lists(st.one_of(orders, st.integers(0, 70), st.integers(-6, -1)), max_size=25),
     backend=backends,
@@ -279,7 +280,7 @@ class Run:
             self.passed(1)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=sample_size(40))
 @given(
     events=st.lists(st.one_of(ORDERS, st.integers(1, 6), FAULTS, EPOCHS), max_size=10),
     end=EPOCHS,

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.property.program_functions import SEEN
 from tests.property.random_programs import Known, Program, build, programs
+from tests.sample_size import sample_size
 from tests.unit.datastream.environments import environment
 
 
@@ -29,7 +30,7 @@ def run(program: Program, mode: str) -> tuple[dict[str, Known], dict[str, list[A
 
 
 @pytest.mark.slow
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=sample_size(100), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs())
 def test_batch_puts_out_what_streaming_does(program: Program) -> None:
     outputs, batch = run(program, "BATCH")

@@ -26,6 +26,7 @@ from headgate.connectors.micro_batches.protocol import (
 )
 from headgate.connectors.micro_batches.protocol import FeedWrite as WriteOrder
 from headgate.errors import RestoreError
+from tests.sample_size import sample_size
 
 SIZE = 3
 
@@ -248,4 +249,4 @@ class Batches(RuleBasedStateMachine):
 
 
 TestBatches = Batches.TestCase
-TestBatches.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestBatches.settings = settings(max_examples=sample_size(150), stateful_step_count=40, deadline=None)

@@ -21,6 +21,7 @@ from headgate.checkpoint.messages import (
 )
 from headgate.elements import SavepointOrder
 from headgate.ids import Attempt, CheckpointId, SubtaskId
+from tests.sample_size import sample_size
 
 SUBTASKS = (SubtaskId(0, 0), SubtaskId(1, 0), SubtaskId(1, 1))
 COMMITTING = frozenset(SUBTASKS[1:])
@@ -244,7 +245,7 @@ class World:
                 self.feed(c.JobEnded(finished=True, cause=None, now_ms=self.now_ms))
 
 
-@settings(max_examples=300)
+@settings(max_examples=sample_size(300))
 @given(
     st.integers(0, 2**32),
     st.builds(

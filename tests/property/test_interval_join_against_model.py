@@ -14,6 +14,7 @@ from headgate.common import Time
 from headgate.datastream import DataStream, OutputTag, ProcessJoinFunction
 from headgate.elements import MIN_TIMESTAMP
 from tests.property.subtasks import Subtasks
+from tests.sample_size import sample_size
 
 LATE: Final = OutputTag("late left"), OutputTag("late right")
 Pair = tuple[str, int | None, int | None, int]
@@ -101,7 +102,7 @@ def in_order(pairs: list[Pair]) -> list[Pair]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sample_size(150), deadline=None)
 @given(
     bounds=st.tuples(st.integers(-9, 9), st.integers(-9, 9)).map(sorted),
     how=st.sampled_from(["inner", "left", "right", "full"]),

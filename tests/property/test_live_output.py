@@ -13,6 +13,7 @@ from headgate.operators.sampler import Sample
 from headgate.runtime.control.messages import Tap
 from tests.property.program_functions import SEEN
 from tests.property.random_programs import Program, build, programs
+from tests.sample_size import sample_size
 from tests.unit.datastream.environments import environment
 from tests.unit.runtime.masters import MasterRig
 
@@ -35,7 +36,7 @@ def run(program: Program, *, tapped: bool) -> dict[str, list[Any]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=sample_size(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs())
 def test_what_is_looked_at_stays_as_it_is(program: Program) -> None:
     alone, looked_at = run(program, tapped=False), run(program, tapped=True)

@@ -34,6 +34,7 @@ from headgate.checkpoint.alignment import (
 from headgate.dataflow.channel import InputChannel
 from headgate.elements import Barrier, Batch, CancelBarrier, Element
 from headgate.ids import ChannelId, CheckpointId
+from tests.sample_size import sample_size
 
 CHECKPOINTS = 5
 CLOSING = CHECKPOINTS + 1
@@ -197,7 +198,7 @@ def overtaking(given_inputs: list[Input]) -> BarrierAligner:
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=120)
+@settings(max_examples=sample_size(120))
 @given(seeds, inputs())
 @pytest.mark.slow
 def test_an_exactly_once_snapshot_holds_or_has_in_flight_exactly_the_records_before_its_barriers(
@@ -210,7 +211,7 @@ def test_an_exactly_once_snapshot_holds_or_has_in_flight_exactly_the_records_bef
             assert snapshot.processed[at] + snapshot.in_flight[at] == each.records_before(number)
 
 
-@settings(max_examples=120)
+@settings(max_examples=sample_size(120))
 @given(seeds, inputs())
 @pytest.mark.slow
 def test_every_snapshot_is_completed_or_aborted_and_only_what_may_be_overtaken_is_in_flight(
@@ -224,7 +225,7 @@ def test_every_snapshot_is_completed_or_aborted_and_only_what_may_be_overtaken_i
         )
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample_size(60))
 @given(seeds, inputs(), st.sampled_from(["aligned", "tracker", "unaligned"]))
 def test_downstream_hears_of_each_checkpoint_at_most_once_and_in_order(
     seed: int, given_inputs: list[Input], mode: str
@@ -234,7 +235,7 @@ def test_downstream_hears_of_each_checkpoint_at_most_once_and_in_order(
     assert not set(run.declined) & run.whole
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample_size(60))
 @given(seeds, inputs(), st.sampled_from(["aligned", "tracker", "unaligned"]))
 def test_whatever_was_lost_or_given_up_the_next_whole_checkpoint_is_taken_and_everything_is_read(
     seed: int, given_inputs: list[Input], mode: str
@@ -252,7 +253,7 @@ def of_mode(mode: str, given_inputs: list[Input]) -> tuple[list[Input], Alignmen
     return given_inputs, BarrierTracker(every(given_inputs)) if mode == "tracker" else overtaking(given_inputs)
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample_size(60))
 @given(seeds, inputs())
 def test_at_least_once_a_snapshot_holds_all_records_before_its_barriers_and_perhaps_more(
     seed: int, given_inputs: list[Input]
@@ -264,7 +265,7 @@ def test_at_least_once_a_snapshot_holds_all_records_before_its_barriers_and_perh
             assert snapshot.processed[at][: len(before)] == before
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample_size(60))
 @given(seeds, inputs())
 def test_at_least_once_takes_what_has_come_on_all_channels_if_nobody_gave_up_it_or_a_later_one_before(
     seed: int, given_inputs: list[Input]
@@ -276,7 +277,7 @@ def test_at_least_once_takes_what_has_come_on_all_channels_if_nobody_gave_up_it_
         assert (number in run.snapshots) is everywhere
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample_size(60))
 @given(seeds, inputs())
 def test_what_never_overtakes_is_aligned_whichever_strategy_sees_it(seed: int, given_inputs: list[Input]) -> None:
     never = [in_order(each) for each in given_inputs]

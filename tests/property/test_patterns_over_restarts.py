@@ -24,6 +24,7 @@ from headgate.pattern import (
     WithinType,
 )
 from tests.property.subtasks import LATE, Subtasks
+from tests.sample_size import sample_size
 
 Event = tuple[str, int, int]
 """A key, a number of its own, and a time. A third of the numbers are of each step."""
@@ -117,7 +118,7 @@ STEPS: Final = st.lists(
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sample_size(60), deadline=None)
 @given(steps=STEPS, incremental=st.booleans())
 def test_the_operator_finds_what_the_automaton_does(
     backend: str, pattern: Pattern, steps: list[Any], incremental: bool
@@ -151,7 +152,7 @@ def test_the_operator_finds_what_the_automaton_does(
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample_size(40), deadline=None)
 @given(steps=STEPS, incremental=st.booleans())
 def test_by_processing_time_it_finds_what_the_automaton_does_in_the_order_of_arrival(
     backend: str, pattern: Pattern, steps: list[Any], incremental: bool

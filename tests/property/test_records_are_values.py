@@ -22,6 +22,7 @@ from headgate.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import Types
 from tests.property.program_functions import SEEN, Gather
+from tests.sample_size import sample_size
 from tests.unit.datastream.environments import environment
 
 ANY: Final = Types.PICKLED_BYTE_ARRAY()
@@ -352,7 +353,7 @@ def run(program: list[Stage], records: list[Record], **options: str) -> list[Any
 
 
 @pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=sample_size(150), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs([Stage("keyed"), Stage("reduce")]), inputs(), st.integers(1, 5), st.booleans())
 def test_a_stream_passes_values(program: list[Stage], records: list[Record], size: int, chained: bool) -> None:
     options = {"headgate.batch.records": str(size), "pipeline.operator-chaining.enabled": str(chained).lower()}
@@ -361,7 +362,7 @@ def test_a_stream_passes_values(program: list[Stage], records: list[Record], siz
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=sample_size(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs([Stage("keyed")]), inputs(), st.integers(1, 5))
 def test_a_batch_job_passes_values(program: list[Stage], records: list[Record], size: int) -> None:
     options = {"headgate.batch.records": str(size), "execution.runtime-mode": "BATCH"}

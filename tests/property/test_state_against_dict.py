@@ -14,6 +14,7 @@ from headgate.state.backend import KeyedSnapshot
 from headgate.state.files import FetchedKeyed
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.types.typed_key import typed
+from tests.sample_size import sample_size
 from tests.unit.state.backends import at, backend_of, begin, contents, finish, get, restored, value_state
 
 KEYS = (st.integers(0, 12) | st.sampled_from(["a", "b", None, 1.0, True, ("t", 1), [1], {"a": 1}])).map(typed)
@@ -104,4 +105,4 @@ class StateAgainstDict(RuleBasedStateMachine):
 
 
 TestStateAgainstDict = StateAgainstDict.TestCase
-TestStateAgainstDict.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestStateAgainstDict.settings = settings(max_examples=sample_size(60), stateful_step_count=40, deadline=None)

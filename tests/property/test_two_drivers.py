@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import CheckpointStore
 from tests.property.drivers import JOB, Job, ObjectStore, begin, drive, interleave, store_one
+from tests.sample_size import sample_size
 
 
 def begun(store: CheckpointStore) -> Job:
@@ -49,7 +50,7 @@ def by(schedule: Schedule) -> Callable[[int], int]:
     return pick
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sample_size(300), deadline=None)
 @given(schedule=schedules)
 @pytest.mark.slow
 def test_of_three_drivers_at_one_time_on_an_object_store_one_history_is_committed(schedule: Schedule) -> None:
@@ -58,7 +59,7 @@ def test_of_three_drivers_at_one_time_on_an_object_store_one_history_is_committe
     check_all(job)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample_size(40), deadline=None)
 @given(schedule=schedules)
 @pytest.mark.slow
 def test_of_two_drivers_at_one_time_on_a_real_folder_one_history_is_committed(schedule: Schedule) -> None:

@@ -23,6 +23,7 @@ from headgate.datastream.window import (
 )
 from tests.property.subtasks import LATE, Subtasks
 from tests.property.window_model import BEFORE_ALL, Record, Result, SessionModel, SlidingModel, WindowModel, by_window
+from tests.sample_size import sample_size
 
 Advance = int
 Step = Record | Advance | str
@@ -180,7 +181,7 @@ STORAGES: Final = st.one_of(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sample_size(300), deadline=None)
 @given(
     windows=tumbling(),
     steps=st.lists(
@@ -210,7 +211,7 @@ def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _not_merged, _reduced])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sample_size(300), deadline=None)
 @given(
     windows=overlapping(),
     steps=st.lists(
@@ -235,7 +236,7 @@ def test_slices_hold_what_lists_would(
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sample_size(150), deadline=None)
 @given(
     windows=sessions(),
     steps=st.lists(
@@ -264,7 +265,7 @@ def test_sessions_hold_what_lists_would(
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sample_size(60), deadline=None)
 @given(windows=st.one_of(sliding(), sliding(), sessions()), steps=STEPS, incremental=st.booleans())
 def test_windows_hold_what_lists_would(
     backend: str,
@@ -328,7 +329,7 @@ BY_THE_CLOCK: Final = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample_size(40), deadline=None)
 @given(
     assigner=st.sampled_from(BY_THE_CLOCK),
     steps=st.lists(st.one_of(st.integers(1, 5).map(lambda count: "a" * count), st.integers(1, 15), st.just("restart"))),

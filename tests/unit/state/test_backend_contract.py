@@ -12,6 +12,7 @@ from headgate.state.choose import open_backend
 from tests.contract.backends.backend import check_against_model
 from tests.contract.backends.backend_scenarios import SCENARIOS
 from tests.contract.backends.keyed_job import BackendUnderTest
+from tests.sample_size import sample_size
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "whole": {},
@@ -27,7 +28,7 @@ def hash_map(variant: str) -> BackendUnderTest:
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.slow
 def test_the_hash_map_agrees_with_a_plain_dict_whatever_happens(variant: str) -> None:
-    check_against_model(hash_map(variant), max_examples=60)
+    check_against_model(hash_map(variant), max_examples=sample_size(60))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

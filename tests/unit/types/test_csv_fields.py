@@ -14,6 +14,7 @@ from headgate.types.csv_rules import FILES, FLINK, CsvRules
 from headgate.types.row import Row
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import Types
+from tests.sample_size import sample_size
 
 NUMBERS = [
     "", "0", "-7", "+7", " 7 ", "7 7", "- 7", "1_0", "127", "128", "2147483648", "9" * 30, "\u0663", "1.5", "1.", ".5",
@@ -50,7 +51,7 @@ def test_columns_are_read_as_single_fields_are(kind: TypeInformation, rules: Csv
     single = {text: outcome(read, [text]) for text in KINDS[kind]}
     readable = {text: value[0] for text, value in single.items() if value is not None}
 
-    @settings(max_examples=25)
+    @settings(max_examples=sample_size(25))
     @given(st.lists(st.sampled_from(sorted(readable)), max_size=6), st.sampled_from(KINDS[kind]))
     def check(texts: list[str], last: str) -> None:
         assert outcome(read, texts) == [readable[text] for text in texts]

@@ -25,6 +25,7 @@ from headgate.connectors.files.stream_format import StreamFormat
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, open_reader, read
+from tests.sample_size import sample_size
 from tests.scenarios.runs import Runs, wait_until
 from tests.unit.datastream.environments import environment
 
@@ -271,7 +272,7 @@ def test_splits_of_a_snapshot_from_before_there_were_stamps_are_known_and_read(t
         max_size=25,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sample_size(60), deadline=None)
 def test_each_file_is_found_once_wherever_it_is_moved(steps: list[tuple[str, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

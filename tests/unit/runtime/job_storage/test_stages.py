@@ -15,6 +15,7 @@ from headgate.errors import SuppressRestartsException
 from headgate.functions.source import Poll, Records, SourceContext, SourceReader
 from headgate.job_status import JobStatus
 from headgate.runtime.master.requests import SavepointRequest
+from tests.sample_size import sample_size
 from tests.unit.runtime.master.test_discovery import (
     SETTINGS,
     SIZE,
@@ -106,7 +107,7 @@ def test_a_job_without_checkpoints_goes_through_its_stages_too(monkeypatch: pyte
     assert sorted(COMMITTED) == everything()
 
 
-@settings(max_examples=25, deadline=None, database=None)
+@settings(max_examples=sample_size(25), deadline=None, database=None)
 @given(fails_at=st.sets(st.integers(1, 4 * SIZE + 20), max_size=5), readers=st.integers(1, 3))
 @pytest.mark.slow
 def test_through_failures_each_stage_is_read_exactly_once(fails_at: set[int], readers: int) -> None:

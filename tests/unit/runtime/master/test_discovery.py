@@ -29,6 +29,7 @@ from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import AddSplits
 from headgate.runtime.master.requests import SavepointRequest
+from tests.sample_size import sample_size
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing
 from tests.unit.runtime.master.test_savepoints import COMMITTED, FAULTY_COMMITS, Committing
 from tests.unit.runtime.masters import MasterRig
@@ -198,7 +199,7 @@ def test_splits_that_appear_while_the_job_runs_are_read_once_and_dealt_to_all_re
 
 
 @pytest.mark.parametrize("fetches", [False, True], ids=["at once", "fetching"])
-@settings(max_examples=15, deadline=None, database=None)
+@settings(max_examples=sample_size(15), deadline=None, database=None)
 @given(
     fails_at=st.sets(st.integers(1, 60), max_size=4),
     waits=st.lists(st.integers(0, 12), min_size=1, max_size=4),

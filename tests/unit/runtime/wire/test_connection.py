@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from headgate.errors import NetworkError
 from headgate.runtime.wire import LARGE_BYTES, Address, CloseCause, Connection, Frame, Handlers, NetworkConfig
+from tests.sample_size import sample_size
 from tests.unit.runtime.wire.loopback import loopback, nobody
 
 MB = 1 << 20
@@ -68,7 +69,7 @@ def test_a_large_frame_is_memory_that_the_receiver_may_keep() -> None:
         assert all(isinstance(frame, memoryview) and frame.readonly for frame in kept)
 
 
-@settings(max_examples=15)
+@settings(max_examples=sample_size(15))
 @given(sizes=st.lists(st.one_of(st.integers(0, 300), st.integers(0, 100_000)), max_size=8))
 def test_frames_of_any_sizes_arrive_intact_through_tiny_socket_buffers(sizes: list[int]) -> None:
     with loopback(NetworkConfig(socket_buffer_bytes=16_384)) as pair:

@@ -24,6 +24,7 @@ from headgate.state.keyed.cells import NAMESPACED
 from headgate.types.instant import Instant
 from headgate.types.row import Row, RowKind
 from headgate.types.typeinfo import TypeInformation, Types
+from tests.sample_size import sample_size
 from tests.unit.state.types_and_values import TYPES, values
 
 GROUPS = range(128)
@@ -130,7 +131,7 @@ def read(file: CanonicalFile, groups: range = GROUPS) -> list[list[Any]]:
     return list(file.entries(groups))
 
 
-@settings(max_examples=200)
+@settings(max_examples=sample_size(200))
 @given(tables())
 @example((StateMeta("n", "value", Types.LONG()), [[1, True, 2**70], [2, 1, True], [3, 2**70, 7]]))
 @example((StateMeta("n", "value", Types.BIG_DEC()), [[1, 1, Decimal("1.50")], [1, 2, Decimal("NaN")]]))

@@ -26,6 +26,7 @@ from tests.contract.backends.backend_scenarios import (
 from tests.contract.backends.keyed_job import BackendUnderTest
 from tests.contract.backends.keyed_model import MapModel
 from tests.contract.backends.keyed_states import KindUnderTest
+from tests.sample_size import sample_size
 from tests.unit.state.kinds.set_state import SET, SetStateDescriptor
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -100,7 +101,7 @@ def under_test(variant: str) -> BackendUnderTest:
 @pytest.mark.slow
 def test_a_new_kind_agrees_with_its_model_whatever_happens(variant: str) -> None:
     """Batches, time to live, namespaces that merge, checkpoints, savepoints of both forms, at any parallelism."""
-    check_against_model(under_test(variant), max_examples=10)
+    check_against_model(under_test(variant), max_examples=sample_size(10))
 
 
 @pytest.mark.parametrize("variant", SETTINGS)

@@ -15,6 +15,7 @@ from tests.contract.backends.backend_scenarios import (
     check_full_snapshots_leave_out_what_has_expired,
 )
 from tests.contract.backends.keyed_job import BackendUnderTest
+from tests.sample_size import sample_size
 from tests.unit.state.rocksdb.stores import INCREMENTAL, TINY
 
 pytestmark = pytest.mark.slow
@@ -36,7 +37,7 @@ def rocksdb(variant: str) -> BackendUnderTest:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_it_agrees_with_a_plain_dict_whatever_happens(variant: str) -> None:
-    check_against_model(rocksdb(variant), max_examples=12)
+    check_against_model(rocksdb(variant), max_examples=sample_size(12))
 
 
 def _pairs() -> Iterator[Any]:

@@ -1,0 +1,18 @@
+"""How many examples a property test tries: a small sample, the same in each run, or many at random in `make soak`."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+SEARCHES: Final = os.environ.get("HEADGATE_SEARCH") == "1"
+"""Whether to search at random for examples that fail, as `make soak` does."""
+
+
+def sample_size(thorough: int) -> int:
+    """Return how many examples to try, of a test that tries `thorough` when it is to find a fault by itself.
+
+    A quarter, but at least ten, is enough to notice what a change breaks; twice as many, other ones in each run, find
+    what no change of today broke.
+    """
+    return 2 * thorough if SEARCHES else max(10, thorough // 4)
