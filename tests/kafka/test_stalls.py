@@ -72,7 +72,7 @@ def test_reading_goes_on_where_a_client_has_stopped(
     broker.write(topic, [b"d"], partition=1)
     assert sorted(texts(fetcher, 2)) == ["c", "d"]
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
-        f"partition 0 of topic {topic!r} gave nothing for {stalls.STALL_S:g} s, though there are messages from "
+        f"partition 0 of topic {topic!r} delivered nothing for {stalls.STALL_S:g} s, though it has messages from "
         "offset 2 on: the source connects to Kafka again"
     ]
 

@@ -1,4 +1,4 @@
-"""Clients of librdkafka: how they are made, and what they say when a cluster cannot be used."""
+"""Makes clients of librdkafka, and explains why a cluster cannot be used."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from headgate.connectors.kafka.properties import Properties, for_librdkafka
 from headgate.errors import HeadgateError, ProgramError
 
 ANSWER_S: Final = 10.0
-"""How long brokers may take to answer before they count as not there."""
+"""Seconds without an answer before the brokers count as unreachable."""
 
 _ASK_S: Final = 1.0
 _log = logging.getLogger(__name__)
 _log.addFilter(Seldom())
 SILENT: Final = logging.Logger(f"{__name__}.silent", logging.CRITICAL + 1)
-"""For clients whose troubles become errors."""
+"""The logger of clients whose callers raise their errors: nothing is logged twice."""
 
 _Client = TypeVar("_Client")
 
 
 def open_client(make: Callable[[dict[str, Any]], _Client], properties: Properties) -> _Client:
-    """Return a client of librdkafka. Does not connect yet. What it logs goes to Python's log.
+    """Return a client of librdkafka that logs to Python's log. Does not connect yet.
 
     Raises `ProgramError` naming the property that is wrong.
     """
@@ -44,7 +44,7 @@ def topics_of(
 ) -> dict[str, list[int]]:
     """Return the partitions of each topic of the cluster. Blocks for ten seconds at most.
 
-    Raises `raised` when no broker answers, or when they refuse the login. `make` is the kind of client that asks.
+    Raises `raised` when no broker answers, or when a broker refuses the login. `make` is the class of the client.
     """
     return {name: sorted(topic.partitions) for name, topic in _ask(properties, raised, make, None).items()}
 
@@ -57,8 +57,8 @@ def partitions_of(
 ) -> list[int]:
     """Return the partitions of a topic. Blocks for ten seconds at most.
 
-    Raises `raised` as `topics_of`, and when there is no such topic. If `make` makes producers, brokers that create
-    topics by themselves do it now.
+    Raises `raised` as `topics_of`, and when there is no such topic. If `make` is a class of producers, brokers with
+    `auto.create.topics.enable` create the topic.
     """
     found = _ask(properties, raised, make, topic)[topic]
     if found.error is not None:

@@ -1,4 +1,4 @@
-"""What librdkafka logs, in Python's log. A client whose brokers are away says so some twenty times a second."""
+"""Limits librdkafka's messages in Python's log: without brokers, a client logs about twenty errors a second."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final, final
 _PAUSE_S: Final = 10.0
 _KINDS_MAX: Final = 1000
 _DETAILS: Final = re.compile(r"\([^)]*\)")
-"""Such as how long a connection was there; they differ each time."""
+"""Details in brackets, such as the age of a connection: they differ each time."""
 
 
 @final
 class Seldom(logging.Filter):
-    """Lets the same trouble through every ten seconds, whichever client of the process has it.
+    """Lets the same error through once in ten seconds, over all clients of the process.
 
     librdkafka's records have three arguments: the kind of event, the name of the client, a text.
     """

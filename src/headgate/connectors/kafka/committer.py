@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 @final
 class TransactionCommitter(Committer[Transaction]):
-    """The second phase. `ignores_lost`: what the brokers have aborted is logged and left out, and no error."""
+    """Commits transactions. `ignores_lost`: log a transaction that the brokers aborted, instead of failing."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class TransactionCommitter(Committer[Transaction]):
         )
         if not self._ignores_lost:
             raise lost
-        _log.error("%s: left out, as the sink was told to", lost)
+        _log.error("%s: left out, because of ignore_failures_after_transaction_timeout()", lost)
 
     def keep(self, committables: list[Transaction], savepoint: str) -> None:
         if committables:

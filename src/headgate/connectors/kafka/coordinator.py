@@ -1,9 +1,9 @@
-"""Transactions of producers that are gone: looked at, committed and aborted at Kafka's transaction coordinators.
+"""Describes, commits and aborts transactions at Kafka's transaction coordinators, also after their producers died.
 
 A checkpoint completes after its transaction's records are written, and the process that wrote them may be dead by then.
 librdkafka commits a transaction only in the process that began it. But Kafka keeps a transaction open until any client
-ends it: this is what a two-phase commit needs. Every transactional id here is used for one transaction only, so the
-state of the id is the state of that transaction, for as long as the brokers remember it (seven days).
+ends it, as a two-phase commit needs. Every transactional id here is used for one transaction only, so the state of the
+id is the state of that transaction, for as long as the brokers remember the id (seven days).
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from headgate.functions.sink import RetriableCommitError
 _ANSWER_MS: Final = 10_000
 _AGAIN_S: Final = 0.1
 _NOT_YET: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
-"""The answers of brokers whose first transaction this is, or that have just started."""
+"""Errors of brokers that have just started, or whose cluster has never had a transaction. They end by themselves."""
 _NOT_YET_OR_LOST: Final = (*_NOT_YET, KafkaConnectionError)
-"""Also what is said of a broker that has just died: after some seconds another one is the coordinator."""
+"""Also the error of a broker that has just died: after some seconds another broker is the coordinator."""
 _NO_FATE_YET: Final = (*_NOT_YET_OR_LOST, TransactionalIdNotFoundError, ConcurrentTransactionsError)
 _UNFINISHED: Final = ("Ongoing", "Empty")
 _Answer = TypeVar("_Answer")
 
 _client_log = logging.getLogger("kafka")
 if _client_log.level == logging.NOTSET:
-    _client_log.setLevel(logging.WARNING)  # it tells of each connection, and each commit makes some
+    _client_log.setLevel(logging.WARNING)  # kafka-python logs each connection, and each commit opens some
 
 
 class TransactionState(Enum):
-    """What has become of a transaction."""
+    """Whether a transaction is open, or how it ended."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -70,16 +70,16 @@ class Described:
 
 
 _FATES: Final = {"Ongoing": TransactionState.OPEN, "CompleteCommit": TransactionState.COMMITTED}
-"""Those of other states are aborted: also Empty, which is what a fenced transaction becomes."""
+"""Transactions in any other state count as aborted, also in Empty, the state of a fenced transaction."""
 
 _ENDING: Final = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
-"""A coordinator may answer with one of these states before a majority of the brokers has stored the state. The next
-coordinator may not know of it, and abort a transaction that the first coordinator was committing."""
+"""States that do not decide the end yet. A coordinator may answer with one of them before a majority of the brokers has
+stored the state: the next coordinator may not know it, and abort a transaction that the first was committing."""
 
 
 @final
 class _Client(KafkaAdminClient):  # type: ignore[misc]  # kafka-python has no types
-    """A client that leaves no thread and no connection behind when it cannot connect, as kafka-python's own does."""
+    """A client that ends its thread and connections when it cannot connect; kafka-python's own leaves them."""
 
     def __init__(self, **settings: Any) -> None:
         try:
@@ -116,10 +116,9 @@ class TransactionCoordinator:
         self._client.close()
 
     def describe(self, transactional_id: str) -> Described:
-        """Return what has become of the one transaction of an id.
+        """Return the state of the transaction with this id. Waits while the transaction is being ended.
 
-        A coordinator that is being replaced may not know an id that is there, so the answer UNKNOWN takes ten seconds.
-        A transaction that is being ended has no fate before it is ended.
+        UNKNOWN takes ten seconds: a coordinator that has just been elected may not know the id yet.
         """
 
         def ask() -> Described:
@@ -138,7 +137,7 @@ class TransactionCoordinator:
             raise
 
     def unfinished(self, prefix: str) -> list[str]:
-        """Return the transactional ids that begin so and whose transaction is open, or was never begun."""
+        """Return the transactional ids with this prefix whose transaction is open or was never begun."""
         listed = self._patiently(
             "cannot list transactions", lambda: self._client.list_transactions(state_filters=_UNFINISHED).values()
         )
@@ -155,7 +154,7 @@ class TransactionCoordinator:
                 producer_epoch=described.producer_epoch,
                 committed=True,
             ),
-            _NOT_YET,  # without an answer the transaction has to be described again before it is committed again
+            _NOT_YET,  # not after a lost connection: then the transaction has to be described before another commit
         )
 
     def fence(self, transactional_ids: Iterable[str]) -> None:
@@ -168,10 +167,10 @@ class TransactionCoordinator:
                     raise
 
     def register(self, transactional_id: str, timeout_ms: int) -> None:
-        """Make an id known to its coordinator: from now on no earlier user of it can go on.
+        """Register an id with its coordinator, which fences earlier producers with the id.
 
-        `timeout_ms` is how long its transactions may last; raises `SinkError` if the brokers allow less. While an open
-        transaction of an earlier user is being aborted, the answer is a `RetriableCommitError`.
+        `timeout_ms` is the transaction timeout. Raises `SinkError` if the brokers allow less, and
+        `RetriableCommitError` while the coordinator aborts an open transaction of an earlier producer.
         """
         self._send(
             transactional_id,
@@ -201,7 +200,7 @@ class TransactionCoordinator:
     def _patiently(
         self, trouble: str, ask: Callable[[], _Answer], again: tuple[type[KafkaError], ...] = _NOT_YET_OR_LOST
     ) -> _Answer:
-        """Ask, and ask again for a while on errors that end when the brokers have found a new coordinator."""
+        """Call `ask`, and retry on the errors `again`, for ten seconds: these end when a new coordinator is elected."""
         deadline = time.monotonic() + _ANSWER_MS / 1_000.0
         while True:
             try:
@@ -211,7 +210,7 @@ class TransactionCoordinator:
                     raise self._error(trouble, error) from error
             time.sleep(_AGAIN_S)
             self._client.close()
-            self._client = self._connected()  # which does not remember where coordinators were
+            self._client = self._connected()  # a new client: the old one would ask the coordinator that it remembers
 
     def _error(self, what: str, error: KafkaError) -> SinkError:
         said = f"the Kafka brokers at {self._servers}: {what}: {error}"

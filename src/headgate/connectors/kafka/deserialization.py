@@ -1,4 +1,4 @@
-"""Kafka messages as records."""
+"""Makes records of Kafka messages."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from headgate.types.values import BY_VALUE
 
 
 class BrokenMessages(Enum):
-    """What to do with a message that is no record."""
+    """What to do with a message that cannot be made a record."""
 
     FAIL = "fail"
     """Raise `SourceError` naming topic, partition and offset: the job fails."""
     SKIP = "skip"
-    """Leave it out and count it in `skipped_messages`. A message may be counted again after a restart."""
+    """Leave the message out and count it in `skipped_messages`. After a restart it may be counted again."""
 
 
 class Tombstones(Enum):
     """What a deserializer of values does with a tombstone: a message without a value, which deletes its key."""
 
     SKIP = "skip"
-    """Leave it out and count it in `skipped_tombstones`."""
+    """Leave the tombstone out and count it in `skipped_tombstones`."""
     DELIVER = "deliver"
-    """Make a record of its key by the schema's `deserialize_tombstone`."""
+    """Make a record of the tombstone's key by the schema's `deserialize_tombstone`."""
 
 
 SKIPPED: Final = "skipped_messages"
@@ -76,7 +76,7 @@ class KafkaRecordDeserializationSchema(ABC):
 
 @final
 class ValueDeserialization(KafkaRecordDeserializationSchema):
-    """Makes records of values, and of the keys of tombstones if it is told to."""
+    """Makes records of values, and with `Tombstones.DELIVER` of the keys of tombstones."""
 
     def __init__(self, schema: DeserializationSchema, tombstones: Tombstones = Tombstones.SKIP) -> None:
         if not isinstance(schema, DeserializationSchema):

@@ -16,30 +16,30 @@ _OWN_PROPERTIES: Final = {
     "stream-metadata-discovery-interval-ms": "partition.discovery.interval.ms",
     "stream-metadata-discovery-failure-threshold": None,
 }
-"""Properties that only Flink's source has, by what does the same here; None: nothing fails that is tried again."""
+"""Properties of Flink's source, with the property here that has the same effect; None: it is not needed here."""
 
 
 class KafkaMetadataService:
-    """What says where streams are."""
+    """Maps streams to topics and clusters."""
 
 
 @final
 @dataclass(frozen=True)
 class SingleClusterTopicMetadataService(KafkaMetadataService):
-    """Streams are topics of one cluster, which `properties` say how to reach."""
+    """Streams are topics of one cluster. `properties` are the properties of its clients."""
 
     kafka_cluster_id: str
     properties: Mapping[str, str]
 
 
 class KafkaStreamSubscriber:
-    """What says which streams to read."""
+    """Selects the streams to read."""
 
 
 @final
 @dataclass(frozen=True)
 class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
-    """These streams."""
+    """Selects streams by their names."""
 
     stream_ids: Iterable[str]
 
@@ -47,14 +47,14 @@ class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
 @final
 @dataclass(frozen=True)
 class StreamPatternSubscriber(KafkaStreamSubscriber):
-    """The streams whose whole name matches a regular expression."""
+    """Selects the streams whose whole name matches a regular expression."""
 
     stream_pattern: str
 
 
 @final
 class DynamicKafkaSource:
-    """Makes builders of sources of streams.
+    """A source of streams that are topics of one cluster.
 
     >>> cluster = SingleClusterTopicMetadataService("cluster-a", {"bootstrap.servers": "localhost:9092"})
     >>> builder = DynamicKafkaSource.builder().set_stream_ids({"orders"}).set_kafka_metadata_service(cluster)
@@ -68,7 +68,7 @@ class DynamicKafkaSource:
 
 @final
 class DynamicKafkaSourceBuilder:
-    """Builds a `KafkaSource` of the topics of streams."""
+    """Builds a `KafkaSource` that reads the streams' topics."""
 
     def __init__(self) -> None:
         self._builder = KafkaSourceBuilder()
@@ -85,12 +85,12 @@ class DynamicKafkaSourceBuilder:
         return self.set_kafka_stream_subscriber(StreamPatternSubscriber(stream_pattern))
 
     def set_kafka_stream_subscriber(self, kafka_stream_subscriber: KafkaStreamSubscriber) -> Self:
-        """Say which streams to read."""
+        """Set the subscriber that selects the streams to read."""
         self._subscriber = kafka_stream_subscriber
         return self
 
     def set_kafka_metadata_service(self, kafka_metadata_service: KafkaMetadataService) -> Self:
-        """Say where streams are."""
+        """Set the service that maps streams to topics and clusters."""
         self._service = kafka_metadata_service
         return self
 
@@ -102,12 +102,12 @@ class DynamicKafkaSourceBuilder:
     def set_value_only_deserializer(
         self, deserialization_schema: DeserializationSchema, tombstones: Tombstones = Tombstones.SKIP
     ) -> Self:
-        """Make records of the messages' values. `tombstones`: what to do with messages that have none."""
+        """Make records of the messages' values. `tombstones`: what to do with messages without a value."""
         self._builder.set_value_only_deserializer(deserialization_schema, tombstones)
         return self
 
     def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> Self:
-        """Say where to start when a job starts afresh; at the earliest message if not called."""
+        """Set where a job without a snapshot starts to read. The default is the earliest message."""
         self._builder.set_starting_offsets(starting_offsets_initializer)
         return self
 
@@ -117,7 +117,7 @@ class DynamicKafkaSourceBuilder:
         return self
 
     def set_properties(self, props: Mapping[str, str]) -> Self:
-        """Set several properties; those of the metadata service go first."""
+        """Set several properties. Properties of the metadata service override them."""
         self._properties.update(props)
         return self
 
@@ -126,16 +126,16 @@ class DynamicKafkaSourceBuilder:
         return self.set_properties({key: value})
 
     def set_group_id(self, group_id: str) -> Self:
-        """Name the consumer group that offsets are committed for."""
+        """Set the consumer group that offsets are committed for."""
         return self.set_property("group.id", group_id)
 
     def set_client_id_prefix(self, prefix: str) -> Self:
-        """Say how the names of the clients begin that brokers see."""
+        """Set the prefix of the client ids that brokers see."""
         self._builder.set_client_id_prefix(prefix)
         return self
 
     def build(self) -> KafkaSource:
-        """Return the source. Raises `ProgramError` naming what is missing, or is not known here."""
+        """Return the source. Raises `ProgramError` naming the missing setting, or one that is not supported."""
         match self._subscriber:
             case KafkaStreamSetSubscriber(stream_ids):
                 self._builder.set_topics(*sorted(stream_ids))

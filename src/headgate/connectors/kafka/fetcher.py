@@ -22,15 +22,15 @@ _log = logging.getLogger(__name__)
 
 _WAIT_S: Final = 0.1
 _MESSAGES_MAX: Final = 10_000
-"""Messages of one fetch."""
+"""The largest number of messages in one fetch."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSplit:
-    """A partition, the offset to go on at, and the one to stop at, None for never.
+    """A partition with the next offset to read, and the offset to stop at, None for never.
 
-    `topic_id` is the id of the topic that the offsets belong to, None if the brokers have not told it.
+    `topic_id` is the id of the topic that the offsets belong to, None if it is not known.
     """
 
     topic: str
@@ -40,19 +40,19 @@ class KafkaSplit:
     topic_id: str | None = None
 
     def __setstate__(self, state: Sequence[Any]) -> None:
-        """Take the fields in order, as dataclasses pickle them; earlier releases wrote no id of the topic."""
+        """Restore the fields in order, as dataclasses pickle them; earlier releases wrote no `topic_id`."""
         topic, partition, offset, stop, *rest = state
         self.__init__(topic=topic, partition=partition, offset=offset, stop=stop, topic_id=rest[0] if rest else None)
 
     @property
     def name(self) -> str:
-        """The name of the partition, whatever has been read of it."""
+        """The name of the partition. It does not depend on the offset."""
         return f"{self.topic}-{self.partition}"
 
 
 @final
 class KafkaFetcher(Fetcher[KafkaSplit]):
-    """Reads the partitions of one subtask. `commits`: completed offsets go to the brokers, for monitoring only."""
+    """Reads the partitions of one subtask. `commits`: commit the offsets of complete checkpoints, for monitoring."""
 
     pauses_splits = True
 
@@ -112,9 +112,9 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         return found
 
     def _recognizes_topics(self) -> bool:
-        """Compare the ids of the topics, when that is due, with the ids that they had when their splits were made.
+        """Compare the topics' ids, when a check is due, with the ids in the splits.
 
-        Return False if no broker tells the ids: then nothing may be read yet. Raises `SourceError` for a topic that was
+        Return False if no broker answers: then nothing may be read yet. Raises `SourceError` for a topic that was
         created again.
         """
         if not self._topic_ids.are_due:
@@ -123,19 +123,19 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         if ids is None:
             return False
         for key, split in self._splits.items():
-            found = ids.get(split.topic, split.topic_id)  # the consumer says what is wrong with a topic without an id
+            found = ids.get(split.topic, split.topic_id)  # for a topic without an id, the consumer raises the error
             if split.topic_id is not None and split.topic_id != found:
                 raise _created_again(split, found)
             self._splits[key] = replace(split, topic_id=found)
         return True
 
     def _go_on_where_stalled(self) -> None:
-        """Open a new consumer if this one gives no messages though there are some."""
+        """Open a new consumer if the current one delivers nothing from a partition that has messages."""
         stalled = self._stalls.find(self._positions)
         if stalled:
             for (topic, partition), offset in stalled.items():
                 _log.warning(
-                    "partition %d of topic %r gave nothing for %g s, though there are messages from offset %d on: "
+                    "partition %d of topic %r delivered nothing for %g s, though it has messages from offset %d on: "
                     "the source connects to Kafka again",
                     partition,
                     topic,
@@ -148,14 +148,14 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
             self._connected().pause([TopicPartition(*partition) for partition in self._paused & self._splits.keys()])
 
     def _positions(self) -> dict[Partition, int]:
-        """Return the offsets that partitions were read up to; the consumer knows of marks behind the last message."""
+        """Return each partition's next offset, after transaction markers, which only the consumer's position counts."""
         splits = {partition: split for partition, split in self._splits.items() if partition not in self._paused}
         read = self._connected().position([TopicPartition(*partition) for partition in splits])
         positions = {(at.topic, at.partition): at.offset for at in read}
         return {partition: max(split.offset, positions[partition]) for partition, split in splits.items()}
 
     def _consume(self) -> list[Message]:
-        """Wait for a message; then take those that are there without waiting for more."""
+        """Wait for a message, then return it with all messages that have arrived already."""
         consumer = self._connected()
         try:
             first = consumer.consume(1, _WAIT_S)
@@ -173,14 +173,14 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         after = split.offset if not good else _offset(good[-1]) + 1
         at_end = len(good) < len(messages) and self._is_at_end(split, messages)
         if split.stop is not None and after >= split.stop:
-            good = [message for message in good if _offset(message) < split.stop]  # a fetch goes beyond it
+            good = [message for message in good if _offset(message) < split.stop]  # a fetch may go beyond the stop
             at_end = True
         self._move(key, replace(split, offset=after), at_end=at_end)
         return [self._made(split, after, good, ended=at_end)] if good or at_end or after > split.offset else []
 
     def _made(self, split: KafkaSplit, after: int, messages: list[Message], *, ended: bool) -> Fetched[KafkaSplit]:
         records, messages = make_records(messages, self._schema, self._broken, self._count)
-        # behind a message is where the next one is
+        # After a message, the position is the offset of the next message: offsets between them may be missing.
         next_offsets = [*cast("Iterable[int]", map(Message.offset, messages[1:])), after]
         return Fetched(
             split=split.name,
@@ -198,7 +198,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
             self._splits[key] = split
 
     def _is_at_end(self, split: KafkaSplit, messages: list[Message]) -> bool:
-        """Return whether the partition's end is there, and is where to stop. Transactions' marks are not messages."""
+        """Return whether the partition is read up to its stop: transaction markers before it arrive as no message."""
         for message in messages:
             error = message.error()
             if error is not None and error.code() == KafkaError._PARTITION_EOF:
@@ -249,7 +249,7 @@ def _offset(message: Message) -> int:
 
 
 def _check(messages: list[Message]) -> None:
-    """Raise an error that is of no partition; what still comes of one that is read to its end is left out."""
+    """Raise a fatal error of the client. Messages of a partition that was read to its end are left out."""
     for message in messages:
         error = message.error()
         if error is not None and error.fatal():

@@ -34,12 +34,12 @@ class KafkaTopicPartition:
 
 
 class KafkaOffsetResetStrategy(Enum):
-    """Where to start in a partition that has no offset of the kind that was asked for."""
+    """Where to start in a partition without the requested offset, for instance without a committed one."""
 
     LATEST = "latest"
     EARLIEST = "earliest"
     NONE = "none"
-    """Nowhere: it is an error."""
+    """Raise an error."""
 
 
 class _From(Enum):
@@ -53,7 +53,7 @@ class _From(Enum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaOffsetsInitializer:
-    """Says at which offset to start, or to stop, in each partition. Looked up once, when a job starts afresh."""
+    """The offset to start or to stop at in each partition. Looked up once, when a job starts without a snapshot."""
 
     kind: _From
     timestamp_ms: int = 0
@@ -62,17 +62,17 @@ class KafkaOffsetsInitializer:
 
     @staticmethod
     def earliest() -> KafkaOffsetsInitializer:
-        """The first message that there is."""
+        """The first message of each partition."""
         return KafkaOffsetsInitializer(kind=_From.EARLIEST)
 
     @staticmethod
     def latest() -> KafkaOffsetsInitializer:
-        """After the last message that there is."""
+        """The end of each partition, after its last message."""
         return KafkaOffsetsInitializer(kind=_From.LATEST)
 
     @staticmethod
     def timestamp(timestamp: int) -> KafkaOffsetsInitializer:
-        """The first message with this timestamp, in milliseconds, or a later one; else after the last."""
+        """The first message with this timestamp, in milliseconds, or a later one. Without one, the partition's end."""
         return KafkaOffsetsInitializer(kind=_From.TIMESTAMP, timestamp_ms=timestamp)
 
     @staticmethod
@@ -102,7 +102,7 @@ def look_up(
 ) -> dict[KafkaTopicPartition, int]:
     """Return the offset for each partition. Blocks for about ten seconds at most.
 
-    Raises `SourceError` when the brokers do not tell, and where a partition has no such offset and must have one.
+    Raises `SourceError` when no broker answers, and for a partition without the offset if the strategy is NONE.
     """
     match initializer.kind:
         case _From.EARLIEST:
@@ -151,12 +151,12 @@ def _ask(specs: Mapping[KafkaTopicPartition, Any], properties: Properties) -> di
         return {KafkaTopicPartition(at.topic, at.partition): each.result().offset for at, each in answers.items()}
     except KafkaException as error:
         raise SourceError(
-            f"the Kafka brokers do not tell the offsets of {_some(specs)}: {error.args[0].str()}"
+            f"the Kafka brokers did not return the offsets of {_some(specs)}: {error.args[0].str()}"
         ) from error
 
 
 def _answered(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
-    """Return what the group has committed; ask again while its coordinator is being found."""
+    """Return the group's committed offsets; retry while the group's coordinator is being elected."""
     end = time.monotonic() + ANSWER_S
     while True:
         try:
@@ -177,7 +177,7 @@ def _committed(partitions: list[KafkaTopicPartition], properties: Properties) ->
         return {KafkaTopicPartition(at.topic, at.partition): at.offset for at in answers if at.offset >= 0}
     except KafkaException as error:
         raise SourceError(
-            f"the Kafka brokers do not tell what group {properties['group.id']!r} has committed: {error.args[0].str()}"
+            f"the Kafka brokers did not return the offsets of group {properties['group.id']!r}: {error.args[0].str()}"
         ) from error
     finally:
         consumer.close()

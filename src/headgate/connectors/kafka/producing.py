@@ -1,4 +1,4 @@
-"""A producer of librdkafka that takes records in batches and tells what could not be delivered."""
+"""A producer of librdkafka that takes records in batches and raises delivery errors."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _DEFAULTS: Final = {
     "linger.ms": 20,
     "partitioner": "murmur2_random",
 }
-"""The partitioner is that of Java clients: what they and we write with one key is in one partition."""
+"""The partitioner is the Java clients': messages with one key go to one partition, whichever client writes them."""
 
 _FULL_S: Final = 0.1
-"""How long to wait for room, when the queue of messages to send is full, before looking again."""
+"""Seconds between two attempts to queue a message while librdkafka's queue is full."""
 
 
 @final
 class RecordProducer:
-    """Writes records. Where methods block for long, the brokers are slow, or away for no longer than they may be."""
+    """Writes records. Methods block while the brokers are slow, and during an outage up to the delivery timeout."""
 
     def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema) -> None:
         self._failed: list[str] = []
         self._serializer = serializer
         self.topics: set[str] = set()
         self.records = 0
-        # Not a method of this object: both would hold each other, and threads and connections of the client stay until
-        # a garbage collector comes.
+        # Not a method of this object: the object and the client would reference each other, and the client's threads
+        # and connections would stay until a garbage collection.
         noting = partial(_note_undelivered, self._failed)
         self.client = open_client(Producer, {**_DEFAULTS, **properties, "on_delivery": noting})
 
     def write(self, records: list[Any]) -> None:
         """Take records; blocks while the queue of messages to send is full.
 
-        Raises `SinkError` when earlier ones were not delivered, and for one that has no form as a message.
+        Raises `SinkError` when an earlier record was not delivered, and for a record that cannot be made a message.
         """
         if isinstance(self._serializer, SchemaSerialization):
             for topic, messages in self._batches(self._serializer, records).items():
@@ -56,13 +56,13 @@ class RecordProducer:
         self._check()
 
     def flush(self) -> None:
-        """Return when the brokers have all records. Raises `SinkError` naming the topic of one that they have not."""
+        """Block until the brokers have all records. Raises `SinkError` naming the topic of a record that failed."""
         while self._serve(self.client.flush, 1.0) and not self._failed:
             pass
         self._check()
 
     def _serve(self, call: Callable[[float], int], seconds: float) -> int:
-        """Let librdkafka work. An error that ends the producer is raised, and called a SystemError in callbacks."""
+        """Let librdkafka send and call back. Raises `SinkError` for an error that ends the producer."""
         try:
             return call(seconds)
         except (KafkaException, SystemError) as error:

@@ -1,4 +1,4 @@
-"""Properties of Kafka clients: librdkafka's names, with what programs for Flink bring translated.
+"""Properties of Kafka clients, by librdkafka's names. Java's properties of programs for Flink are translated.
 
 Two clients use them: librdkafka carries records, and kafka-python, which has names of its own, speaks to transaction
 coordinators.
@@ -13,11 +13,11 @@ from typing import Any, Final
 from headgate.errors import ProgramError
 
 Properties = Mapping[str, object]
-"""Properties of a Kafka client, as the program has set them, by their keys."""
+"""The properties of a Kafka client that the program has set, by their keys."""
 
 _JAAS: Final = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
 _SERIALIZERS: Final = frozenset({"key.serializer", "value.serializer", "key.deserializer", "value.deserializer"})
-"""Java clients have them; here the sink's and the source's own serialisers do the work."""
+"""Properties of Java clients only. Here the serializers of the sink and the deserializers of the source do the work."""
 
 _COORDINATOR_NAMES: Final = {
     "security.protocol": "security_protocol",
@@ -37,7 +37,7 @@ _COORDINATOR_MECHANISMS: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA
 def for_librdkafka(properties: Properties) -> dict[str, Any]:
     """Return properties as librdkafka takes them. A login in Java's form is translated.
 
-    Raises `ProgramError` for a login that cannot be.
+    Raises `ProgramError` for a login in Java's form without user name or password.
 
     >>> for_librdkafka({"key.serializer": "...", "sasl.jaas.config": 'X required username="a" password="b";'})
     {'sasl.username': 'a', 'sasl.password': 'b'}
@@ -56,7 +56,7 @@ def for_librdkafka(properties: Properties) -> dict[str, Any]:
 
 
 def for_coordinator(properties: Properties) -> dict[str, Any]:
-    """Return properties of librdkafka that tell how to connect, as kafka-python takes them.
+    """Return the settings of the connection, as kafka-python takes them, from librdkafka's properties.
 
     Raises `ProgramError` for a login that transactions cannot use.
     """

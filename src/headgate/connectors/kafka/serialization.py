@@ -1,4 +1,4 @@
-"""Records as Kafka messages: which topic, key, value, headers and timestamp."""
+"""Makes Kafka messages of records, with topic, key, value, headers and timestamp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.errors import ProgramError
 class KafkaMessage:
     """A message to write.
 
-    The partition is chosen by the key if None, the timestamp, in milliseconds, is the time of writing if None.
+    If `partition` is None, the key decides the partition. If `timestamp_ms` is None, it is the time of writing.
     """
 
     topic: str
@@ -45,7 +45,7 @@ class KafkaRecordSerializationSchema(ABC):
     """
 
     topic: str | None = None
-    """The topic of all messages, if it is one and the same: then it has to exist when a job starts."""
+    """The topic of all messages, or None if records choose it. A topic named here must exist when a job starts."""
 
     @abstractmethod
     def serialize(self, record: Any) -> KafkaMessage | None:
@@ -60,7 +60,7 @@ class KafkaRecordSerializationSchema(ABC):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaSerialization(KafkaRecordSerializationSchema):
-    """Messages of a topic, a value and perhaps a key, made by schemas; fast, since they are made in batches."""
+    """Makes messages with a topic, a value and optionally a key by schemas. Fast, because it makes them in batches."""
 
     topic: str | None
     selector: Callable[[Any], str] | None
@@ -72,7 +72,7 @@ class SchemaSerialization(KafkaRecordSerializationSchema):
         return KafkaMessage(topic=topic, **message)
 
     def batches(self, records: list[Any]) -> dict[str, list[dict[str, Any]]]:
-        """Return the messages of records by topic, each as its key and value."""
+        """Return the messages of the records by topic, each as a dict with key and value."""
         if self.topic is not None:
             return {self.topic: self._messages(records)}
         assert self.selector is not None
@@ -91,7 +91,7 @@ class SchemaSerialization(KafkaRecordSerializationSchema):
 
 @final
 class KafkaRecordSerializationSchemaBuilder:
-    """Builds a `KafkaRecordSerializationSchema` of a topic, or a choice of one, and schemas for value and key."""
+    """Builds a `KafkaRecordSerializationSchema` of a topic or topic selector, and of schemas for value and key."""
 
     def __init__(self) -> None:
         self._topic: str | None = None
@@ -107,13 +107,13 @@ class KafkaRecordSerializationSchemaBuilder:
         return self
 
     def set_topic_selector(self, topic_selector: Callable[[Any], str] | KafkaTopicSelector) -> Self:
-        """Have a function, or a `KafkaTopicSelector`, choose the topic of each record."""
+        """Choose the topic of each record by a function or a `KafkaTopicSelector`."""
         is_selector = isinstance(topic_selector, KafkaTopicSelector)
         self._selector = topic_selector.apply if is_selector else topic_selector  # type: ignore[union-attr,assignment]
         return self
 
     def set_key_serialization_schema(self, key_serialization_schema: SerializationSchema) -> Self:
-        """Give messages a key, made of the whole record: those with the same key go to the same partition."""
+        """Make the messages' keys of records. Messages with the same key go to the same partition."""
         self._key = _checked(key_serialization_schema, "set_key_serialization_schema")
         return self
 
@@ -123,7 +123,7 @@ class KafkaRecordSerializationSchemaBuilder:
         return self
 
     def build(self) -> KafkaRecordSerializationSchema:
-        """Return the schema. Raises `ProgramError` if topic or value are not set, or both topic and selector are."""
+        """Return the schema. Raises `ProgramError` unless a value schema and either topic or selector are set."""
         if (self._topic is None) == (self._selector is None):
             raise ProgramError("a KafkaRecordSerializationSchema needs set_topic() or set_topic_selector(), not both")
         if self._value is None:

@@ -29,7 +29,7 @@ from headgate.ids import CheckpointId
 
 _TIMEOUT: Final = "transaction.timeout.ms"
 _TIMEOUT_MS: Final = 900_000
-"""What brokers allow unless they are told otherwise; Flink asks for an hour, and is refused."""
+"""The longest timeout that brokers allow by default. Flink's default is an hour, which such brokers refuse."""
 
 
 class KafkaSink(Sink[Any]):
@@ -54,7 +54,7 @@ class KafkaSink(Sink[Any]):
 
 @final
 class FlushingKafkaSink(KafkaSink, FlushingSink):
-    """Without a second phase."""
+    """Writes records without transactions. `waits`: each barrier waits until the brokers have all records."""
 
     def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema, *, waits: bool) -> None:
         super().__init__(properties, serializer)
@@ -83,7 +83,7 @@ class TransactionalKafkaSink(KafkaSink):
         self.transaction_timeout_ms = self._timeout_ms
 
     def prepare(self, identity: SinkIdentity) -> None:
-        """Also ask the brokers whether they allow such transactions, of such length."""
+        """Also ask the brokers whether they allow the sink's transactional ids and its transaction timeout."""
         super().prepare(identity)
         with TransactionCoordinator(self._properties) as coordinator:
             coordinator.register(job_prefix(self._prefix, identity.job_id), self._timeout_ms)
@@ -134,11 +134,11 @@ class KafkaSinkBuilder:
         self._ignores_lost = False
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> Self:
-        """Say where to find the brokers: `host:port`, or several with commas between them."""
+        """Set the addresses of brokers: `host:port`, or several with commas between them."""
         return self.set_property("bootstrap.servers", bootstrap_servers)
 
     def set_record_serializer(self, record_serializer: KafkaRecordSerializationSchema) -> Self:
-        """Say how records become messages."""
+        """Set the schema that makes messages of records."""
         if not isinstance(record_serializer, KafkaRecordSerializationSchema):
             raise ProgramError(
                 f"set_record_serializer() takes a KafkaRecordSerializationSchema, not {record_serializer!r:.100}"
@@ -147,12 +147,12 @@ class KafkaSinkBuilder:
         return self
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
-        """Say what to promise; NONE if not called, as in Flink."""
+        """Set the delivery guarantee. The default is NONE, as in Flink."""
         self._guarantee = DeliveryGuarantee(delivery_guarantee)
         return self
 
     def set_transactional_id_prefix(self, transactional_id_prefix: str) -> Self:
-        """Say how the names of transactions begin; needed for EXACTLY_ONCE. Access rules can be made for it."""
+        """Set the prefix of all transactional ids; needed for EXACTLY_ONCE. Brokers can have access rules for it."""
         self._prefix = transactional_id_prefix
         return self
 
@@ -162,7 +162,7 @@ class KafkaSinkBuilder:
         return self
 
     def ignore_failures_after_transaction_timeout(self) -> Self:
-        """Leave out, with a line in the log, what the brokers aborted before it was committed: its records are lost."""
+        """Log transactions that brokers aborted before their commit, instead of failing. Their records are lost."""
         self._ignores_lost = True
         return self
 
@@ -177,7 +177,7 @@ class KafkaSinkBuilder:
             return FlushingKafkaSink(self._properties, self._serializer, waits=waits)
         if not self._prefix:
             raise ProgramError(
-                "a KafkaSink with EXACTLY_ONCE needs set_transactional_id_prefix(), unlike that of others"
+                "a KafkaSink with EXACTLY_ONCE needs set_transactional_id_prefix() with a prefix that no other sink has"
             )
         return TransactionalKafkaSink(self._properties, self._serializer, self._prefix, ignores_lost=self._ignores_lost)
 

@@ -1,4 +1,4 @@
-"""Kafka topics as a source: positions are part of checkpoints, and partitions are found while a job runs."""
+"""Kafka topics as a source: offsets are part of checkpoints, and new partitions are found while a job runs."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _DEFAULTS: Final = {
     "fetch.queue.backoff.ms": 10,
     "isolation.level": "read_committed",
 }
-"""librdkafka stops fetching when enough messages wait, for a second by itself; a slot has read them long before."""
+"""librdkafka pauses fetching for a second, by default, when its queue is full; a slot empties the queue much faster."""
 _FIXED: Final = {"enable.auto.commit": False, "enable.auto.offset.store": False, "enable.partition.eof": True}
 _GROUP: Final = "headgate"
-"""The name of the group where none is set; nothing is committed for it."""
+"""The consumer group if the program sets none. No offsets are committed for it."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """Which partitions to read: one of these is set."""
+    """Which partitions to read: exactly one field is set."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     partitions: frozenset[KafkaTopicPartition] = field(default_factory=frozenset)
 
     def find(self, properties: Properties) -> list[KafkaTopicPartition]:
-        """Return the partitions that there are now. Blocks; raises `SourceError` for what is missing."""
+        """Return the partitions that exist now. Blocks; raises `SourceError` for a missing topic or partition."""
         if self.pattern is not None:
             pattern = re.compile(self.pattern)
             found = topics_of(properties, SourceError)
@@ -92,7 +92,7 @@ class KafkaSource(Source[KafkaSplit]):
 
     @staticmethod
     def builder() -> KafkaSourceBuilder:
-        """Return a builder, which needs bootstrap servers, something to read, and a deserializer."""
+        """Return a builder, which needs bootstrap servers, topics or partitions, and a deserializer."""
         return KafkaSourceBuilder()
 
     def _discovery_ms(self) -> int | None:
@@ -123,7 +123,7 @@ class KafkaSource(Source[KafkaSplit]):
         stop: KafkaOffsetsInitializer | None,
     ) -> list[KafkaSplit]:
         """Return a new split of each partition."""
-        # Before the offsets: those of a topic that is created again meanwhile do not fit the id, so they are refused.
+        # Ids before offsets: if a topic is created again in between, its offsets do not fit the id and are refused.
         ids = topic_ids({each.topic for each in partitions}, self._clients)
         begin = look_up(start, partitions, self._clients)
         end = {} if stop is None else look_up(stop, partitions, self._clients)
@@ -168,11 +168,11 @@ class KafkaSourceBuilder:
         self._client_id_prefix: str | None = None
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> Self:
-        """Say where to find the brokers: `host:port`, or several with commas between them."""
+        """Set the addresses of brokers: `host:port`, or several with commas between them."""
         return self.set_property("bootstrap.servers", bootstrap_servers)
 
     def set_group_id(self, group_id: str) -> Self:
-        """Name the consumer group that offsets are committed for. They are for monitoring, not for recovery."""
+        """Set the consumer group that offsets are committed for. They serve monitoring, not recovery."""
         return self.set_property("group.id", group_id)
 
     def set_topics(self, *topics: str) -> Self:
@@ -180,7 +180,7 @@ class KafkaSourceBuilder:
         return self._subscribe(Subscription(topics=topics))
 
     def set_topic_pattern(self, topic_pattern: str) -> Self:
-        """Read the topics whose whole name matches a regular expression, also those that come later."""
+        """Read the topics whose whole name matches a regular expression, also topics that are created later."""
         try:
             re.compile(topic_pattern)
         except re.error as error:
@@ -198,7 +198,7 @@ class KafkaSourceBuilder:
         return self
 
     def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> Self:
-        """Say where to start when a job starts afresh; at the earliest message if not called."""
+        """Set where a job without a snapshot starts to read. The default is the earliest message."""
         self._start = starting_offsets_initializer
         return self
 
@@ -208,14 +208,14 @@ class KafkaSourceBuilder:
         return self
 
     def set_unbounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> Self:
-        """Read up to these offsets in a job that counts as unbounded: in STREAMING mode it ends there as well."""
+        """Read up to these offsets, then end. The source counts as unbounded, also for the choice of STREAMING mode."""
         self._stop, self._ends = stopping_offsets_initializer, False
         return self
 
     def set_value_only_deserializer(
         self, deserialization_schema: DeserializationSchema, tombstones: Tombstones = Tombstones.SKIP
     ) -> Self:
-        """Make records of the messages' values. `tombstones`: what to do with messages that have none.
+        """Make records of the messages' values. `tombstones`: what to do with messages without a value.
 
         Raises `ProgramError` when the schema is to make records of tombstones but lacks `deserialize_tombstone`.
         """
@@ -229,12 +229,12 @@ class KafkaSourceBuilder:
         return self
 
     def set_broken_messages(self, broken: BrokenMessages) -> Self:
-        """Say what to do with messages that are no records; they fail the job if not called."""
+        """Set what to do with messages that cannot be made records. By default they fail the job."""
         self._broken = BrokenMessages(broken)
         return self
 
     def set_client_id_prefix(self, prefix: str) -> Self:
-        """Say how the names of the clients begin that brokers see; the subtask's number follows."""
+        """Set the prefix of the client ids that brokers see; the subtask's number follows it."""
         self._client_id_prefix = prefix
         return self
 

@@ -1,7 +1,7 @@
-"""Finds partitions that give nothing although there are messages.
+"""Finds partitions that deliver nothing although they have messages.
 
-After a broker was restarted, librdkafka now and then never goes on with a partition, and says nothing: the client waits
-for an answer about the leader's epoch that does not come (confluentinc/librdkafka#5153, #4492). A new client goes on.
+After a restart of a broker, librdkafka sometimes stops fetching a partition without an error: the client waits for ever
+for an answer about the leader's epoch (confluentinc/librdkafka#5153, #4492). A new client fetches the partition again.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from headgate.errors import SourceError
 Partition = tuple[str, int]
 
 STALL_S: Final = 30.0
-"""A partition that gives nothing for so long is looked at."""
+"""Seconds between two checks for stalled partitions."""
 FETCHES_MIN: Final = 100
-"""Before that many fetches, which take turns, what a client has got of a partition may not have been handed over."""
+"""Fetches between two checks: the client fetches partitions in turn, so a message may need this many to arrive."""
 
 
 @final
 class Stalls:
-    """Compares how far partitions were read, every half minute, with where they end. Used by one thread."""
+    """Compares every half minute the position in each partition with the partition's end. Used by one thread."""
 
     def __init__(self, properties: Properties) -> None:
         self._properties = {**properties, "logger": SILENT}
         self._due_s = time.monotonic() + STALL_S
         self._fetches = 0
         self._before: dict[Partition, tuple[int, int]] = {}
-        """Where each partition stood at the last look, and where it ended."""
+        """The position in each partition and its end offset, at the last check."""
 
     def find(self, positions: Callable[[], Mapping[Partition, int]]) -> dict[Partition, int]:
-        """Return the partitions that have not moved since the last look though there was more, and where they stand.
+        """Return the stalled partitions with their positions: partitions that had more messages and did not advance.
 
-        To be called after each fetch. `positions` tells the offset before which all of a partition was read, also marks
-        of transactions behind the last message. Nothing but a look at the clock if it is not time yet; else blocks
-        until the brokers answer, or do not for ten seconds.
+        Call it after each fetch. `positions` returns the next offset to read of each partition, after transaction
+        markers that follow the last message. When a check is due, the call blocks for the brokers' answer, for ten
+        seconds at most.
         """
         now_s = time.monotonic()
         self._fetches += 1
@@ -52,7 +52,7 @@ class Stalls:
         return {partition: offset for partition, (offset, end) in before.items() if now.get(partition) == offset < end}
 
     def _with_ends(self, positions: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
-        """Return the positions with the offsets behind all that may be read; none if the brokers do not say."""
+        """Return the positions with the partitions' end offsets; an empty dict if no broker answers."""
         try:
             ends = look_up(
                 KafkaOffsetsInitializer.latest(), [KafkaTopicPartition(*each) for each in positions], self._properties

@@ -15,7 +15,7 @@ from headgate.connectors.kafka.properties import Properties
 from headgate.errors import SourceError
 
 CHECK_S: Final = 30.0
-"""Seconds between two looks at the ids of topics that are read."""
+"""Seconds between two requests for the ids of the topics that are read."""
 
 _NONE: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """The id of all topics at brokers older than 2.8, which have no ids: 16 zero bytes."""
@@ -35,7 +35,7 @@ def topic_ids(topics: Iterable[str], properties: Properties) -> dict[str, str]:
         try:
             found[topic] = str(answer.result().topic_id)
         except KafkaException as error:
-            if error.args[0].code() < 0:  # not an answer, but librdkafka's own
+            if error.args[0].code() < 0:  # an error of librdkafka itself, not an answer of a broker
                 raise SourceError(
                     f"the Kafka brokers at {properties['bootstrap.servers']} do not tell the id of topic {topic!r}: "
                     f"{error.args[0].str()}"
@@ -45,7 +45,7 @@ def topic_ids(topics: Iterable[str], properties: Properties) -> dict[str, str]:
 
 @final
 class TopicIds:
-    """Asks for the ids of the topics that a subtask reads: before the first fetch and at intervals. For one thread."""
+    """Requests the ids of a subtask's topics, before the first fetch and at intervals. Used by one thread."""
 
     def __init__(self, properties: Properties) -> None:
         self._properties = {**properties, "logger": SILENT}
@@ -53,11 +53,11 @@ class TopicIds:
 
     @property
     def are_due(self) -> bool:
-        """Whether it is time to ask."""
+        """Whether the next request is due."""
         return time.monotonic() >= self._due_s
 
     def make_due(self) -> None:
-        """Let it be time to ask, whenever the last time was."""
+        """Make the next request due now."""
         self._due_s = -math.inf
 
     def find(self, topics: set[str]) -> dict[str, str] | None:

@@ -1,10 +1,10 @@
-"""The names of transactions: who began them, and which of them are leftovers.
+"""The names of transactions, which tell who began a transaction and whether it is a leftover.
 
     <prefix>-<job id>-<lineage>-<uid>-<attempt>.<driver>-<subtask>-<checkpoint>
 
-The prefix is the user's, and stands in front: access rules of the brokers are made for it. Releases without lineages
-left lineage and driver out. The checkpoint is the one that the transaction's records come behind: the transaction is
-prepared for a later one. Each name is used for one transaction and never again.
+The prefix is the user's. It comes first because brokers have access rules for prefixes. Releases without lineages left
+lineage and driver out. The transaction's records follow the named checkpoint, and the transaction is prepared for a
+later checkpoint. Each name is used for one transaction only.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from headgate.functions.sink import SinkContext, SinkIdentity
 from headgate.ids import CheckpointId, JobId
 
 _MARK: Final = re.compile(r"(.+)-kept(?:-([0-9a-f]{32})(-void)?)?")
-"""Earlier releases named no savepoint: what they keep stays until it is committed."""
+"""Earlier releases named no savepoint in the mark: such a transaction is kept until it is committed."""
 _VOID: Final = "-void"
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """What a checkpoint is to commit: one transaction, whose records are all written."""
+    """The committable of a checkpoint: one transaction, whose records are all written."""
 
     transactional_id: str
     topics: tuple[str, ...]
@@ -32,29 +32,30 @@ class Transaction:
 
 
 def job_prefix(prefix: str, job_id: JobId) -> str:
-    """Return how the names of all transactions of a job begin."""
+    """Return the prefix of the names of all transactions of a job."""
     return f"{prefix}-{job_id}-"
 
 
 def sink_prefix(prefix: str, identity: SinkIdentity) -> str:
-    """Return how the names of all transactions of a sink begin in one lineage of its job."""
+    """Return the prefix of the names of all transactions of a sink in one lineage of its job."""
     return f"{job_prefix(prefix, identity.job_id)}{identity.lineage}-{identity.uid}-"
 
 
 def name_of(prefix: str, context: SinkContext, behind: CheckpointId) -> str:
-    """Return the name of a subtask's transaction whose records come behind a checkpoint."""
+    """Return the name of a subtask's transaction whose records follow checkpoint `behind`."""
     return f"{sink_prefix(prefix, context)}{context.execution}-{context.subtask}-{behind}"
 
 
 def mark_of(transactional_id: str, savepoint: str) -> str:
-    """Return the name under which brokers note that a transaction belongs to a savepoint, and is to stay."""
+    """Return the transactional id that marks a transaction as part of a savepoint, so that it is kept."""
     return f"{transactional_id}-kept-{savepoint}"
 
 
 def voids_of(unfinished: list[str], savepoints: frozenset[str]) -> list[str]:
-    """Return the names by which brokers note that marks for these savepoints do not count any more.
+    """Return the transactional ids that make the marks of these savepoints void.
 
-    Brokers remember a name for seven days, and delete none earlier. Those that they have been told are left out.
+    They are needed because brokers remember an id for seven days, and no client can delete it. Ids that the brokers
+    already know are left out.
     """
     marks = [mark for mark in map(_MARK.fullmatch, unfinished) if mark is not None]
     found = {mark[0] for mark in marks if mark[2] in savepoints}
@@ -62,16 +63,16 @@ def voids_of(unfinished: list[str], savepoints: frozenset[str]) -> list[str]:
 
 
 def leftovers(unfinished: list[str], prefix: str, context: SinkContext) -> list[str]:
-    """Return those that earlier attempts of the lineage left to this subtask.
+    """Return the unfinished transactions of earlier attempts that this subtask has to abort.
 
-    What other lineages of the job id have left is for the driver: see `of_other_lineages`. A job that starts from the
-    snapshot of another one takes over its prefix: what any other job has left is left to it, as those may be that one,
-    or others that started from the same snapshot and died. If they live, they cannot go on: one prefix is for one job
-    at a time, as in Flink.
+    The driver aborts the transactions of other lineages of the job id: see `of_other_lineages`. A job that starts from
+    another job's snapshot takes over that job's prefix. Its subtasks abort the transactions of all other jobs with the
+    prefix: of the snapshot's job, and of jobs that started from the same snapshot and died. If such a job still runs,
+    it fails: a prefix belongs to one job at a time, as in Flink.
 
-    Of a subtask that there is no more, the leftovers go to the subtask that has its number modulo the parallelism. What
-    comes behind an earlier checkpoint than the restored one was prepared for that one at the latest, so it is committed
-    or will be: by any subtask, since those of another parallelism deal it out again.
+    After rescaling, subtask n looks after the old subtasks whose numbers modulo the parallelism are n. Transactions
+    that follow a checkpoint before the restored one are left out. They were prepared for the restored checkpoint at the
+    latest, so a subtask has committed them or will: after rescaling that may be any subtask.
     """
     takes_over = context.restored_job not in (None, context.job_id)
     found = []
@@ -86,7 +87,7 @@ def leftovers(unfinished: list[str], prefix: str, context: SinkContext) -> list[
 
 
 def of_other_lineages(unfinished: list[str], prefix: str, identity: SinkIdentity) -> list[str]:
-    """Return those that other lineages of the job id have left."""
+    """Return the unfinished transactions of other lineages of the job id."""
     return [
         match[0]
         for match in _of_uid(unfinished, prefix, identity.uid)
@@ -95,12 +96,12 @@ def of_other_lineages(unfinished: list[str], prefix: str, identity: SinkIdentity
 
 
 def abandoned(unfinished: list[str], prefix: str, identity: SinkIdentity) -> list[str]:
-    """Return all that a sink left, when none of the job's checkpoints stays."""
+    """Return the sink's unfinished transactions, for a job whose checkpoints are all deleted."""
     return [name for name in _not_kept(unfinished) if name.startswith(sink_prefix(prefix, identity))]
 
 
 def _of_uid(unfinished: list[str], prefix: str, uid: str) -> list[re.Match[str]]:
-    """Return the names, as job id, lineage (None: of an earlier release), attempt, subtask and checkpoint."""
+    """Return matches of names: job id, lineage (None in earlier releases), attempt, subtask and checkpoint."""
     rest = rf"{re.escape(uid)}-(\d+)(?:\.[0-9a-f]+)?-(\d+)-(\d+)"
     pattern = re.compile(rf"{re.escape(prefix)}-([0-9a-f]{{32}})-(?:([0-9a-f]{{32}})-)?{rest}")
     return [match for match in map(pattern.fullmatch, _not_kept(unfinished)) if match is not None]

@@ -1,4 +1,4 @@
-"""The writers of the Kafka sink: one whose records are safe at each barrier, and one that writes transactions."""
+"""The writers of the Kafka sink: one flushes at each barrier, the other writes transactions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from headgate.functions.sink import SinkWriter
 from headgate.ids import CheckpointId
 
 _BEGIN_S: Final = 60.0
-"""How long records wait for a transaction that they can be part of."""
+"""Seconds that a record waits for its transaction to begin, before the job fails."""
 _CLOSE_S: Final = 2.0
 _TRY_S: Final = 10.0
 
 
 @final
 class KafkaFlushingWriter(FlushingWriter):
-    """Writes records as they come. Waits for the brokers to have them at the end, and at each barrier if `waits`."""
+    """Writes records as they come. Waits for the brokers' acknowledgements at the end, and with `waits` at barriers."""
 
     def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema, *, waits: bool) -> None:
         self._producer = RecordProducer(properties, serializer)
@@ -50,9 +50,9 @@ class KafkaFlushingWriter(FlushingWriter):
 class TransactionalWriter(SinkWriter[Transaction]):
     """Writes a transaction for each checkpoint with records.
 
-    A producer of librdkafka does one transaction and leaves it open, for the committer. The next producer is made
-    on an I/O thread while the one before it is in use, so that records do not wait for it: unless checkpoints without
-    records, or that came to nothing, lie between them, since its transaction is named after the one that is expected.
+    A producer of librdkafka writes one transaction and leaves it open for the committer. An I/O thread makes the next
+    producer while the current one is in use, and names its transaction after the next checkpoint. If the next records
+    follow a later checkpoint, because checkpoints failed or had no records, they wait for a producer with that name.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class TransactionalWriter(SinkWriter[Transaction]):
             return begun.result(_BEGIN_S)
         except TimeoutError as error:
             servers = self._properties["bootstrap.servers"]
-            raise SinkError(f"the Kafka brokers at {servers} begin no transaction within {_BEGIN_S:g} s") from error
+            raise SinkError(f"the Kafka brokers at {servers} began no transaction within {_BEGIN_S:g} s") from error
 
     def _begin(self, transactional_id: str) -> tuple[str, RecordProducer]:
-        """Make a producer and its transaction known to the brokers. An outage is waited for."""
+        """Make a producer and begin its transaction. Blocks while no broker answers."""
         producer = RecordProducer({**self._properties, "transactional.id": transactional_id}, self._serializer)
         self._connect(producer)
         while True:
@@ -109,9 +109,9 @@ class TransactionalWriter(SinkWriter[Transaction]):
                 return transactional_id, producer
 
     def _connect(self, producer: RecordProducer) -> None:
-        """Have the brokers answer: without a connection at that moment, `init_transactions` waits for half a second.
+        """Open connections to the brokers: without a connection, `init_transactions` waits for half a second.
 
-        The first answer comes from a server that the properties name, the second from a broker that it told of.
+        The first request connects to a bootstrap server, the second to a broker that the first answer names.
         """
         with suppress(KafkaException):
             for _ in range(2):
@@ -126,11 +126,11 @@ class TransactionalWriter(SinkWriter[Transaction]):
         self._current = None
         topics = tuple(sorted(producer.topics))
         if not topics:
-            return []  # the serializer left all records out, and brokers have not heard of the transaction
+            return []  # the serializer left all records out, so no broker knows the transaction
         return [Transaction(transactional_id=transactional_id, topics=topics, records=producer.records)]
 
     def close(self) -> None:
-        """Abort what is not prepared, on an I/O thread. Does not block."""
+        """Abort the current transaction, which is not prepared, on an I/O thread. Does not block."""
         if not self._closed:
             self._closed = True
             if self._current is not None:
@@ -139,7 +139,7 @@ class TransactionalWriter(SinkWriter[Transaction]):
 
 
 def _abort(producer: RecordProducer) -> None:
-    """Abort a transaction. One that cannot be, because the brokers are away, they abort themselves after a time."""
+    """Abort a transaction. If no broker answers, the brokers abort it themselves after the transaction timeout."""
     with suppress(KafkaException):
         producer.client.purge()
         producer.client.abort_transaction(_TRY_S)
