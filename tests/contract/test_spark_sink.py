@@ -20,6 +20,7 @@ from headgate.testing.contracts.sink import (
 )
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
+from tests.sample_size import sample_size
 from tests.stream_writers import BatchFile, StagedFiles, rows_in
 
 ROW = Row("number", "word")
@@ -51,7 +52,7 @@ def case_of(writer: Callable[[str], DataSourceStreamWriter], tmp_path: Path) -> 
 
         return SinkTarget(sink=sink, read=read, be_away=be_away if writer is OftenAway else None)
 
-    return SinkCase(fresh=fresh, records=RECORDS, histories=40)
+    return SinkCase(fresh=fresh, records=RECORDS, histories=sample_size(40))
 
 
 @pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)

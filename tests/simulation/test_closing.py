@@ -8,10 +8,12 @@ from tests.simulation.own_jobs.run import run
 
 AT_THE_END = ("crash while closing",) * 2
 BLOCK = 5
-BLOCKS = range(1, 41, BLOCK)
+BLOCKS = [
+    pytest.param(first, marks=pytest.mark.slow if first < 11 else (pytest.mark.soak, pytest.mark.long))
+    for first in range(1, 41, BLOCK)
+]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_though_processes_crash_while_functions_are_closed(first: int) -> None:
     reports = [run(seed, often=AT_THE_END) for seed in range(first, first + BLOCK)]

@@ -9,10 +9,12 @@ from tests.simulation.own_jobs.run import run
 
 LOOKS = ("live output",) * 6
 BLOCK = 5
-BLOCKS = range(1, 41, BLOCK)
+BLOCKS = [
+    pytest.param(first, marks=pytest.mark.slow if first < 11 else (pytest.mark.soak, pytest.mark.long))
+    for first in range(1, 41, BLOCK)
+]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_while_output_is_looked_at(first: int) -> None:
     reports = [run(seed, often=LOOKS) for seed in range(first, first + BLOCK)]
@@ -22,8 +24,7 @@ def test_every_promise_is_kept_while_output_is_looked_at(first: int) -> None:
     assert "user     sees" in story
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1, 21, BLOCK))
+@pytest.mark.parametrize("first", BLOCKS[:4])
 def test_so_it_is_when_jobs_are_rescaled(first: int) -> None:
     reports = [run_rescaled(seed, often=LOOKS) for seed in range(first, first + BLOCK)]
     failed = [report.describe() for report in reports if not report.passed]

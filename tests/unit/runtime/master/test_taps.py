@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headgate.graph.logical import Partitioning
 from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
@@ -37,7 +39,9 @@ def test_samples_are_shown_until_nobody_looks() -> None:
     assert sorted(rig.collected()) == expected(500)
 
 
-def test_slots_are_told_again_before_their_taps_end() -> None:
+def test_slots_are_told_again_before_their_taps_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taps, "FOR_MS", 600.0)
+    monkeypatch.setattr(taps, "RENEW_MS", 200.0)
     rig = counting_rig(limit=2000)
     seen: list[Sample] = []
     rig.master.tap(UID, seen.extend)

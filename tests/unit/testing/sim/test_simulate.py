@@ -22,7 +22,12 @@ ROOT = Path(__file__).parents[4]
 
 
 @pytest.mark.parametrize(
-    "program", [programs.numbered, pytest.param(programs.two_streams, marks=pytest.mark.slow), programs.as_lists]
+    "program",
+    [
+        programs.numbered,
+        pytest.param(programs.two_streams, marks=pytest.mark.slow),
+        pytest.param(programs.as_lists, marks=pytest.mark.slow),
+    ],
 )
 def test_a_program_that_is_right_keeps_its_promises(program: Callable[..., Any]) -> None:
     summary = simulate(program, seeds=15)
