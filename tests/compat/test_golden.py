@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.compat import windows
 from tests.compat.restoring import GOLDEN, PARALLELISM, restore
 
 
@@ -14,14 +15,15 @@ def snapshots() -> list[Any]:
     """Return the snapshots that are kept, with the backends that restore each of them."""
     return [
         pytest.param(path, backend, id=f"{path.parent.name}-{path.name}-{backend}")
-        for path in sorted(GOLDEN.glob("*/*"))
-        for backend in ("hashmap", "rocksdb")
-        if backend == "rocksdb" or not _has_files_of_rocksdb(path.name)
+        for path in sorted(GOLDEN.glob("v*/*"))
+        for backend in backends_of(path.name)
     ]
 
 
-def _has_files_of_rocksdb(name: str) -> bool:
-    return name in ("rocksdb-incremental", "rocksdb-changelog", "rocksdb-native")
+def backends_of(name: str) -> tuple[str, ...]:
+    """Return the backends that restore a snapshot of this kind."""
+    only_rocksdb = name in ("rocksdb-incremental", "rocksdb-changelog", "rocksdb-native")
+    return ("rocksdb",) if only_rocksdb else ("hashmap", "rocksdb")
 
 
 @pytest.mark.slow
@@ -31,3 +33,12 @@ def test_a_snapshot_of_an_earlier_release_is_restored(
     kept: Path, backend: str, parallelism: int, tmp_path: Path
 ) -> None:
     restore(kept, tmp_path, backend, parallelism)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parallelism", [PARALLELISM, 3])
+@pytest.mark.parametrize(
+    ("name", "backend"), [(name, backend) for name in windows.KINDS for backend in backends_of(name)]
+)
+def test_windows_of_an_earlier_release_go_on(name: str, backend: str, parallelism: int, tmp_path: Path) -> None:
+    windows.restore(windows.GOLDEN / name, tmp_path, backend, parallelism)
