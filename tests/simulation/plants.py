@@ -74,7 +74,7 @@ def no_fencing(patch: pytest.MonkeyPatch) -> None:
         return [] if self._attempt is None else on_message(self, _as_current(self, message), now_ms)
 
     def supervised(self: Supervisor, event: Any) -> list[SupervisorEffect]:
-        return on_attempt_event(self, replace(event, attempt=self._attempt))
+        return on_attempt_event(self, replace(event, attempt=self.attempt))
 
     def arrived(self: SimExchange, flow: Any, sent: InTransit) -> bool:
         channel, element = self._inputs.get(sent.channel), sent.element

@@ -127,7 +127,7 @@ class FindSplits:
 @final
 @dataclass(frozen=True, slots=True)
 class CheckpointToAcknowledge:
-    """Take a checkpoint, so that a source can acknowledge; call `Discovery.checkpoint_failed` if there is none."""
+    """Take a checkpoint, so that a source can acknowledge; then call `Discovery.checkpoint_over`."""
 
     attempt: Attempt
     vertex: int
@@ -202,9 +202,9 @@ class Discovery:
             if looking.source.acknowledger() is not None:
                 looking.checkpoint_ms = now_ms
 
-    def checkpoint_failed(self, order: CheckpointToAcknowledge, now_ms: float) -> None:
-        """There is no checkpoint: take another one a while later, if the attempt still runs."""
-        if order.attempt == self._attempt:
+    def checkpoint_over(self, order: CheckpointToAcknowledge, failure: str | None, now_ms: float) -> None:
+        """A checkpoint has failed, None: it is complete. After a failure take another, if the attempt still runs."""
+        if failure is not None and order.attempt == self._attempt:
             self._looking[order.vertex].checkpoint_ms = now_ms + CHECKPOINT_RETRY_MS
 
     def found(self, order: FindSplits, result: FoundSplits | BaseException, now_ms: float) -> list[DiscoveryEffect]:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
-from typing import Final, assert_never, final
+from typing import assert_never, final
 
 from headgate import options
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
@@ -31,38 +31,21 @@ from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
 from headgate.runtime.master.assembly import deploy_messages, growth_of, supervisor_of, watermark_aligner_of
 from headgate.runtime.master.checkpoints import BeginEnd, CheckpointEffect, CheckpointEvent, Checkpoints, JobTakenOver
-from headgate.runtime.master.discovery import (
-    CheckpointToAcknowledge,
-    Discovery,
-    DiscoveryEffect,
-    FindSplits,
-    FoundSplits,
-)
+from headgate.runtime.master.discovery import CheckpointToAcknowledge, Discovery, DiscoveryEffect, FindSplits
 from headgate.runtime.master.job_end import JobEnd
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds, CountSlots, Rescales
 from headgate.runtime.master.services import MasterServices, SendToAll, SendToSubtask, SlotCount, SlotLink, SlotLinks
 from headgate.runtime.master.supervision import SupervisorState, origin_of_event
 from headgate.runtime.master.taps import See, Taps
-from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
+from headgate.runtime.monitoring.failures import Failure, FailureOrigin, describe_unclosed, origin_of
 from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress
 
 _log = logging.getLogger(__name__)
 
 MasterEffect = (
-    supervision.SupervisorEffect
-    | supervision.RescaleRequested
-    | CheckpointEffect
-    | DiscoveryEffect
-    | CountSlots
-    | SendToAll
-    | SendToSubtask
-)
-
-_UNCLOSED: Final = (
-    "(All input was processed and its output is committed, so the job does not start again. What close() was to write "
-    "may be missing: write it in finish(), which is called before the last checkpoint)"
+    supervision.SupervisorEffect | supervision.RescaleRequested | CheckpointEffect | DiscoveryEffect | CountSlots
 )
 
 
@@ -114,7 +97,9 @@ class JobMaster:
             if self._left is not None and (isinstance(result, BaseException) or result.ended is None):
                 self._job_end.begin(self._left, None)
             elif isinstance(result, BaseException):
-                self._refuse(_describe(result))
+                cause = str(result) or type(result).__name__
+                self._note_failure(cause, FailureOrigin(), None)
+                self._job_end.refuse(cause)
             elif result.ended is not None:
                 self._job_end.begin(result.ended.status, result.ended.cause)
             else:
@@ -222,7 +207,9 @@ class JobMaster:
         due_ms = self._supervisor.next_wake_ms()
         if due_ms is not None and now_ms >= due_ms:
             self._supervise(supervision.SupervisorTick(now_ms=now_ms))
-        self._announce(now_ms)
+        allowed = self._aligner.announce(now_ms)
+        if allowed:
+            self._links.send_all(messages.AllowWatermarks(attempt=self._supervisor.attempt, allowed=allowed))
         self._perform_all(self._rescales.step(self._free_attempt, now_ms))
         self._perform_all(self._taps.step(now_ms))
         self._checkpoints.step(now_ms)
@@ -236,12 +223,6 @@ class JobMaster:
             self._discovery.wake_ms,
         )
         return min((wake for wake in wakes if wake is not None), default=None)
-
-    def _announce(self, now_ms: float) -> None:
-        """Tell aligned sources how far they may read, if it is time."""
-        allowed = self._aligner.announce(now_ms)
-        if allowed:
-            self._links.send_all(messages.AllowWatermarks(attempt=self._supervisor.attempt, allowed=allowed))
 
     def _now(self) -> float:
         return self._services.clock.monotonic_ms()
@@ -282,7 +263,7 @@ class JobMaster:
                 assert_never(message)
 
     def _torn_down(self, message: messages.SlotTornDown) -> None:
-        unclosed = None if message.unclosed is None else f"{message.unclosed.describe()}\n{_UNCLOSED}"
+        unclosed = None if message.unclosed is None else describe_unclosed(message.unclosed)
         self._supervise(
             supervision.SlotIsTornDown(
                 slot=message.slot, attempt=message.attempt, unclosed=unclosed, now_ms=self._now()
@@ -364,7 +345,12 @@ class JobMaster:
             case supervision.StartAttempt():
                 self._start(effect.attempt)
             case supervision.TakeCheckpoint():
-                self._take_checkpoint(partial(self._checkpoint_over, effect))
+                attempt = effect.attempt
+                self._take_checkpoint(
+                    lambda failure, now_ms: self._supervise(
+                        supervision.CheckpointOver(attempt=attempt, failure=failure, now_ms=now_ms)
+                    )
+                )
             case supervision.ReleaseSlots():
                 self._links.release(effect.slots)
             case supervision.RescaleOver():
@@ -402,9 +388,10 @@ class JobMaster:
                 count = partial(self._services.launcher.count_slots, held)
                 self._services.io.submit_waiting(count, partial(self._slots_counted, effect))
             case FindSplits():
-                self._services.io.submit_waiting(effect.find, partial(self._splits_found, effect))
+                found = partial(self._discovery.found, effect)
+                self._services.io.submit_waiting(effect.find, lambda it: self._perform_all(found(it, self._now())))
             case CheckpointToAcknowledge():
-                self._take_checkpoint(partial(self._checkpoint_acknowledges, effect))
+                self._take_checkpoint(partial(self._discovery.checkpoint_over, effect))
             case JobTakenOver():
                 # The slots remove the output that they have prepared and no snapshot holds: the other driver may never
                 # look for it.
@@ -413,30 +400,20 @@ class JobMaster:
             case _:
                 assert_never(effect)
 
-    def _take_checkpoint(self, over: Callable[[str | None], None]) -> None:
-        """Take a checkpoint now, and call `over` with why there is none, None: it is complete."""
+    def _take_checkpoint(self, over: Callable[[str | None, float], None]) -> None:
+        """Take a checkpoint now; call `over` with why there is none, None: it is complete, and with the time."""
 
         def answered(answer: Future[str]) -> None:
             error = answer.exception()
-            over(None if error is None else str(error))
+            over(None if error is None else str(error), self._now())
 
         ordered = Future[str]()
         ordered.add_done_callback(answered)
-        self._checkpoints.trigger_checkpoint(ordered)
-
-    def _checkpoint_over(self, order: supervision.TakeCheckpoint, failure: str | None) -> None:
-        self._supervise(supervision.CheckpointOver(attempt=order.attempt, failure=failure, now_ms=self._now()))
-
-    def _checkpoint_acknowledges(self, order: CheckpointToAcknowledge, failure: str | None) -> None:
-        if failure is not None:
-            self._discovery.checkpoint_failed(order, self._now())
+        self.trigger_checkpoint(ordered)
 
     def _slots_counted(self, order: CountSlots, count: SlotCount | BaseException | None) -> None:
         wanted = self._supervisor.placements.wanted if self.progress.attempt else self.progress.placement
         self._perform_all(self._rescales.counted(order, count, wanted, self._free_attempt, self._now()))
-
-    def _splits_found(self, order: FindSplits, result: FoundSplits | BaseException) -> None:
-        self._perform_all(self._discovery.found(order, result, self._now()))
 
     def _deploy(self, attempt: Attempt) -> None:
         point = self._checkpoints.point
@@ -465,17 +442,8 @@ class JobMaster:
             self.progress.wanted = self._supervisor.placements.wanted
             self._rescales.attempt_runs(self.progress.placement.slots, self._supervisor.placements.wanted, self._now())
 
-    def _refuse(self, cause: str) -> None:
-        """End a job that could not begin."""
-        self._note_failure(cause, FailureOrigin(), None)
-        self._job_end.refuse(cause)
-
     @property
     def _free_attempt(self) -> Attempt | None:
         """The attempt that runs, if the job could go on with more slots at once."""
         is_free = self._supervisor.state is SupervisorState.RUNNING and not self._checkpoints.has_requests
         return self._supervisor.attempt if is_free else None
-
-
-def _describe(error: BaseException) -> str:
-    return str(error) or type(error).__name__

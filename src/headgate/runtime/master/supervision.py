@@ -47,6 +47,19 @@ class SupervisorState(Enum):
         return f"it {'is starting again' if has_run else 'is not running yet'}: ask again when it runs"
 
 
+_S = SupervisorState
+RUNS: Final = frozenset({_S.RUNNING, _S.RESCALING})
+"""All subtasks of the newest attempt run."""
+HAS_ATTEMPT: Final = frozenset({_S.DEPLOYING, _S.SUSPENDING}) | RUNS
+"""The newest attempt was deployed, and has not ended."""
+LIVE: Final = frozenset({_S.LAUNCHING, _S.RESOLVING, _S.CLOSING}) | HAS_ATTEMPT
+"""The loss of a slot is a failure of the job."""
+BETWEEN: Final = frozenset({_S.TEARING_DOWN, _S.WAITING})
+"""One attempt has ended, and the next one has not begun, on the slots of one launch."""
+COUNTS_AS_RUNNING: Final = frozenset({_S.SUSPENDING, _S.CLOSING, _S.FINISHING, _S.ENDED}) | RUNS
+"""The status of the job is RUNNING."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:

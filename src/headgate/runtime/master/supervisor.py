@@ -35,8 +35,7 @@ the attempt after it does not come to run, the job goes back to its old placemen
     ENDED         nothing: the job, or this driver, is over     (none)
 
     AttemptFailed in DEPLOYING, RUNNING, RESCALING    -> TEARING_DOWN, or FINISHING when it may not restart
-    SlotLost, LaunchEnded in LAUNCHING ... RESCALING  -> RELAUNCHING, or FINISHING when it may not restart; in CLOSING,
-                                                         too
+    SlotLost, LaunchEnded in LAUNCHING ... RESCALING, CLOSING -> RELAUNCHING, or FINISHING when it may not restart
     SlotLost, LaunchEnded in TEARING_DOWN, WAITING    -> RELAUNCHING (this restart is already counted)
     RescaleRequested in TEARING_DOWN ... RELAUNCHING  the next attempt is placed so; in LAUNCHING -> RELAUNCHING
     AttemptFailed, SlotLost, LaunchEnded in SUSPENDING -> FINISHING: the checkpoint before is the last one
@@ -48,16 +47,14 @@ launch gets too few slots in time, or is refused: the cluster is too small or Py
 fails at once. It decides on slots that are lost before they register, on later launches, and on the launches of a job
 that an earlier driver has run. The last launch that this driver can make (`for_good`) suspends the job when it ends,
 even if the loss of its slots has just failed the job: a driver on a healthy host continues it.
-
-A job is FINISHED only when user code is closed without an error. Otherwise the output of close() is missing, and the
-last checkpoint is committed, so a restart would not bring that output back: the job is FAILED at once. The loss of a
-slot meanwhile is a loss like any other.
+A job is FINISHED only when user code is closed without an error. Otherwise it is FAILED at once: the last checkpoint is
+committed, so a restart would not bring back what close() failed to write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never, final
+from typing import final
 
 from headgate.event_history import EventHistory
 from headgate.graph.placement import Placement
@@ -69,11 +66,6 @@ from headgate.runtime.master.restart_strategies import Restarts, RestartStrategy
 from headgate.runtime.master.supervision import SupervisorState
 
 _S = SupervisorState
-_RUNS = frozenset({_S.RUNNING, _S.RESCALING})
-_HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.SUSPENDING}) | _RUNS
-_LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING, _S.CLOSING}) | _HAS_ATTEMPT
-_BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
-_COUNTS_AS_RUNNING = frozenset({_S.SUSPENDING, _S.CLOSING, _S.FINISHING, _S.ENDED}) | _RUNS
 
 
 @final
@@ -89,10 +81,7 @@ class Supervisor:
         start_timeout_ms: float,
         slots_wait_ms: float | None = 0.0,
     ) -> None:
-        """`place` decides how an attempt is placed; it is pure. A launch may wait for slots before it begins.
-
-        With None for `slots_wait_ms` it waits as long as it takes.
-        """
+        """`place` decides how an attempt is placed; it is pure. `slots_wait_ms` None: a launch waits without limit."""
         self.placements = AttemptPlacements(place)
         self.slots = SlotPool()
         self.restarts = Restarts(restart)
@@ -104,23 +93,19 @@ class Supervisor:
         self._outstanding = 0
         """Checkpoints of the attempt that were ordered, and are not over."""
         self._history = EventHistory("supervisor", length=30)
-        self._state = _S.CREATED
-        self._attempt = Attempt(0)
+        self.state = _S.CREATED
+        """What the supervisor waits for."""
+        self.attempt = Attempt(0)
+        """The newest attempt; 0 before the first. Numbers may be skipped."""
         self._has_history = False
         self._deadline_ms: float | None = None
-        self._is_unclosed = False
-        """Whether user code could not be closed when the job was done."""
+        self._is_unclosed = False  # whether user code could not be closed when the job was done
         self._outcome: tuple[JobStatus, str | None] | None = None
-
-    @property
-    def state(self) -> SupervisorState:
-        """What the supervisor waits for."""
-        return self._state
 
     @property
     def status(self) -> JobStatus:
         """The job's status. A job that is ending counts as running: the outcome is known when its result is stored."""
-        if self._state in _COUNTS_AS_RUNNING:
+        if self.state in s.COUNTS_AS_RUNNING:
             return JobStatus.RUNNING
         return JobStatus.RESTARTING if self.restarts.count or self.placements.ran is not None else JobStatus.CREATED
 
@@ -129,14 +114,9 @@ class Supervisor:
         """The newest launch; 0 before the first."""
         return self.slots.launch
 
-    @property
-    def attempt(self) -> Attempt:
-        """The newest attempt; 0 before the first. Numbers may be skipped."""
-        return self._attempt
-
     def next_wake_ms(self) -> float | None:
         """When to send the next `SupervisorTick`, if nothing else happens before; None: no need."""
-        if self._state is _S.WAITING or (self._state is _S.RELAUNCHING and self.slots.is_over):
+        if self.state is _S.WAITING or (self.state is _S.RELAUNCHING and self.slots.is_over):
             return self.restarts.due_ms
         return self._deadline_ms
 
@@ -148,9 +128,9 @@ class Supervisor:
     def _apply(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
         match event:
             case s.Submitted():
-                if self._state is not _S.CREATED:
-                    raise self._history.broken(f"the job was submitted in state {self._state}")
-                self._attempt = event.last_attempt
+                if self.state is not _S.CREATED:
+                    raise self._history.broken(f"the job was submitted in state {self.state}")
+                self.attempt = event.last_attempt
                 self._has_history = event.last_attempt > 0
                 return self._start_launch(event.now_ms)
             case s.SlotRegistered() | s.SlotLost() | s.LaunchEnded() | s.LaunchSized() | s.LaunchUnfit():
@@ -170,14 +150,11 @@ class Supervisor:
 
     def _start_launch(self, now_ms: float) -> list[s.SupervisorEffect]:
         self.placements.launch_max = None
-        slots = self._next_placement().slots
+        slots = self.placements.next(Attempt(self.attempt + 1)).slots
         self.slots.begin(slots)
         wait_ms = self._slots_wait_ms
         self._enter(_S.LAUNCHING, None if wait_ms is None else now_ms + wait_ms + self._start_timeout_ms)
         return [s.LaunchSlots(launch=self.launch, slots=slots)]
-
-    def _next_placement(self) -> Placement:
-        return self.placements.next(Attempt(self._attempt + 1))
 
     def _on_launch_event(self, event: s.LaunchEvent) -> list[s.SupervisorEffect]:
         if event.launch > self.launch:
@@ -187,18 +164,16 @@ class Supervisor:
             case s.SlotRegistered():
                 return self._on_registered(event, stale)
             case s.LaunchSized(slots=slots):
-                return [] if stale or self._state is not _S.LAUNCHING else self._on_sized(slots, event.now_ms)
+                return [] if stale or self.state is not _S.LAUNCHING else self._on_sized(slots, event.now_ms)
             case s.LaunchUnfit(reason=reason):
-                return [] if stale or self._state not in _LIVE else self._fail_launch(reason, False, event.now_ms)
+                return [] if stale or self.state not in s.LIVE else self._fail_launch(reason, False, event.now_ms)
             case s.SlotLost():
                 return [] if stale or event.slot not in self.slots else self._on_slot_lost(event)
-            case s.LaunchEnded():
-                return [] if stale else self._on_launch_ended(event)
             case _:
-                assert_never(event)
+                return [] if stale else self._on_launch_ended(event)
 
     def _on_registered(self, event: s.SlotRegistered, stale: bool) -> list[s.SupervisorEffect]:
-        if stale or self._state is not _S.LAUNCHING or self.slots.has(event.slot):
+        if stale or self.state is not _S.LAUNCHING or self.slots.has(event.slot):
             return [s.RefuseSlot(launch=event.launch, slot=event.slot)]
         if event.slot not in self.slots:
             raise self._history.broken(f"slot {event.slot} registered, but the launch has {self.slots.held} slots")
@@ -211,9 +186,9 @@ class Supervisor:
         return self._resolve() if self.slots.are_registered else []
 
     def _on_slot_lost(self, event: s.SlotLost) -> list[s.SupervisorEffect]:
-        if self._state in _LIVE:
+        if self.state in s.LIVE:
             return self._fail_launch(f"slot {event.slot} was lost: {event.reason}", True, event.now_ms)
-        return self._relaunch() if self._state in _BETWEEN else []
+        return self._relaunch() if self.state in s.BETWEEN else []
 
     def _on_launch_ended(self, event: s.LaunchEnded) -> list[s.SupervisorEffect]:
         self.slots.is_over = True
@@ -221,11 +196,11 @@ class Supervisor:
         cause = f"the stage that hosts the slots ended: {error}"
         if event.for_good and self._may_be_suspended():
             return self._suspend(event.error, event.now_ms)
-        if self._state is _S.FINISHING:
+        if self.state is _S.FINISHING:
             return self._end_job()
-        if self._state in _BETWEEN:
+        if self.state in s.BETWEEN:
             return self._relaunch()
-        if self._state not in _LIVE:
+        if self.state not in s.LIVE:
             return []
         may_start = not event.refused or self.slots.were_some or not self._is_first_launch()
         return self._fail_launch(cause, may_start, event.now_ms)
@@ -253,24 +228,24 @@ class Supervisor:
     # --- the attempt ------------------------------------------------------------------------------------------------
 
     def _resolve(self) -> list[s.SupervisorEffect]:
-        placement = self._next_placement()
+        placement = self.placements.next(Attempt(self.attempt + 1))
         if placement.slots > self.slots.held:
             return self._relaunch()
         self._needed = placement.slots
-        self._attempt = Attempt(self._attempt + 1)
+        self.attempt = Attempt(self.attempt + 1)
         self._outstanding = 0
         self._enter(_S.RESOLVING)
-        return [s.ResolveRestore(attempt=self._attempt, placement=placement)]
+        return [s.ResolveRestore(attempt=self.attempt, placement=placement)]
 
     def _on_attempt_event(self, event: s.AttemptEvent) -> list[s.SupervisorEffect]:
-        if event.attempt > self._attempt:
+        if event.attempt > self.attempt:
             raise self._history.broken(f"attempt {event.attempt} is not known yet")
-        if event.attempt < self._attempt:
+        if event.attempt < self.attempt:
             return []
-        match event, self._state:
+        match event, self.state:
             case s.RestoreResolved(checkpoint_id=checkpoint_id), _S.RESOLVING:
                 self._enter(_S.DEPLOYING)
-                return [s.DeployAttempt(attempt=self._attempt, checkpoint_id=checkpoint_id)]
+                return [s.DeployAttempt(attempt=self.attempt, checkpoint_id=checkpoint_id)]
             case s.RestoreFailed(reason=reason, retriable=retriable), _S.RESOLVING:
                 if self._grant_restart(reason, retriable, event.now_ms):
                     self._enter(_S.WAITING)
@@ -281,7 +256,7 @@ class Supervisor:
                     return []
                 self._enter(_S.RUNNING)
                 self.placements.settle()
-                return [s.StartAttempt(attempt=self._attempt), *self._release()]
+                return [s.StartAttempt(attempt=self.attempt), *self._release()]
             case s.SlotIsTornDown(slot=slot), _S.TEARING_DOWN:
                 if self._all_answered(slot, self.slots.held):
                     self._enter(_S.WAITING)
@@ -327,10 +302,10 @@ class Supervisor:
 
     def _tear_down(self, now_ms: float) -> list[s.SupervisorEffect]:
         self._enter(_S.TEARING_DOWN, now_ms + self._teardown_timeout_ms)
-        return [s.TearDownAttempt(attempt=self._attempt)]
+        return [s.TearDownAttempt(attempt=self.attempt)]
 
     def _end_attempt(self) -> list[s.SupervisorEffect]:
-        return [s.EndAttempt(attempt=self._attempt)] if self._state in _HAS_ATTEMPT else []
+        return [s.EndAttempt(attempt=self.attempt)] if self.state in s.HAS_ATTEMPT else []
 
     def _grant_restart(self, cause: str, retriable: bool, now_ms: float) -> bool:
         goes_back = self.placements.give_up(cause)
@@ -339,28 +314,28 @@ class Supervisor:
     # --- another parallelism ----------------------------------------------------------------------------------------
 
     def _on_rescale(self, event: s.RescaleRequested) -> list[s.SupervisorEffect]:
-        between = self._state in _BETWEEN | {_S.LAUNCHING, _S.RELAUNCHING}
+        between = self.state in s.BETWEEN | {_S.LAUNCHING, _S.RELAUNCHING}
         if self.placements.is_under_way:
             self.placements.answer(event.number, "another change of its parallelism is under way: wait for its end")
-        elif self._state is _S.RUNNING and self.placements.runs(event):
+        elif self.state is _S.RUNNING and self.placements.runs(event):
             self.placements.choose(event)
-        elif self._state is _S.RUNNING:
+        elif self.state is _S.RUNNING:
             self.placements.want(event)
             self._enter(_S.RESCALING)
             return self._order_checkpoint()
         elif between and self.placements.ran is not None:
             self.placements.want(event)
             self.placements.begin()
-            if self._state is _S.LAUNCHING:
+            if self.state is _S.LAUNCHING:
                 self.restarts.due_ms = event.now_ms
                 return self._relaunch()
         else:
-            self.placements.answer(event.number, self._state.rescale_refusal(has_run=self.placements.ran is not None))
+            self.placements.answer(event.number, self.state.rescale_refusal(has_run=self.placements.ran is not None))
         return []
 
     def _order_checkpoint(self) -> list[s.SupervisorEffect]:
         self._outstanding += 1
-        return [s.TakeCheckpoint(attempt=self._attempt)]
+        return [s.TakeCheckpoint(attempt=self.attempt)]
 
     def _rescale(self, failure: str | None, now_ms: float) -> list[s.SupervisorEffect]:
         """Go on from the checkpoint in the new placement; without one, as before."""
@@ -379,29 +354,29 @@ class Supervisor:
         ended = self._end_attempt()
         self.placements.give_up("the job has ended")
         self._enter(_S.CLOSING, self._deadline_ms)
-        return [*ended, s.TearDownAttempt(attempt=self._attempt)]
+        return [*ended, s.TearDownAttempt(attempt=self.attempt)]
 
     @property
     def _is_leaving(self) -> bool:
         """Whether the job is to be suspended if it does not end before."""
-        return self._state is _S.SUSPENDING or (self._state is _S.CLOSING and self._deadline_ms is not None)
+        return self.state is _S.SUSPENDING or (self.state is _S.CLOSING and self._deadline_ms is not None)
 
     def _leave(self, status: JobStatus, now_ms: float) -> list[s.SupervisorEffect]:
         """Give up whatever is under way."""
-        if self._state in (_S.FINISHING, _S.ENDED):
+        if self.state in (_S.FINISHING, _S.ENDED):
             return []
         effects = self._end_attempt()
-        if self._state is _S.LAUNCHING:
+        if self.state is _S.LAUNCHING:
             effects += self._relaunch()  # slots that are still to come would not hear of a shut-down
         return [*effects, *self._finish(status, None, now_ms)]
 
     def _on_suspend(self, event: s.SuspendRequested) -> list[s.SupervisorEffect]:
         if self._is_leaving:
             return []
-        if self._state is _S.CLOSING:
+        if self.state is _S.CLOSING:
             self._deadline_ms = event.now_ms + event.grace_ms
             return []
-        if self._state not in _RUNS:
+        if self.state not in s.RUNS:
             return self._leave(JobStatus.SUSPENDED, event.now_ms)
         self.placements.give_up("the job is suspended")
         self._enter(_S.SUSPENDING, event.now_ms + event.grace_ms)
@@ -415,7 +390,7 @@ class Supervisor:
         self.placements.give_up("the job has ended")
         if self.slots.is_over:
             return self._end_job()
-        was_killed = self._state is _S.RELAUNCHING
+        was_killed = self.state is _S.RELAUNCHING
         self._enter(_S.FINISHING, None if was_killed else now_ms + self._teardown_timeout_ms)
         return [] if was_killed else [s.ShutDownSlots()]
 
@@ -431,11 +406,10 @@ class Supervisor:
         wake_ms = self.next_wake_ms()
         if wake_ms is None or now_ms < wake_ms:
             return []
-        match self._state:
+        match self.state:
             case _S.LAUNCHING:
-                return self._fail_launch(
-                    self.slots.describe_missing(self._start_timeout_ms), not self._is_first_launch(), now_ms
-                )
+                cause = self.slots.describe_missing(self._start_timeout_ms)
+                return self._fail_launch(cause, not self._is_first_launch(), now_ms)
             case _S.SUSPENDING:
                 return self._suspend("the last checkpoint was not complete in time", now_ms)
             case _S.CLOSING:
@@ -450,26 +424,26 @@ class Supervisor:
                 self._deadline_ms = None
                 return [s.KillLaunch(launch=self.launch)]
             case _:
-                raise self._history.broken(f"a deadline is set in state {self._state}")
+                raise self._history.broken(f"a deadline is set in state {self.state}")
 
     def _enter(self, state: SupervisorState, deadline_ms: float | None = None) -> None:
-        self._state = state
+        self.state = state
         self._deadline_ms = deadline_ms
         self.slots.ask()
 
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""
         broken = self._history.broken
-        if self._state in _LIVE | _BETWEEN and self.slots.is_over:
-            raise broken(f"no launch in state {self._state}")
-        if self._state in (_LIVE | _BETWEEN) - {_S.LAUNCHING} and not self.slots.are_registered:
-            raise broken(f"not all slots are registered in state {self._state}")
-        if (self._outcome is not None) != (self._state in (_S.FINISHING, _S.ENDED)):
-            raise broken(f"outcome {self._outcome} in state {self._state}")
+        if self.state in s.LIVE | s.BETWEEN and self.slots.is_over:
+            raise broken(f"no launch in state {self.state}")
+        if self.state in (s.LIVE | s.BETWEEN) - {_S.LAUNCHING} and not self.slots.are_registered:
+            raise broken(f"not all slots are registered in state {self.state}")
+        if (self._outcome is not None) != (self.state in (_S.FINISHING, _S.ENDED)):
+            raise broken(f"outcome {self._outcome} in state {self.state}")
         is_wanted = self.placements.is_under_way and not self.placements.is_tried
-        if is_wanted != (self._state is _S.RESCALING):
-            raise broken(f"a rescale is {'' if is_wanted else 'not '}wanted in state {self._state}")
-        if self._state in _RUNS and (self.placements.is_tried or self._needed != self.slots.held):
-            raise broken(f"a rescale is not settled in state {self._state}")
-        if self._state is _S.ENDED and not self.slots.is_over:
+        if is_wanted != (self.state is _S.RESCALING):
+            raise broken(f"a rescale is {'' if is_wanted else 'not '}wanted in state {self.state}")
+        if self.state in s.RUNS and (self.placements.is_tried or self._needed != self.slots.held):
+            raise broken(f"a rescale is not settled in state {self.state}")
+        if self.state is _S.ENDED and not self.slots.is_over:
             raise broken("the job is over, but not its launch")

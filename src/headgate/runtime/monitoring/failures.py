@@ -1,4 +1,4 @@
-"""The failures of a job: what went wrong, where, and what came of it."""
+"""The failures of a job: what went wrong, where, and whether the job restarts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from headgate.runtime.control.messages import SlotTornDown, TaskFailed
 FAILURES_MAX: Final = 100
 """Failures of a job that are kept, the latest: a job may restart without end."""
 LINE_MAX: Final = 200
+"""Characters of a cause in a line."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureOrigin:
-    """Where a failure came from, as far as it is known: the operator's name, the subtask's index, the slot's.
+    """Where a failure came from, as far as it is known: the operator's name and the indexes of subtask and slot.
 
-    `user` is what user code has raised, None where it was not user code.
+    `user` is the exception of user code, None where other code failed.
     """
 
     operator: str | None = None
@@ -62,3 +63,11 @@ def origin_of(message: TaskFailed | SlotTornDown) -> FailureOrigin:
 
 def _origin_of_user(failure: UserFailure, slot: int) -> FailureOrigin:
     return FailureOrigin(operator=failure.operator, subtask=failure.subtask, slot=slot, user=failure)
+
+
+def describe_unclosed(failure: UserFailure) -> str:
+    """Return why a job fails whose user code could not be closed, for people."""
+    return (
+        f"{failure.describe()}\n(All input was processed and its output is committed, so the job does not start again. "
+        "What close() was to write may be missing: write it in finish(), which is called before the last checkpoint)"
+    )
