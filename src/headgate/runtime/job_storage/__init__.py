@@ -6,7 +6,7 @@
     clean-up       `clean_up`                     deletes what is not retained, was given up, or was left behind
     sink commits   `sink_commits`                 prepares sinks; commits and aborts for all subtasks together
     source inputs  `source_inputs`, `sources`     prepares sources, lists splits, acknowledges
-    the loop       `job_storage`, `writes`,       says who does what in which order; knows what is complete, in doubt
+    the loop       `job_storage`, `owners`,       says who does what in which order; knows what is complete, in doubt
                    `finish`                       and damaged, and what stays when the job has ended
 
 An owner does one piece of work at a time, in the order in which the loop asks for it. So no method of a user's

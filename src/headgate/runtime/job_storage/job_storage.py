@@ -31,12 +31,11 @@ from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.finish import JobFinish, giving_up, releasing
 from headgate.runtime.job_storage.lease import Lease, LeaseLost, Outcome
-from headgate.runtime.job_storage.owners import Parts, Steps, run, step
+from headgate.runtime.job_storage.owners import Parts, Steps, Write, Writes, run, step
 from headgate.runtime.job_storage.restore import Known, RestorePoint, may_fall_back, without_savepoint
 from headgate.runtime.job_storage.sink_commits import Prepared, SinkCommits, attempt_commit
 from headgate.runtime.job_storage.snapshots import PriorRuns, Snapshots, begin
 from headgate.runtime.job_storage.source_inputs import SourceInputs
-from headgate.runtime.job_storage.writes import Write, Writes
 from headgate.runtime.monitoring.outcome import JobOutcome
 
 _log = logging.getLogger(__name__)
