@@ -17,7 +17,7 @@ from headgate.runtime.master.supervision import RescaleOver, RescaleRequested
 
 @final
 class SlotPool:
-    """Owned by the supervisor.
+    """The slots of the newest launch: which have registered, and which have answered. Owned by the supervisor.
 
     >>> slots = SlotPool()
     >>> slots.begin(2)
@@ -29,15 +29,15 @@ class SlotPool:
 
     def __init__(self) -> None:
         self.launch = Launch(0)
-        """0 before the first."""
+        """The newest launch; 0 before the first."""
         self.is_over = True
-        """Whether the launch has ended: it holds no slot any more."""
+        """Whether the launch has ended and holds no slot."""
         self._slots: frozenset[SlotIndex] = frozenset()
         self._registered: set[SlotIndex] = set()
         self._answered: set[SlotIndex] = set()
 
     def begin(self, slots: int) -> None:
-        """Go on to the next launch, which is to have so many slots."""
+        """Begin the next launch, which was ordered with so many slots."""
         self.launch = Launch(self.launch + 1)
         self.is_over = False
         self._slots = _first(slots)
@@ -45,7 +45,7 @@ class SlotPool:
 
     @property
     def held(self) -> int:
-        """How many slots the launch holds, or is to hold."""
+        """The number of slots that the launch holds or was ordered to hold."""
         return 0 if self.is_over else len(self._slots)
 
     @property
@@ -85,25 +85,25 @@ class SlotPool:
         return self.are_registered
 
     def shrink(self, slots: int) -> bool:
-        """Note that there are so many slots; return whether they are fewer than was thought."""
+        """Note that the launch has so many slots; return whether these are fewer than were ordered."""
         is_smaller = slots < len(self._slots)
         if is_smaller:
             self._slots = _first(slots)
         return is_smaller
 
     def release(self, needed: int) -> frozenset[SlotIndex]:
-        """Let go of all but the first slots; return those that went."""
+        """Release all slots but the first `needed`; return the released slots."""
         surplus = self._slots - _first(needed)
         self._slots -= surplus
         self._registered -= surplus
         return surplus
 
     def ask(self) -> None:
-        """Await answers anew."""
+        """Forget the answers of slots: the next question is asked."""
         self._answered.clear()
 
     def answer(self, slot: SlotIndex, asked: int) -> bool:
-        """Note that a slot has answered; return whether all of the first ones have, which were asked."""
+        """Note that a slot has answered; return whether the first `asked` slots have all answered."""
         self._answered.add(slot)
         return self._answered == _first(asked)
 
@@ -135,17 +135,17 @@ class AttemptPlacements:
         """`place` decides how an attempt of a job that was not rescaled is placed; it is pure."""
         self._place = place
         self._chosen: Placement | None = None
-        """What the job was rescaled to."""
+        """The placement that the job was rescaled to, None: it was not."""
         self._slots_max: int | None = None
-        """Attempts have no more slots than these."""
+        """The most slots of an attempt, since the last rescale."""
         self.launch_max: int | None = None
-        """Nor do they have more than these while the launch lasts, which is smaller than it was ordered."""
+        """The most slots of an attempt on the newest launch, if that is smaller than it was ordered."""
         self._wanted: Placement | None = None
         self._next: Placement | None = None
         self.ran: Placement | None = None
         """The placement of the newest attempt that has run."""
         self._before: tuple[Placement | None, int | None] = (None, None)
-        """What is chosen, and how many slots there are, if what is tried fails."""
+        """The placement and the most slots to go back to if the rescale that is tried fails."""
         self._under_way: RescaleRequested | None = None
         self._is_tried = False
         self._answers: list[RescaleOver] = []
@@ -157,7 +157,7 @@ class AttemptPlacements:
         return self._wanted
 
     def next(self, attempt: Attempt) -> Placement:
-        """Return the placement of an attempt that is to come."""
+        """Return the placement of a coming attempt."""
         self._wanted = self._chosen or self._place(attempt)
         self._next = fitted(fitted(self._wanted, self._slots_max), self.launch_max)
         return self._next
@@ -169,15 +169,15 @@ class AttemptPlacements:
 
     @property
     def is_tried(self) -> bool:
-        """Whether the next failure leads back."""
+        """Whether the next failure leads back to the placement before the rescale."""
         return self._is_tried
 
     def want(self, request: RescaleRequested) -> None:
-        """Note a rescale."""
+        """Begin a rescale: it is wanted, and waits for a checkpoint."""
         self._under_way = request
 
     def begin(self) -> None:
-        """Try what is wanted: the next attempts are placed so."""
+        """Try the wanted rescale: the next attempts have its placement."""
         request = self._under_way
         assert request is not None
         self._is_tried = True
@@ -185,11 +185,11 @@ class AttemptPlacements:
         self._chosen, self._slots_max, self.launch_max = request.placement, request.slots_max, None
 
     def runs(self, request: RescaleRequested) -> bool:
-        """Return whether the newest attempt that has run is placed as the request wants it."""
+        """Return whether the newest attempt that has run has the placement of the request."""
         return fitted(request.placement, request.slots_max) == self.ran
 
     def choose(self, request: RescaleRequested) -> None:
-        """Take over what the job runs in already as what it wants."""
+        """Answer a request for the placement that the job already runs in, and keep it as the wanted one."""
         self._chosen = self._wanted = request.placement
         self.answer(request.number, None)
 
@@ -198,13 +198,13 @@ class AttemptPlacements:
         self._answers.append(RescaleOver(number=number, failure=failure))
 
     def settle(self) -> None:
-        """The newest attempt runs: what is tried has come about."""
+        """The newest attempt runs, so a rescale that is tried has succeeded."""
         self.ran = self._next
         if self._is_tried:
             self._over(None)
 
     def give_up(self, failure: str) -> bool:
-        """End a rescale that is under way, if any; return whether it was tried, and the next attempt goes back."""
+        """End a rescale under way, if any; return whether it was tried, so that the next attempt goes back."""
         was_tried = self._is_tried
         if was_tried:
             self._chosen, self._slots_max = self._before
@@ -219,6 +219,6 @@ class AttemptPlacements:
         self._is_tried = False
 
     def answers(self) -> list[RescaleOver]:
-        """Return the answers that were not given yet."""
+        """Return the answers since the last call."""
         answers, self._answers = self._answers, []
         return answers

@@ -1,4 +1,4 @@
-"""Deployment: from a job's plan to its machines, its manifests, and to what each slot is told. Pure."""
+"""Assembly: makes a job's state machines, its manifests and the orders to its slots from the job's plan. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNLIMITED_FAILURES: Final = 2**31 - 1
 
 
 def supervisor_of(plan: JobGraph, placed: PlacementPolicy, random: Callable[[], float]) -> Supervisor:
-    """Return the supervisor of a job, by its settings. `random` returns numbers from 0 to 1, 1 excluded."""
+    """Return the supervisor of a job, with the job's settings. `random` returns numbers from 0 to 1, 1 excluded."""
     get = plan.settings.get
     return Supervisor(
         place=partial(placed, plan),
@@ -51,12 +51,12 @@ def supervisor_of(plan: JobGraph, placed: PlacementPolicy, random: Callable[[], 
 
 
 def slots_wait_ms(settings: Settings) -> int | None:
-    """Return how long a launch waits for slots that are still held, or still to come; None: as long as it takes."""
+    """Return the milliseconds that a launch waits for slots that are held or not there yet; None: no limit."""
     return settings.get(options.SLOTS_WAIT if options.is_adaptive(settings) else options.START_TIMEOUT)
 
 
 def restart_of(plan: JobGraph, random: Callable[[], float]) -> RestartStrategy:
-    """Return the restart strategy: as set, else exponential delay when checkpoints are made, else none."""
+    """Return the restart strategy that is set; else exponential delay for a job with checkpoints, else no restarts."""
     get = plan.settings.get
     kind = get(options.RESTART_STRATEGY) or ("exponential-delay" if plan.checkpointing else "none")
     if kind == "fixed-delay":
@@ -104,7 +104,7 @@ def coordinator_of(plan: JobGraph) -> CheckpointCoordinator:
 
 
 def _tolerable_failures(settings: Settings) -> int:
-    """Return how many failed checkpoints in a row the job survives: as set, else by the setting of older releases."""
+    """Return how many failed checkpoints in a row the job survives, by the setting or by that of older releases."""
     number = settings.get(options.CHECKPOINT_TOLERABLE_FAILURES)
     if number >= 0 and settings.is_given(options.CHECKPOINT_TOLERABLE_FAILURES):
         return number
@@ -123,7 +123,7 @@ def statistics_of(plan: JobGraph) -> CheckpointStatistics:
 
 
 def watermark_aligner_of(plan: JobGraph) -> WatermarkAligner:
-    """Return the machine that aligns the sources of a job which ask for it."""
+    """Return the machine that aligns the watermarks of the sources that ask for it."""
     factories = ((vertex.id, vertex.operators[0].factory) for vertex in plan.vertices)
     strategies = {vertex: own.strategy for vertex, own in factories if isinstance(own, SourceFactory)}
     return WatermarkAligner(
@@ -136,7 +136,7 @@ def watermark_aligner_of(plan: JobGraph) -> WatermarkAligner:
 
 
 def growth_of(plan: JobGraph) -> Growth:
-    """Return the machine that has a job grow. Only with an adaptive scheduler has a job fewer slots than it wants."""
+    """Return the machine that lets a job grow. A job has fewer slots than it wants only with an adaptive scheduler."""
     get = plan.settings.get
     return Growth(
         GrowthSettings(
@@ -164,7 +164,7 @@ def deploy_messages(
     point: RestorePoint,
     addresses: Addresses,
 ) -> dict[SlotIndex, Deploy]:
-    """Return the order for each slot. Sources that begin again get the splits of the restore point."""
+    """Return the order to deploy for each slot. Sources that begin to read get splits of the restore point."""
     placement = replace(point.placement, addresses=addresses)
 
     def message(slot: SlotIndex) -> Deploy:

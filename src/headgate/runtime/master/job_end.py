@@ -1,4 +1,4 @@
-"""The end of a job: what is to stay of it is stored, and only then is there an outcome."""
+"""The end of a job: its result is stored, and only then is there an outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JobEnd:
         self.submitted_ms = 0.0
         """When the job was submitted, on the monotonic clock."""
         self.fatal: str | None = None
-        """Why the job has failed, whatever it is ordered to end as."""
+        """Why the job has failed, whatever status the supervisor orders it to end with."""
         self._plan = plan
         self._services = services
         self._storage = services.storage
@@ -36,7 +36,7 @@ class JobEnd:
         self._checkpoints = checkpoints
 
     def refuse(self, cause: str) -> None:
-        """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
+        """End a job that could not begin. The files of earlier drivers stay as they are."""
         self.is_under_way = True
         outcome = self._outcome_of(JobStatus.FAILED, cause)
 
@@ -46,7 +46,7 @@ class JobEnd:
         self._storage.release(done)
 
     def begin(self, status: JobStatus, cause: str | None) -> None:
-        """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""
+        """Store the result, if the status has one, and clean up; only then is there an outcome."""
         self.is_under_way = True
         if self.fatal is not None:
             status, cause = JobStatus.FAILED, self.fatal
@@ -66,7 +66,7 @@ class JobEnd:
         self._storage.finish(self._plan, outcome, done)
 
     def _way_on(self, status: JobStatus, cause: str | None) -> str:
-        """Return where the job can go on, or why it cannot; empty where there is nothing to say."""
+        """Return where the job can be continued, or why it cannot; empty where there is nothing to say."""
         known = self._checkpoints.latest
         newest = None if known is None else self._storage.locate(known)
         match status:

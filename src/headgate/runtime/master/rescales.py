@@ -22,14 +22,15 @@ from headgate.runtime.master.services import SlotCount
 from headgate.runtime.master.supervision import RescaleOver, RescaleRequested
 
 COUNT_EVERY_MS: Final = 1_000.0
+"""Milliseconds between two counts of slots after the cooldown."""
 FAILURES_MAX: Final = 6
-"""From then on the time between two tries stays the same: 64 times the cooldown."""
+"""Failed tries after which the cooldown is no longer doubled: it is then 64 times as long."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthSettings:
-    """How eager a job is. `increase_min` is the least number of further slots that are worth a restart."""
+    """When a job grows. `increase_min` is the least number of further slots that are worth a restart."""
 
     cooldown_ms: float
     stabilization_ms: float
@@ -38,7 +39,7 @@ class GrowthSettings:
 
 @final
 class Growth:
-    """Watches one job. Owned by the job master's loop.
+    """Decides when one job grows. Pure; owned by the job master's loop.
 
     >>> growth = Growth(GrowthSettings(cooldown_ms=5_000.0, stabilization_ms=3_000.0, increase_min=1))
     >>> growth.started(slots=1, wanted=3, now_ms=0.0)
@@ -54,7 +55,7 @@ class Growth:
         self._failures = 0
         self._count_ms: float | None = None
         self._since_ms: float | None = None
-        """Since when there have been enough further slots."""
+        """The time from which on there have been enough further slots."""
 
     @property
     def wake_ms(self) -> float | None:
@@ -62,7 +63,7 @@ class Growth:
         return self._count_ms
 
     def started(self, slots: int, wanted: int, now_ms: float) -> None:
-        """An attempt runs in so many slots, of those that the job wants."""
+        """An attempt runs in `slots` slots, of a job that wants `wanted` slots."""
         if slots > self._slots:
             self._failures = 0
         self._slots, self._wanted = slots, wanted
@@ -70,7 +71,7 @@ class Growth:
         self._cool_down(now_ms)
 
     def failed(self, now_ms: float) -> None:
-        """The job has not come to run with more slots: the next try waits for twice as long as this one did."""
+        """The job did not come to run with more slots: the next try waits twice as long."""
         self._failures = min(self._failures + 1, FAILURES_MAX)
         self._cool_down(now_ms)
 
@@ -79,7 +80,7 @@ class Growth:
         self._count_ms = now_ms + cooldown_ms if self._slots < self._wanted else None
 
     def ended(self) -> None:
-        """The attempt is over."""
+        """The attempt has ended."""
         self._count_ms = None
 
     def counting(self, now_ms: float) -> bool:
@@ -90,7 +91,7 @@ class Growth:
         return True
 
     def counted(self, slots_max: int, now_ms: float) -> bool:
-        """Return whether the job is to go on with more slots, now that there can be so many."""
+        """Return whether the job is to continue with more slots, given that it could have `slots_max`."""
         if self._count_ms is None:
             return False
         if slots_max >= self._wanted:
@@ -277,9 +278,10 @@ class Rescales:
 
 
 def widest(plan: JobGraph, before: Placement, bounds: Bounds, slots_max: int | None) -> list[int]:
-    """Return the most subtasks of each vertex within the bounds, and above the lower ones in so many slots.
+    """Return the largest parallelism of each vertex that the bounds and the number of slots allow.
 
-    Raises ProgramError for bounds that cannot be.
+    Lower bounds are kept, also where there are too few slots for them.
+    Raises ProgramError for bounds that no parallelism fits.
     """
     counts = list(before.parallelism)
     for vertex, (least, most) in bounds.items():
@@ -295,10 +297,10 @@ def widest(plan: JobGraph, before: Placement, bounds: Bounds, slots_max: int | N
 def wanted_of(
     plan: JobGraph, before: Placement, bounds: Bounds, count: SlotCount | None, *, is_adaptive: bool
 ) -> Placement:
-    """Return the widest placement within the bounds; for a job that does not adapt itself, that so many slots can hold.
+    """Return the widest placement within the bounds. For a job that does not adapt, it also fits into the slots.
 
-    `before` has what the job has wanted until now. Raises ProgramError for a parallelism that a vertex cannot have,
-    EnvironmentFault when there are too few slots for the lower bounds.
+    `before` is the placement that the job has wanted until now. Raises ProgramError for a parallelism that a vertex
+    cannot have, EnvironmentFault when there are too few slots for the lower bounds.
     """
     placed = place(plan, widest(plan, before, bounds, None if count is None or is_adaptive else count.now))
     needed = max((least for least, _ in bounds.values()), default=1) if is_adaptive else placed.slots
@@ -311,7 +313,7 @@ def wanted_of(
 
 
 def described(placement: Placement) -> str:
-    """Return the parallelism in a word: one number, or those of all vertices in the order of the plan.
+    """Return the parallelism as text: one number, or the numbers of all vertices in the order of the plan.
 
     >>> described(Placement(parallelism=(2, 2))), described(Placement(parallelism=(2, 1)))
     ('2', '2, 1')
