@@ -23,7 +23,7 @@ LOCAL_DIRS: Final = Option[str | None](
     "io.tmp.dirs",
     TEXT,
     None,
-    "Folders for the local files of slots, separated by commas. Not set: those of Spark (spark.local.dir), else "
+    "Folders for the local files of slots, separated by commas. Not set: Spark's folders (spark.local.dir), else "
     "the temporary folder of the system.",
 )
 ROCKSDB_LOCAL_DIR: Final = Option[str | None](
@@ -45,7 +45,7 @@ ROCKSDB_BLOCK_CACHE_SIZE: Final = Option[int](
     "headgate.rocksdb.block-cache-size",
     SIZE_BYTES,
     64 * 2**20,
-    "Memory of each keyed operator in a slot for what RocksDB has read from disk: data, indices and filters.",
+    "Memory of each keyed operator in a slot for data, indices and filters that RocksDB has read from disk.",
     (),
     2**16,
 )

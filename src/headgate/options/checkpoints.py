@@ -29,7 +29,7 @@ CHECKPOINT_MAX_CONCURRENT: Final = Option[int](
     "execution.checkpointing.max-concurrent-checkpoints",
     INTEGER,
     1,
-    "Checkpoints that may be under way at a time. Unaligned checkpoints allow 1 only.",
+    "Maximum number of checkpoints at a time. Unaligned checkpoints allow 1 only.",
     (),
     1,
 )
@@ -52,14 +52,14 @@ CHECKPOINT_FORCED: Final = Option[bool](
     "headgate.checkpoint.forced",
     BOOLEAN,
     False,
-    "Whether checkpoints start when they are due, however many are under way and whatever the pause. Unaligned "
-    "ones never do.",
+    "Whether checkpoints start when they are due, even while others run or the minimum pause lasts. Unaligned "
+    "checkpoints never do.",
 )
 CHECKPOINTS_AFTER_TASKS_FINISH: Final = Option[bool](
     "execution.checkpointing.checkpoints-after-tasks-finish",
     BOOLEAN,
     True,
-    "Whether checkpoints go on when some subtasks have processed all their input. The final checkpoint is always made.",
+    "Whether checkpoints are made after some subtasks have processed all their input. The final one is always made.",
     ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",),
 )
 UNALIGNED: Final = Option[bool](
@@ -91,14 +91,14 @@ UNALIGNED_FORCED: Final = Option[bool](
     "Changes nothing. In Flink, allows unaligned checkpoints with iterations and custom partitioners.",
 )
 CHECKPOINTS_HISTORY: Final = Option[int](
-    "web.checkpoints.history", INTEGER, 10, "Newest checkpoints that the statistics keep one by one.", (), 1
+    "web.checkpoints.history", INTEGER, 10, "Number of newest checkpoints that the statistics list one by one.", (), 1
 )
 COMMITTER_RETRIES: Final = Option[int](
     "sink.committer.retries",
     INTEGER,
     10,
-    "How often a sink tries a commit again that its target cannot make now, before the job restarts. The first "
-    "retry comes after 100 ms, later ones after at most 10 s.",
+    "How often a sink retries a commit that its target cannot make now, before the job restarts. The first retry "
+    "comes after 100 ms, later ones after at most 10 s.",
     (),
     0,
 )

@@ -1,4 +1,4 @@
-"""Options of the code that goes to the slots. As everywhere in Flink, a comma stands between several paths."""
+"""Options of the code that goes to the slots. As everywhere in Flink, commas separate paths."""
 
 from __future__ import annotations
 

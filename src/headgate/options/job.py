@@ -12,14 +12,14 @@ JOB_ID: Final = Option[str | None](
     "headgate.job.id",
     HEX_ID,
     None,
-    "Id of the job. A program that starts again with the same id and storage goes on from the last checkpoint. "
+    "Id of the job. A program that starts again with the same id and storage continues from its last checkpoint. "
     "Not set: a new id at each start.",
 )
 DEPLOY_TARGET: Final = Option[str](
     "headgate.deploy.target",
     one_of("auto", "spark", "minicluster"),
     "auto",
-    "Where the job runs. auto: in the active Spark session, else in that of spark-submit, else in a local one.",
+    "Where the job runs. auto: in the active Spark session, else in the session of spark-submit, else locally.",
 )
 STORAGE_DIR: Final = Option[str | None](
     "headgate.storage.dir",
@@ -39,7 +39,7 @@ PARALLELISM: Final = Option[int | None](
     "parallelism.default",
     INTEGER,
     None,
-    "Subtasks of each operator that sets no number itself. Not set: the deployment decides.",
+    "Number of subtasks of each operator that sets no parallelism. Not set: the deployment decides.",
     (),
     1,
 )
@@ -47,7 +47,7 @@ MAX_PARALLELISM: Final = Option[int | None](
     "pipeline.max-parallelism",
     INTEGER,
     None,
-    "Number of key groups, fixed for the life of the state. Not set: follows from the parallelism.",
+    "Number of key groups, fixed for the life of the state. Not set: derived from the parallelism.",
     (),
     1,
 )
@@ -55,7 +55,7 @@ CHAINING: Final = Option[bool](
     "pipeline.operator-chaining.enabled",
     BOOLEAN,
     True,
-    "Whether operators that exchange nothing run as one chain.",
+    "Whether operators without an exchange of records between them run as one chain.",
     ("pipeline.operator-chaining",),
 )
 JOB_PARAMETERS: Final = Option[dict[str, str]](

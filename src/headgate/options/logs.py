@@ -1,4 +1,4 @@
-"""Options of what a job tells of itself in logs, metrics and on the terminal."""
+"""Options of a job's logs, metrics and status on the terminal."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ LOG_LEVEL: Final = Option[str](
     "headgate.log.level",
     one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
     "INFO",
-    "Least severity of what headgate logs in the slots. In the driver, the program's own logging decides.",
+    "Lowest severity that headgate logs in the slots. In the driver, the program's own logging decides.",
 )
 STATUS_LINE: Final = Option[bool](
     "headgate.console.status-line",
     BOOLEAN,
     True,
-    "Whether execute() shows in one line what the job does, if standard error is a terminal and the job prints "
+    "Whether execute() shows a line with the status of the job, if standard error is a terminal and the job prints "
     "nothing.",
 )
 USER_METRICS: Final = Option[bool](

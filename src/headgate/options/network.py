@@ -20,7 +20,7 @@ ADVERTISED_HOST: Final = Option[str | None](
     "headgate.network.advertised-host",
     TEXT,
     None,
-    "Address at which slots reach the driver. Not set: spark.driver.host. Slots find out their own.",
+    "Address at which slots reach the driver. Not set: spark.driver.host. Slots find their own addresses.",
 )
 PORT_RANGE_OPTION: Final = Option[tuple[int, int]](
     "headgate.network.port-range", PORT_RANGE, (0, 0), "Ports to listen on. 0: any free port."
@@ -41,16 +41,19 @@ TLS_KEY: Final = Option[str | None](
     "headgate.network.tls.key", TEXT, None, "PEM file of the private key of the certificate."
 )
 TLS_CA: Final = Option[str | None](
-    "headgate.network.tls.ca", TEXT, None, "PEM file of the certificates that must have signed that of the other side."
+    "headgate.network.tls.ca",
+    TEXT,
+    None,
+    "PEM file of the certificates that must have signed the other side's certificate.",
 )
 CREDIT_BATCHES: Final = Option[int](
-    "headgate.network.credit.batches", INTEGER, 16, "Batches that a channel may have under way.", (), 1
+    "headgate.network.credit.batches", INTEGER, 16, "Batches that a channel may have in transit.", (), 1
 )
 CREDIT_BYTES: Final = Option[int](
     "headgate.network.credit.bytes",
     SIZE_BYTES,
     4 * 2**20,
-    "Bytes that a channel between slots may have under way. One larger batch still passes.",
+    "Bytes that a channel between slots may have in transit. A single larger batch still passes.",
     (),
     1,
 )
@@ -58,23 +61,28 @@ DEBLOAT: Final = Option[bool](
     f"{_DEBLOAT}enabled",
     BOOLEAN,
     True,
-    "Whether the records that wait before a subtask are limited to what it takes within the target time, so that "
-    "barriers do not wait for long. In Flink the default is false.",
+    "Whether the records that wait for a subtask are limited to the number that it processes within the target "
+    "time, so that barriers do not wait for long. In Flink the default is false.",
 )
 DEBLOAT_TARGET: Final = Option[int](
-    f"{_DEBLOAT}target", DURATION_MS, 1000, "How long the records that wait before a subtask may take it.", (), 1
+    f"{_DEBLOAT}target",
+    DURATION_MS,
+    1000,
+    "Time in which a subtask should process the records that wait for it.",
+    (),
+    1,
 )
 DEBLOAT_PERIOD: Final = Option[int](
     f"{_DEBLOAT}period", DURATION_MS, 200, "Longest time for which a subtask's rate is sampled.", (), 1
 )
 DEBLOAT_SAMPLES: Final = Option[int](
-    f"{_DEBLOAT}samples", INTEGER, 20, "Newest samples of which the rate is the average.", (), 1
+    f"{_DEBLOAT}samples", INTEGER, 20, "Number of newest samples of the average rate.", (), 1
 )
 DEBLOAT_THRESHOLD: Final = Option[int](
     f"{_DEBLOAT}threshold-percentages",
     INTEGER,
     25,
-    "A limit that would change by less, in percent, stays as it is.",
+    "Percentage below which a change of the limit is ignored.",
     (),
     0,
 )

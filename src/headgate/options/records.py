@@ -1,4 +1,4 @@
-"""Options of how records, and the time in them, travel through a job."""
+"""Options of how records and watermarks travel through a job."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OBJECT_REUSE: Final = Option[bool](
     "pipeline.object-reuse",
     BOOLEAN,
     False,
-    "false: each receiver of a record has a value of its own. true: a record is one object wherever it is, so that "
-    "functions must change no record that they have emitted or received.",
+    "false: each receiver of a record gets a separate value. true: all receivers share one object, so functions must "
+    "not change a record that they have emitted or received.",
 )
 UNALIGNED_SPLITS: Final = Option[bool](
     "pipeline.watermark-alignment.allow-unaligned-source-splits",
     BOOLEAN,
     False,
-    "Whether watermark alignment accepts a source whose readers read several splits and cannot pause single ones: "
+    "Whether watermark alignment accepts a source whose readers read several splits and cannot pause one split: "
     "whole subtasks wait then.",
 )
 BUFFER_TIMEOUT: Final = Option[int](
@@ -39,7 +39,7 @@ ASYNC_STATE_LIMIT: Final = Option[int](
     "execution.async-state.in-flight-records-limit",
     INTEGER,
     6000,
-    "Records and timers of a subtask that may wait or be under way at a time after enable_async_state().",
+    "Records and timers of a subtask that may wait or run at a time after enable_async_state().",
     (),
     1,
 )

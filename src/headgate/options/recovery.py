@@ -1,4 +1,4 @@
-"""Options of what a job starts from, the first time and after a failure."""
+"""Options of the snapshot that a job starts from, the first time and after a failure."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ IGNORE_UNCLAIMED_STATE: Final = Option[bool](
     "execution.state-recovery.ignore-unclaimed-state",
     BOOLEAN,
     False,
-    "Whether state of operators that the program no longer has may be left behind.",
+    "Whether state of operators that the program no longer has may be dropped.",
     ("execution.savepoint.ignore-unclaimed-state",),
 )
 MOVED_CLASSES: Final = Option[dict[str, str]](
     "headgate.state.moved-classes",
     TEXT_PAIRS,
     {},
-    "Old names to new names of classes that have moved and of which stored state holds pickled objects; names "
-    "include the module.",
+    "Old names to new names of moved classes whose pickled objects are in stored state; names include the module.",
 )
 RECOVER_WITHOUT_CHANNEL_STATE: Final = Option[int | None](
     "execution.checkpointing.recover-without-channel-state.checkpoint-id",
@@ -54,8 +53,8 @@ ALLOW_DUPLICATE_OUTPUT: Final = Option[bool](
     "headgate.recovery.allow-duplicate-output",
     BOOLEAN,
     False,
-    "Whether a job whose newest checkpoint is damaged goes back to an older one, though sinks may then repeat "
-    "what they have committed. Jobs without such sinks go back in any case.",
+    "Whether a job whose newest checkpoint is damaged goes back to an older one, even if its sinks may then repeat "
+    "committed output. Jobs without such sinks go back in any case.",
 )
 LOCAL_BACKUP: Final = Option[bool](
     "execution.checkpointing.local-backup.enabled",
@@ -68,5 +67,5 @@ RECOVER_FROM_LOCAL: Final = Option[bool | None](
     "execution.state-recovery.from-local",
     BOOLEAN,
     None,
-    "Whether subtasks start from such copies. Not set: wherever a copy exists.",
+    "Whether subtasks start from the local copies of their state. Not set: wherever a copy exists.",
 )

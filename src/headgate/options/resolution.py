@@ -1,4 +1,4 @@
-"""From what a program, its command line and the Spark conf set to the settings of a job."""
+"""Resolves the settings of a job from its program, its command line and the Spark conf."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GROUPS: Final[Mapping[str, tuple[Option[object], ...]]] = {
     group.__name__.rpartition(".")[2]: tuple(option for option in vars(group).values() if isinstance(option, Option))
     for group in _GROUPS
 }
-"""All options, by the module that declares them: what they concern."""
+"""All options, by the module that declares them, whose name is their subject."""
 REGISTRY: Final = Registry(option for options in GROUPS.values() for option in options)
 
 
@@ -57,8 +57,8 @@ def resolve(
 ) -> Settings:
     """Return the settings of a job from the program's configuration, its command line and the Spark conf.
 
-    Raises ConfigError naming key, value and source, or two keys that contradict each other; UnsupportedError for what
-    headgate does not have.
+    Raises ConfigError naming key, value and source, or two keys that contradict each other; UnsupportedError for a key
+    or value that headgate does not support.
 
     >>> from headgate.options import BATCH_RECORDS, PARALLELISM
     >>> settings = resolve({"headgate.batch.records": 100}, ["-Dheadgate.batch.records=50", "-Dparallelism.default=2"])
@@ -99,12 +99,12 @@ def _check_backoff(settings: Settings) -> None:
 
 
 def _with_barriers(settings: Settings) -> Settings:
-    """Return the settings without unaligned checkpoints where they mean nothing, as Flink has it, and warn of that."""
+    """Return the settings; turn off unaligned checkpoints where they have no effect, with a warning, as Flink does."""
     if not settings.get(UNALIGNED):
         return settings
     mode, concurrent = settings.get(CHECKPOINT_MODE), settings.get(CHECKPOINT_MAX_CONCURRENT)
     if mode != "EXACTLY_ONCE":
-        why = f"{CHECKPOINT_MODE.key} is {mode}, and at least once nothing waits for barriers anyway"
+        why = f"{CHECKPOINT_MODE.key} is {mode}, where no channel waits for barriers anyway"
         unsupported.ignored(f"{UNALIGNED.key}: true", why)
         return settings.with_value(UNALIGNED, False)
     if concurrent != 1:

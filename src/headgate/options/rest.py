@@ -18,7 +18,7 @@ REST_ADDRESS: Final = Option[str | None](
     "rest.address",
     TEXT,
     None,
-    "Host name or address at which clients reach the interface. Not set: the one that it listens on.",
+    "Host name or address at which clients reach the interface. Not set: the address that it listens on.",
 )
 REST_BIND_ADDRESS: Final = Option[str | None](
     "rest.bind-address",
@@ -30,7 +30,10 @@ REST_PORT: Final = Option[tuple[int, int]](
     "rest.port", PORT_RANGE, (0, 0), "Ports for the interface; it takes the first free one. 0: any free port."
 )
 REST_BIND_PORT: Final = Option[tuple[int, int] | None](
-    "rest.bind-port", PORT_RANGE, None, "The same, under Flink's name for a range. Not set: rest.port."
+    "rest.bind-port",
+    PORT_RANGE,
+    None,
+    "Ports that the interface listens on, under Flink's name for a range. Not set: rest.port.",
 )
 REST_TLS_CERT: Final = Option[str | None](
     "headgate.rest.tls.cert",
@@ -40,7 +43,10 @@ REST_TLS_CERT: Final = Option[str | None](
     "headgate.network.tls.cert.",
 )
 REST_TLS_KEY: Final = Option[str | None](
-    "headgate.rest.tls.key", TEXT, None, "PEM file of its private key. Not set: headgate.network.tls.key."
+    "headgate.rest.tls.key",
+    TEXT,
+    None,
+    "PEM file of the private key of the interface's certificate. Not set: headgate.network.tls.key.",
 )
 REST_PLAIN: Final = Option[bool](
     "headgate.rest.allow-plain",

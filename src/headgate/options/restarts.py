@@ -36,7 +36,7 @@ FAILURE_RATE_MAX: Final = Option[int](
     "restart-strategy.failure-rate.max-failures-per-interval",
     INTEGER,
     1,
-    "Failures within the interval that the job survives; one more ends it.",
+    "Failures within the interval that the job survives; one more fails the job.",
     (),
     1,
 )
@@ -44,7 +44,7 @@ FAILURE_RATE_INTERVAL: Final = Option[int](
     "restart-strategy.failure-rate.failure-rate-interval",
     DURATION_MS,
     60_000,
-    "Length of the interval; it ends with each failure.",
+    "Length of the interval, which ends at the newest failure.",
     (),
     1,
 )
@@ -71,19 +71,19 @@ BACKOFF_MULTIPLIER: Final = Option[float](
     "restart-strategy.exponential-delay.backoff-multiplier",
     NUMBER,
     1.5,
-    "Factor, above 1, by which that time grows with each failure.",
+    "Factor, above 1, by which the time before a restart grows with each failure.",
 )
 BACKOFF_JITTER: Final = Option[float](
     "restart-strategy.exponential-delay.jitter-factor",
     NUMBER,
     0.1,
-    "Part of that time, from 0 to 1, by which it varies at random, so that jobs do not restart all at once.",
+    "Random part, from 0 to 1, of the time before a restart, so that jobs do not restart all at once.",
 )
 BACKOFF_RESET_THRESHOLD: Final = Option[int](
     "restart-strategy.exponential-delay.reset-backoff-threshold",
     DURATION_MS,
     3_600_000,
-    "Time without a failure after which the time starts again from the initial one.",
+    "Time without a failure after which the time before a restart is the initial one again.",
     (),
     1,
 )
@@ -91,7 +91,7 @@ BACKOFF_ATTEMPTS: Final = Option[int | None](
     "restart-strategy.exponential-delay.attempts-before-reset-backoff",
     INTEGER,
     None,
-    "Restarts before the job fails for good; a reset begins the count again. Not set: any number.",
+    "Restarts before the job fails for good; a reset restarts the count. Not set: any number.",
     (),
     1,
 )

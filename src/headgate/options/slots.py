@@ -1,4 +1,4 @@
-"""Options of the slots that a job waits for, and of when one is lost."""
+"""Options of the slots that a job waits for, and of when a slot is lost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SLOT_REQUEST_TIMEOUT: Final = Option[int](
     10,
 )
 HEARTBEAT_INTERVAL: Final = Option[int](
-    "headgate.slot.heartbeat.interval", DURATION_MS, 1000, "Time between signs of life of a slot.", (), 10
+    "headgate.slot.heartbeat.interval", DURATION_MS, 1000, "Time between heartbeats of a slot.", (), 10
 )
 HEARTBEAT_TIMEOUT: Final = Option[int](
     "headgate.slot.heartbeat.timeout",
     DURATION_MS,
     10_000,
-    "A slot that is silent for longer is lost. Must be above the interval.",
+    "A slot without a heartbeat for longer is lost. Must be above the interval.",
     (),
     10,
 )
@@ -63,25 +63,25 @@ RESCALE_COOLDOWN: Final = Option[int](
     f"{_PREFIX}executing.cooldown-after-rescaling",
     DURATION_MS,
     30_000,
-    "How long an adaptive job runs before it takes up more slots.",
+    "How long an adaptive job runs before it uses more slots.",
     (f"{_PREFIX}scaling-interval.min",),
 )
 RESCALE_STABILIZATION: Final = Option[int](
     f"{_PREFIX}executing.resource-stabilization-timeout",
     DURATION_MS,
     60_000,
-    "How long more slots must be free before an adaptive job takes them up, unless they are all that it wants.",
+    "How long more slots must be free before an adaptive job uses them, unless it then has all that it wants.",
 )
 PARALLELISM_INCREASE_MIN: Final = Option[int](
     f"{_PREFIX}min-parallelism-increase",
     INTEGER,
     1,
-    "Fewest slots by which an adaptive job grows, unless they are all that it wants.",
+    "Smallest number of slots by which an adaptive job grows, unless it then has all that it wants.",
     (),
     1,
 )
 
 
 def is_adaptive(settings: Settings) -> bool:
-    """Return whether a job goes on with the slots that there are."""
+    """Return whether a job also runs with fewer slots than it wants."""
     return settings.get(SCHEDULER) == "adaptive"

@@ -1,4 +1,4 @@
-"""Options of where checkpoints and savepoints are, what they hold, and which of them stay."""
+"""Options of the location, contents and retention of checkpoints and savepoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAVEPOINT_DIR: Final = Option[str | None](
     "execution.checkpointing.savepoint-dir",
     LOCATION,
     None,
-    "Where savepoints go for which no folder is named; the driver and every slot must see it.",
+    "Folder of savepoints whose request names no folder; the driver and every slot must see it.",
     ("state.savepoints.dir",),
 )
 CHECKPOINT_STORAGE: Final = Option[str | None](
@@ -32,7 +32,7 @@ MAX_STATE_SIZE: Final = Option[int](
     "headgate.checkpoint.max-state-size",
     SIZE_BYTES,
     5 * 2**20,
-    "With execution.checkpointing.storage=jobmanager, the most that one state of a subtask may take.",
+    "With execution.checkpointing.storage=jobmanager: the largest size of one state of a subtask.",
     (),
     1,
 )
@@ -54,7 +54,7 @@ CHECKPOINTS_RETAINED: Final = Option[int](
     "execution.checkpointing.num-retained",
     INTEGER,
     1,
-    "Completed checkpoints that are kept.",
+    "Number of completed checkpoints that are kept.",
     ("state.checkpoints.num-retained",),
     1,
 )
@@ -62,5 +62,5 @@ CHECKPOINT_RETENTION: Final = Option[str](
     "execution.checkpointing.externalized-checkpoint-retention",
     one_of("NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION"),
     "NO_EXTERNALIZED_CHECKPOINTS",
-    "What becomes of the last checkpoint when the job is cancelled. When the job fails for good, the checkpoint stays.",
+    "What happens to the last checkpoint when the job is cancelled. When the job fails for good, the checkpoint stays.",
 )

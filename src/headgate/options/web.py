@@ -11,14 +11,15 @@ WEB_ENABLED: Final = Option[bool](
     "headgate.web.enabled",
     BOOLEAN,
     True,
-    "Whether the REST interface also serves the page; the job then prints a link to it on a terminal, else the command "
-    "that makes one.",
+    "Whether the REST interface also serves the page. The job then prints a link to the page on a terminal, and "
+    "elsewhere the command that makes a link.",
 )
 WEB_READ_ONLY: Final = Option[bool](
     "headgate.web.read-only",
     BOOLEAN,
     False,
-    "Whether sessions of the page are read-only: they give no orders and see no records. The command line still may.",
+    "Whether sessions of the page are read-only: they give no orders and see no records. The command line is not "
+    "restricted.",
 )
 WEB_LOGS: Final = Option[bool](
     "headgate.web.logs",
