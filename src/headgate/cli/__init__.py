@@ -1,1 +1,1 @@
-"""The command line: a client of the REST interface of running drivers, and of what jobs have in storage."""
+"""The command line: a client of the REST interface of running drivers, and a reader of the jobs' storage."""

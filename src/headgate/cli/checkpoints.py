@@ -1,4 +1,4 @@
-"""Commands that look at a job's checkpoints, and have one made."""
+"""Commands that show a job's checkpoints, and trigger one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headgate.runtime.monitoring.statistics_json import Json
 def checkpoints(job: str, checkpoint_id: int | None, storage: str | None, as_json: bool) -> None:
     """Show the checkpoints of JOB: how many, the latest, how long they took and how large they are.
 
-    Of a job whose driver is gone, it shows those in storage that something can start from.
+    For a job whose driver is gone, it shows the checkpoints in storage that a job can start from.
 
     \b
     Examples:
@@ -85,7 +85,7 @@ def _print_history(document: Json) -> None:
 
 
 def _print_wait(each: Json) -> None:
-    """Say where the barrier of a checkpoint that is under way waits."""
+    """Print where the barrier of a running checkpoint waits."""
     wait = each.get("barrier_wait")
     if wait:
         click.echo(f"{each['id']}: {wait['text']}")
@@ -124,7 +124,7 @@ def _print_details(document: Json) -> None:
 @storage_option
 @json_option
 def checkpoint(job: str, storage: str | None, as_json: bool) -> None:
-    """Have JOB make a checkpoint now.
+    """Trigger a checkpoint of JOB now.
 
     \b
     Example:

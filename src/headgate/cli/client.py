@@ -1,4 +1,4 @@
-"""The REST interface of one driver, as a client sees it."""
+"""A client of the REST interface of one driver."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class UnreachableError(Exception):
 
 
 class NoListenerError(UnreachableError):
-    """At its address there is no driver any more, or another one."""
+    """No driver, or another driver, listens at the address."""
 
 
 @final
 class DriverClient:
-    """Speaks to one driver. All calls block; all raise CommandFailedError, and UnreachableError without an answer.
+    """Talks to one driver. All calls block, and raise CommandFailedError, or UnreachableError without an answer.
 
     A context manager: leaving it closes the connection.
     """
@@ -57,19 +57,19 @@ class DriverClient:
         return self._ask("GET", path, None)
 
     def patch(self, path: str) -> Any:
-        """Change what is at a path."""
+        """Change the resource at a path."""
         return self._ask("PATCH", path, None)
 
     def put(self, path: str, body: Json) -> Any:
-        """Say what is to be at a path."""
+        """Replace the resource at a path."""
         return self._ask("PUT", path, body)
 
     def post(self, path: str, body: Json) -> Any:
-        """Have something made; return what the driver answers at once."""
+        """Create a resource; return the immediate answer of the driver."""
         return self._ask("POST", path, body)
 
     def events(self, path: str) -> Iterator[tuple[str, Any]]:
-        """Return the events that the driver sends at a path, each with its name and its JSON, as they come."""
+        """Yield the events that the driver sends at a path, each with its name and its JSON, as they arrive."""
         try:
             with self._http.stream("GET", path) as answer:
                 if not answer.is_success:
@@ -86,12 +86,12 @@ class DriverClient:
             raise UnreachableError(str(error) or type(error).__name__) from error
 
     def order(self, path: str, body: Json) -> str:
-        """Order what takes a while; return the id to ask about it with. Sent twice, it is done once."""
+        """Start a long operation; return the id to query it with. A repeated request starts it only once."""
         trigger = secrets.token_hex(16)
         return str(self._ask("POST", path, body | {"triggerId": trigger})["request-id"])
 
     def outcome(self, path: str) -> Json | None:
-        """Return what has become of an order, None while it is under way. Raises CommandFailedError if it failed."""
+        """Return the result of an operation, None while it runs. Raises CommandFailedError if it failed."""
         answer = self.get(path)
         if answer["status"]["id"] != "COMPLETED":
             return None
@@ -113,7 +113,7 @@ class DriverClient:
 
 
 def ask(job: FoundJob, question: Callable[[DriverClient], Any]) -> Any:
-    """Return what the job's driver answers. Raises CommandFailedError when it has ended, or does not answer."""
+    """Return the answer of the job's driver. Raises CommandFailedError if the driver has ended or does not answer."""
     if job.result is not None:
         raise ended(job)
     if job.address is None:
@@ -132,14 +132,14 @@ def ask(job: FoundJob, question: Callable[[DriverClient], Any]) -> Any:
 
 
 def await_outcome(client: DriverClient, path: str) -> Json:
-    """Block until an order is done; return what came of it. Raises as `DriverClient.outcome` does."""
+    """Block until an operation has ended; return its result. Raises as `DriverClient.outcome` does."""
     while (outcome := client.outcome(path)) is None:
         time.sleep(POLL_S)
     return outcome
 
 
 def ended(job: FoundJob) -> CommandFailedError:
-    """Return the error for a job that is over."""
+    """Return the error for a job that has ended."""
     assert job.result is not None
     cause = f": {job.result.cause}" if job.result.cause else ""
     return CommandFailedError(ExitCode.NO_SUCH_JOB, f"job {job.job_id} has ended {job.result.status.name}{cause}")
@@ -182,9 +182,9 @@ def _refusal(answer: httpx.Response) -> str:
 
 
 def _trusting(certificate: str | None) -> ssl.SSLContext:
-    """Return what trusts the driver's own certificate and no other: it came the way that the token came.
+    """Return an SSL context that trusts only the driver's own certificate, which came together with the token.
 
-    The host name is not checked, as who has this certificate's key is the driver, whatever its machine is called.
+    The host name is not checked: only the driver has the key of this certificate, whatever its machine is called.
     """
     if certificate is None:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no certificate, and is not asked

@@ -1,4 +1,4 @@
-"""The command that tells how a job is configured, and in which processes it runs."""
+"""The command that shows the configuration of a job, and the processes in which it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.runtime.monitoring.statistics_json import Json
 
 @click.command()
 @click.argument("job")
-@click.option("-a", "--all", "everything", is_flag=True, help="Also settings that have their default.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also show settings that have their default.")
 @storage_option
 @json_option
 def describe(job: str, everything: bool, storage: str | None, as_json: bool) -> None:

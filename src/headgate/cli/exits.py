@@ -9,7 +9,7 @@ from headgate.errors import HeadgateError
 
 
 class ExitCode(IntEnum):
-    """What the exit code of `headgate` tells a script. The program of `run` may end with others of its own."""
+    """The exit codes of `headgate`. The program of `run` may end with other codes."""
 
     OK = 0
     FAILED = 1
@@ -25,12 +25,12 @@ class ExitCode(IntEnum):
     JOB_CANCELLED = 6
     """The job that `run` waited for was cancelled."""
     JOB_SUSPENDED = 7
-    """The driver has left the job that `run` waited for, which goes on when the program is started again."""
+    """The job that `run` waited for is suspended: it continues when the program is started again."""
 
 
 @final
 class CommandFailedError(HeadgateError):
-    """A command could not do what it was told; the message says why, and what to do next."""
+    """A command has failed; the message says why, and what to do next."""
 
     def __init__(self, code: ExitCode, message: str) -> None:
         super().__init__(message)

@@ -1,6 +1,6 @@
-"""Finding jobs: by the addresses that drivers leave for their user on this machine, and by what is in storage.
+"""Finds jobs: by the addresses that drivers publish for their user on this machine, and by folders in storage.
 
-A command that names no job gets the one whose driver may be there, or the one that its user chooses.
+A command that names no job gets the only job whose driver may be running, or the job that its user chooses.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PREFIX: Final = re.compile(r"[0-9a-f]{4,32}")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundJob:
-    """A job that some trace was found of. `folder` is the location of its folder in storage."""
+    """A job that has an address on this machine, or a folder in storage: `folder` is the folder's location."""
 
     job_id: JobId
     address: DriverAddress | None = None
@@ -42,16 +42,16 @@ class FoundJob:
 
     @property
     def name(self) -> str | None:
-        """The job's name, if its driver is there or has ended badly."""
+        """The job's name, None if its driver has left no address."""
         return None if self.address is None else self.address.job_name
 
     def is_lost(self) -> bool:
-        """Return whether its driver was on this machine, and has ended without taking its address away."""
+        """Return whether the driver ran on this machine, and has ended without removing its address."""
         return self.address is not None and self.address.host == socket.gethostname() and not is_alive(self.address)
 
 
 def find_jobs(storage: str | None) -> list[FoundJob]:
-    """Return all jobs of which there is a trace on this machine or in storage. Blocks."""
+    """Return all jobs with an address on this machine or a folder in storage. Blocks."""
     found = {address.job_id: _of_address(address) for address in RunDirectory.of_user().read()}
     if storage is not None:
         found.update({job.job_id: job for job in _stored(storage)})
@@ -117,7 +117,7 @@ def open_folder(location: str) -> CheckpointStore:
 
 
 def complete_checkpoints(folder: str) -> Sequence[CheckpointId]:
-    """Return the checkpoints in a job's folder that something can start from, the oldest first. Blocks."""
+    """Return the checkpoints in a job's folder that a job can start from, the oldest first. Blocks."""
     store = open_folder(folder)
     ids = {paths.checkpoint_of(path) for path in store.list_files("")} - {None}
     known = sorted(id_ for id_ in ids if id_ is not None)
@@ -147,9 +147,9 @@ def _last_checkpoint(job: FoundJob) -> str | None:
 
 
 def chosen_job(storage: str | None) -> FoundJob:
-    """Return the one job whose driver may be there; on a terminal, of several the one that the user chooses. Blocks.
+    """Return the only job whose driver may be running; on a terminal, the user chooses among several. Blocks.
 
-    Raises CommandFailedError when there is none, or nobody to choose.
+    Raises CommandFailedError when there is no job, or several and no terminal.
     """
     jobs = [job for job in find_jobs(storage) if job.address is not None and job.result is None and not job.is_lost()]
     if len(jobs) == 1:

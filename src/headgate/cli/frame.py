@@ -1,4 +1,4 @@
-"""A job on a terminal: one frame of what its overview has. Pure."""
+"""Draws one frame of a job's overview for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ ORDERS: Final[dict[str, tuple[str, Callable[[Json], float | None]]]] = {
     "w": ("watermark", lambda vertex: vertex["watermarkLag"]),
     "s": ("state", lambda vertex: vertex["stateBytes"]),
 }
-"""The keys that put operators into an order, with its name and the figure that is greatest at the top."""
+"""The keys that sort operators, each with the name of the order and the figure to sort by, largest first."""
 _BAR: Final = 10
 _FINDINGS_MAX: Final = 5
 _LEAST: Final = 4
-"""Lines for operators, of a terminal that is too low for all: with their names, one of them, more, and the keys."""
+"""Least lines for operators: the names of columns, one operator, the number of further ones, and the keys."""
 _WIDE: Final = 110
-"""Columns of a terminal on which there is room for bytes."""
+"""Width of a terminal from which the columns of bytes are shown."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """The room for a frame, and the key of the order of its operators. `height` None: it may be as high as it likes."""
+    """The size of a frame, and the key of the order of its operators. `height` None: the frame has any height."""
 
     width: int = 80
     height: int | None = None
@@ -52,7 +52,7 @@ class _Column:
 
 
 def drawn(seen: Json, shape: Shape) -> Group:
-    """Return a frame: what an overview of a job has, of that width, and of that height if it has one."""
+    """Return a frame of a job's overview, of the width and, if there is one, the height of `shape`."""
     top = [_head(seen), _checkpoints(seen["checkpoints"]), *_notes(seen)]
     if shape.height is None:
         return Group(*top, _operators(seen["vertices"], shape))
@@ -114,7 +114,7 @@ def _operators(vertices: list[Json], shape: Shape) -> Table:
 
 
 def _keys(order: str) -> Text:
-    """Return what keys do."""
+    """Return the line that explains the keys."""
     line = Text("q quit | by ", style="dim", no_wrap=True, overflow="ellipsis")
     for key, (name, _) in ORDERS.items():
         line.append(f"{key} {name} ", style="bold" if key == order else "")
@@ -122,7 +122,7 @@ def _keys(order: str) -> Text:
 
 
 def _bar(vertex: Json) -> Text:
-    """Return where the time of a vertex goes, on average: busy, held back by what comes after it, and idle."""
+    """Return where the time of a vertex goes, on average: busy, backpressured, and idle."""
     busy = round((vertex["busy"]["avg"] or 0.0) * _BAR)
     held = min(round((vertex["backPressured"]["avg"] or 0.0) * _BAR), _BAR - busy)
     return Text.assemble(("#" * busy, "red"), ("=" * held, "yellow"), ("." * (_BAR - busy - held), "dim"))
@@ -157,4 +157,4 @@ _COLUMNS: Final = (
     _Column("BEHIND", lambda vertex: _or_none(vertex["watermarkLag"], _seconds), "w"),
     _Column("STATE", lambda vertex: _or_none(vertex["stateBytes"], size), "s"),
 )
-"""Shares of time are those of the busiest subtask, the bar is the average of all."""
+"""Shares of time are of the busiest subtask; the bar is the average of all subtasks."""

@@ -30,7 +30,7 @@ _CANCEL_POLL_S: Final = 0.1
 @storage_option
 @json_option
 def list_jobs(running: bool, scheduled: bool, everything: bool, storage: str | None, as_json: bool) -> None:
-    """List the jobs of this user on this machine, and those in storage.
+    """List the jobs of this user on this machine, and the jobs in storage.
 
     LOST is a job whose driver does not answer: it was killed, or the network is down. Jobs that have ended are
     found only in their storage.
@@ -66,7 +66,7 @@ def _row(job: FoundJob) -> list[Json]:
     if job.result is not None:
         return [row | {"state": job.result.status.name, "start-time": None, "end-time": job.result.ended_ms}]
     if job.address is None:
-        return []  # a folder without driver and result: nothing is known of it but that it is there
+        return []  # a folder without driver and result: nothing is known of such a job
     driver = f"{job.address.host} (pid {job.address.pid})"
     row |= {"start-time": job.address.started_ms, "end-time": None, "driver": driver, "url": job.address.url}
     return [row | {"state": _state(job)}]
@@ -92,7 +92,7 @@ def _state(job: FoundJob) -> str:
 def savepoint(
     job: str | None, target_directory: str | None, dispose: str | None, format_type: str, **others: Any
 ) -> None:
-    """Take a savepoint of JOB below DIR, else below execution.checkpointing.savepoint-dir. The job goes on.
+    """Take a savepoint of JOB below DIR, else below execution.checkpointing.savepoint-dir. The job continues.
 
     \b
     Examples:
@@ -123,7 +123,7 @@ def _dispose(path: str, as_json: bool) -> None:
 
 
 def _ordered(client: DriverClient, job: FoundJob, what: str, body: Json) -> Json:
-    """Order a savepoint, or to stop with one; block until it is there and return its location and what it contains."""
+    """Request a savepoint, or a stop with one; block until it is complete; return its location and contents."""
     trigger = client.order(f"/jobs/{job.job_id}/{what}", body)
     try:
         return await_outcome(client, f"/jobs/{job.job_id}/savepoints/{trigger}")

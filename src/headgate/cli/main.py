@@ -32,7 +32,7 @@ Exit codes:
   4  the driver of the job is gone, or cannot be reached
   5  the job that `run` waited for has failed
   6  the job that `run` waited for was cancelled
-  7  the job that `run` waited for is suspended: it goes on when started again
+  7  the job that `run` waited for is suspended: it continues when started again
   130  interrupted by Ctrl-C; a job that `run` waited for is cancelled, and a line says where it can go on
 """
 
@@ -42,8 +42,8 @@ Exit codes:
 def cli() -> None:
     """Run and operate streaming jobs.
 
-    A job is named by its id, by the first digits of it, or by its name. Jobs of this user on this machine are found
-    by themselves, others by their storage, which --storage or HEADGATE_STORAGE_DIR names.
+    A job is named by its id, by the first digits of its id, or by its name. Jobs of this user on this machine are found
+    automatically. To find other jobs, name their storage with --storage or HEADGATE_STORAGE_DIR.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ for _command in _COMMANDS:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line, that of this process if none is given, and exit."""
+    """Run the command line `arguments`, by default the arguments of this process, and exit."""
     try:
         sys.exit(cli.main(arguments, prog_name="headgate", standalone_mode=False) or ExitCode.OK)
     except click.ClickException as error:

@@ -27,7 +27,7 @@ format_option: Final = click.option(
 
 
 def storage_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say where to look for jobs; it gets one value, `storage`, None for nowhere."""
+    """Add the options that name the storage of jobs to a command. It gets one value, `storage`, None if not given."""
 
     @click.option(
         "--storage",

@@ -1,4 +1,4 @@
-"""The command that packs the environment of a program, and says how Spark is told of it."""
+"""The command that packs the environment of a program, and prints the options of spark-submit for it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ FOLDER: Final = "environment"
 @click.option("-o", "--output", default="environment.tar.gz", show_default=True, help="File to write.")
 @click.option("--add", "added", metavar="PATH", multiple=True, help="Also pack this module (.py) or package folder.")
 @click.option("--exclude", "excluded", metavar="PACKAGE", multiple=True, help="Leave this installed package out.")
-@click.option(
-    "--python", metavar="PATH", help="Python of the workers. [default: the one that the environment was made with]"
-)
+@click.option("--python", metavar="PATH", help="Python of the workers. [default: the Python that made the environment]")
 @json_option
 def pack(output: str, added: Sequence[str], excluded: Sequence[str], python: str | None, as_json: bool) -> None:
     """Pack the virtual environment that this command runs in, for workers that have nothing but Python.
 
-    The archive holds all installed packages, also those installed with -e, except for those that Spark brings. The
+    The archive holds all installed packages, also packages installed with -e, except packages that Spark brings. The
     workers need the same minor version of Python, at the path that is printed, and the same kind of machine.
 
     \b

@@ -23,21 +23,22 @@ from headgate.runtime.monitoring.statistics_json import Json
     "--parallelism",
     type=click.IntRange(min=1),
     metavar="N",
-    help="New parallelism of the vertices that have the highest one in the program; no other vertex gets more than N.",
+    help="New parallelism of the program's most parallel vertices; no other vertex gets more than N.",
 )
 @click.option(
     "--vertex",
     "vertices",
     multiple=True,
     metavar="UID=N",
-    help="New parallelism of one vertex, named by the uid, id or name of it or of an operator in it. May be repeated.",
+    help="New parallelism of one vertex: UID is the uid, id or name of it or an operator in it. May be repeated.",
 )
 @storage_option
 @json_option
 def rescale(job: str, parallelism: int | None, vertices: Sequence[str], storage: str | None, as_json: bool) -> None:
-    """Change the parallelism of JOB: it takes a checkpoint and goes on from it.
+    """Change the parallelism of JOB: it takes a checkpoint and continues from it.
 
-    Returns when the job runs at the new parallelism. If that fails, it goes on at the old one, and nothing is lost.
+    Returns when the job runs at the new parallelism. If the change fails, the job continues at the old parallelism, and
+    nothing is lost.
 
     \b
     Examples:
@@ -90,7 +91,7 @@ def _rescaled(
 
 
 def parallelism_of(details: Json) -> dict[str, int]:
-    """Return the parallelism of each vertex, of the JSON of a job."""
+    """Return the parallelism of each vertex, from the JSON of a job."""
     return {vertex["name"]: vertex["parallelism"] for vertex in details["vertices"]}
 
 

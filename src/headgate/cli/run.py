@@ -46,7 +46,7 @@ _VALUES: Final[dict[str, Option[object]]] = {
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramFile:
-    """A program to run: its file, what it is called with, and the settings (`-Dkey=value`) that jobs of it get."""
+    """A program to run: its file, its arguments, and the settings (`-Dkey=value`) that its jobs get."""
 
     file: str
     arguments: tuple[str, ...]
@@ -69,7 +69,7 @@ class ProgramFile:
     "--claimMode",
     "claim_mode",
     type=click.Choice(["NO_CLAIM", "CLAIM", "LEGACY"], case_sensitive=False),
-    metavar="[NO_CLAIM|CLAIM]",  # the third is refused with a reason, later and for all ways to set it
+    metavar="[NO_CLAIM|CLAIM]",  # LEGACY is refused later, with a reason, however it is set
     help="Whether the job owns the snapshot that it starts from, and deletes it in time. [default: NO_CLAIM]",
 )
 @click.option("-p", "--parallelism", type=click.IntRange(1), help="Parallelism of operators that set none.")
@@ -78,9 +78,11 @@ class ProgramFile:
 @click.option("-pyarch", "--pyArchives", "archives", metavar="PATHS", help="Archives unpacked where slots work.")
 @click.option("-pyreq", "--pyRequirements", "requirements", metavar="PATH", help="Requirements installed for slots.")
 @click.option("-pyexec", "--pyExecutable", "executable", metavar="PATH", help="Python that runs the slots.")
-@click.option("-d", "--detached", is_flag=True, help="Return when the job is submitted; it goes on in the background.")
+@click.option(
+    "-d", "--detached", is_flag=True, help="Return when the job is submitted; the job runs on in the background."
+)
 @click.option("--log", type=click.Path(dir_okay=False), help="With --detached: file for the output of the program.")
-@click.option("--spark-submit", metavar="OPTIONS", help="Run it through spark-submit with these options.")
+@click.option("--spark-submit", metavar="OPTIONS", help="Run the program through spark-submit with these options.")
 @click.option("--print", "prints", is_flag=True, help="With --spark-submit: only print the command.")
 @click.option("-py", "--python", "file", metavar="FILE", help="The program, given as for Flink.")
 @click.argument("command", metavar="FILE [ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED)
@@ -88,7 +90,7 @@ class ProgramFile:
 def run(command: tuple[str, ...], file: str | None, definitions: Sequence[str], **given: Any) -> None:
     """Run the program FILE with its ARGUMENTS; its jobs get the settings given here.
 
-    What the program sets itself wins over them. Options of `headgate run` stand before FILE.
+    Settings in the program override them. Put options of `headgate run` before FILE.
 
     \b
     Examples:
@@ -114,7 +116,7 @@ def run(command: tuple[str, ...], file: str | None, definitions: Sequence[str], 
 
 
 def _settings(definitions: Sequence[str], given: Json) -> tuple[str, ...]:
-    """Return what the options say as settings, the strongest last."""
+    """Return the options as settings; later settings override earlier ones."""
     found = [f"-D{definition}" for definition in definitions]
     for definition in definitions:
         if "=" not in definition:
@@ -133,9 +135,9 @@ def _settings(definitions: Sequence[str], given: Json) -> tuple[str, ...]:
 def run_here(program: ProgramFile) -> None:
     """Run the program as `python FILE ARGUMENTS` would, in this process.
 
-    Raises what its jobs raise, CommandFailedError for a wrong setting, and SystemExit for all else.
+    Raises the errors of its jobs, CommandFailedError for a wrong setting, and SystemExit for any other error.
 
-    Its module is `__main__` from now on: what it defines is pickled under that name.
+    The program is the module `__main__` from now on: its classes and functions are pickled under that name.
     """
     arguments.give([f"-D{options.REST_ENABLED.key}=true", *program.settings])
     path = os.path.abspath(program.file)
@@ -178,7 +180,7 @@ def _run_detached(program: ProgramFile, log: str | None, as_json: bool) -> None:
 
 
 def _await_job(child: subprocess.Popen[bytes], log: str, begin: int) -> str:
-    """Block until the program runs a job; return its id. Raises CommandFailedError when it ends before.
+    """Block until the program runs a job; return the job's id. Raises CommandFailedError if the program ends before.
 
     The output of the program begins at byte `begin` of the log.
     """
@@ -233,6 +235,6 @@ def _as_conf(settings: Sequence[str]) -> list[str]:
 
 
 def _unknown(settings: Sequence[str]) -> list[str]:
-    """Return settings that only the program's functions know; Spark's conf takes none but those of headgate."""
+    """Return settings that only the program's functions know: Spark's conf takes only settings of headgate."""
     given = from_command_line(settings)
     return [f"-D{key}={value}" for key, value in given.items() if options.REGISTRY.find(key) is None]

@@ -1,4 +1,4 @@
-"""The command that looks into a savepoint or checkpoint."""
+"""The command that shows the contents of a savepoint or checkpoint."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _CELL_MAX: Final = 100
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows of a state to show.")
 @json_option
 def state(path: str, uid: str | None, name: str | None, limit: int, as_json: bool) -> None:
-    """Look into the savepoint or checkpoint at PATH.
+    """Show the contents of the savepoint or checkpoint at PATH.
 
-    Without UID: its operators. With the uid or the name of an operator: its states. With a STATE: rows of it. Pickled
-    state is unpickled, so look only into what you would run.
+    Without UID: its operators. With the uid or the name of an operator: the operator's states. With STATE: rows of this
+    state. Pickled state is unpickled, which can run code: open only snapshots that you trust.
 
     \b
     Examples:
@@ -52,7 +52,7 @@ def state(path: str, uid: str | None, name: str | None, limit: int, as_json: boo
 
 
 def _operator(reader: SavepointReader, wanted: str) -> OperatorInfo:
-    """Return the operator of this uid, or name if it is the only one. Raises CommandFailedError."""
+    """Return the operator of this uid, or the only operator of this name. Raises CommandFailedError."""
     operators = reader.operators
     found = [each for each in operators if each.uid == wanted] or [each for each in operators if each.name == wanted]
     if len(found) == 1:
@@ -141,7 +141,7 @@ def _print_rows(rows: list[Json], as_json: bool) -> None:
 
 
 def _readable(row: Json) -> Json:
-    """Return the columns except pickles, which only say how long they are where no column shows what is in them."""
+    """Return the columns except pickles. A pickle without a readable column is replaced by its length."""
     found = {column: value for column, value in row.items() if not column.endswith(_PICKLE)}
     for column, value in row.items():
         plain = column.removesuffix(_PICKLE)

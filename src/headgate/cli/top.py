@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 @final
 class Following:
-    """The newest overview of a job, and how it has ended."""
+    """The newest overview of a job, and how the job has ended."""
 
     def __init__(self, client: DriverClient, job_id: str) -> None:
-        """Begin to listen. The end of the client ends it."""
+        """Begin to listen; closing the client ends it."""
         self.newest: Json | None = None
         self.ending: Json | None = None
-        """The state that the job has ended in, and its cause, as far as they are known; None while it goes on."""
+        """The final state of the job and its cause, as far as they are known; None while the job runs."""
         self._error: CommandFailedError | UnreachableError | None = None
         threading.Thread(target=self._run, args=(client, job_id), name="headgate-top", daemon=True).start()
 
     def check(self) -> None:
-        """Raise what the driver has refused, or UnreachableError when it has gone without a word."""
+        """Raise the refusal of the driver, or UnreachableError when the connection has ended without a result."""
         if self._error is not None:
             raise self._error
 
@@ -51,14 +51,14 @@ class Following:
             self._error = None if self.ending is not None else UnreachableError("it closed the connection")
         except (CommandFailedError, UnreachableError) as error:
             self._error = error
-        except Exception as error:  # noqa: BLE001  # whatever comes of a client that is closed while it reads
+        except Exception as error:  # noqa: BLE001  # a client that is closed while it reads may raise anything
             self._error = UnreachableError(str(error))
 
 
 LOOK_S: Final = 0.1
 QUIT: Final = "q"
 NO_PATH: Final = "there is no path"
-"""What a driver answers where it does not serve the page."""
+"""The answer of a driver that does not serve the page."""
 
 
 @click.command()
@@ -66,7 +66,7 @@ NO_PATH: Final = "there is no path"
 @click.option("--once", is_flag=True, help="Draw one frame and end. This is the default in a pipe.")
 @storage_option
 def top(job: str | None, once: bool, storage: str | None) -> None:
-    """Show JOB on the terminal: its operators, what stands out, its checkpoints. q ends it.
+    """Show JOB on the terminal: its operators, findings and checkpoints. Press q to quit.
 
     Without JOB: the job that runs here, or one that you choose. Keys sort the operators by a column.
 
@@ -101,7 +101,7 @@ def _overview(client: DriverClient, job: FoundJob) -> Json:
 
 
 def _follow(client: DriverClient, job: FoundJob, console: Console) -> None:
-    """Draw until q is pressed, or the job has ended: then the last frame stays, and how it ended."""
+    """Draw until q is pressed or the job ends; then leave the last frame, and print how the job ended."""
     from rich.live import Live  # noqa: PLC0415
 
     from headgate.cli.frame import ORDERS, PLAN_ORDER, Shape, drawn  # noqa: PLC0415
@@ -137,6 +137,6 @@ def _keys() -> Iterator[None]:
 
 
 def _pressed(timeout_s: float) -> str:
-    """Block until a key is pressed, but no longer than the timeout; return it, "" for none. A closed terminal is q."""
+    """Block until a key is pressed or the timeout is over; return the key, "" for none. A closed terminal is q."""
     ready, _, _ = select.select([sys.stdin], [], [], timeout_s)
     return (os.read(sys.stdin.fileno(), 1).decode(errors="replace") or QUIT) if ready else ""

@@ -19,7 +19,7 @@ from headgate.cli.output import print_json
 @storage_option
 @json_option
 def ui(job: str | None, read_only: bool, no_browser: bool, storage: str | None, as_json: bool) -> None:
-    """Open the page of JOB in a browser. Without JOB: that of the job that runs here, or of one that you choose.
+    """Open the page of JOB in a browser. Without JOB: the page of the job that runs here, or of a job that you choose.
 
     The address logs one browser in, once, within twelve hours.
 
