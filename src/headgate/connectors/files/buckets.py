@@ -1,4 +1,4 @@
-"""Which folder below the base path a record goes to."""
+"""Assigners of buckets, the folders below the base path that records go to."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Buckets = dict[str, list[Any]]
 """Records by folder: a path below the base path, with "/" between its parts; "" is the base path itself."""
 
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
-"""Stands for None and for empty text."""
+"""The text in folder names for None and for empty text, as in Hive."""
 
 _ESCAPED: Final = {code: f"%{code:02X}" for code in [*range(0x20), *b"\"#%'*/:=?\\{}[]^", 0x7F]}
 
 
 class BucketAssigner(ABC):
-    """Deals records to folders. Make one with the functions of this class, or derive your own."""
+    """Assigns records to folders. Make one with the functions of this class, or derive your own."""
 
     @abstractmethod
     def assign(self, records: list[Any], wall_ms: int) -> Buckets:
-        """Return the records as they are to be written, by folder, in order in each; `wall_ms` is the time of day.
+        """Return the records to write, by folder, in order within each folder.
 
-        Raises `SinkError` naming the record that has no folder.
+        `wall_ms` is the wall-clock time in milliseconds. Raises `SinkError` naming the record that has no folder.
         """
 
     @staticmethod
@@ -40,19 +40,19 @@ class BucketAssigner(ABC):
 
     @staticmethod
     def date_time_bucket_assigner(format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None) -> BucketAssigner:
-        """Return the assigner that names folders by the time of day at which a record is written, not by its own time.
+        """Return the assigner that names folders by the wall-clock time of writing, not by the record's timestamp.
 
-        `format_str` is a pattern as of Java's DateTimeFormatter; `timezone_id` is a name such as "Europe/Oslo" or an
-        offset such as "GMT-08:00", None for the zone of the host. Raises ProgramError for others.
+        `format_str` is a pattern of Java's DateTimeFormatter. `timezone_id` is a name such as "Europe/Oslo", an offset
+        such as "GMT-08:00", or None for the zone of the host. Raises ProgramError for an unknown pattern or zone.
         """
         return DateTime(format_str, timezone_id)
 
     @staticmethod
     def partition_bucket_assigner(*columns: str, **computed: Callable[[Any], object]) -> BucketAssigner:
-        """Return the assigner of folders as Hive and Spark have them: `day=2024-02-29/country=NO`.
+        """Return the assigner of partition folders, as in Hive and Spark: `day=2024-02-29/country=NO`.
 
-        `columns` are fields of the records, which are rows with names or dicts; these fields are in the folder's name
-        and no longer in the file. `computed` are functions of the record; they come after the columns.
+        `columns` are fields of the records, which are rows with names or dicts. The folder's name holds these fields,
+        and the file leaves them out. `computed` are functions of the record; they come after the columns.
 
         >>> days = BucketAssigner.partition_bucket_assigner("country", day=lambda order: order["time"][:10])
         """
@@ -61,7 +61,7 @@ class BucketAssigner(ABC):
 
 @final
 class BasePath(BucketAssigner):
-    """All in one folder."""
+    """Assigns all records to the base path."""
 
     def assign(self, records: list[Any], wall_ms: int) -> Buckets:
         return {"": records}
@@ -69,7 +69,7 @@ class BasePath(BucketAssigner):
 
 @final
 class DateTime(BucketAssigner):
-    """One folder at a time."""
+    """Assigns records to a folder named by the wall-clock time."""
 
     def __init__(self, format_str: str, timezone_id: str | None) -> None:
         self._pattern = DatePattern(format_str)
@@ -82,7 +82,7 @@ class DateTime(BucketAssigner):
 
 @final
 class Partitions(BucketAssigner):
-    """A folder for each combination of values. The columns leave the record, as they are in the folder's name."""
+    """A folder for each combination of values. Records leave out the columns, because the folder's name has them."""
 
     def __init__(self, columns: tuple[str, ...], computed: Mapping[str, Callable[[Any], object]]) -> None:
         names = [*columns, *computed]
@@ -143,7 +143,7 @@ def _split_row(row: Row, columns: tuple[str, ...]) -> tuple[list[Any], Row]:
 
 @lru_cache(maxsize=16)
 def _places(names: tuple[str, ...], columns: tuple[str, ...]) -> tuple[list[int], list[int], tuple[str, ...]]:
-    """Return the places of the columns among the names, those of the others, and the names of these."""
+    """Return the places of the columns among the names, the places of the other names, and the other names."""
     places = [names.index(column) for column in columns]
     kept = [place for place in range(len(names)) if place not in places]
     return places, kept, tuple(names[place] for place in kept)

@@ -1,4 +1,4 @@
-"""How files become splits, and splits records: what a file source leaves to the format of its files."""
+"""Formats of a file source: they cut files into splits, and read the records of splits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Part = TypeVar("Part", bound=PartOfFile)
 
 
 class BulkFormat(ABC, Generic[Part]):
-    """Files that are cut in a way of their own, such as Parquet by row groups. Picklable.
+    """A format that decides how its files are cut, as Parquet files are by row groups. Picklable.
 
     Make one with the functions of this class, or derive your own.
     """
@@ -28,7 +28,7 @@ class BulkFormat(ABC, Generic[Part]):
 
     @abstractmethod
     def cut(self, files: list[FoundFile], part_bytes: int) -> list[Part]:
-        """Return the splits of the files, each of about so many bytes; the same ones whenever a file is cut so.
+        """Return the splits of the files, each of about `part_bytes`. The same file and size give the same splits.
 
         Called in the driver; may block. Raises `SourceError` naming the file that cannot be read.
         """
@@ -41,8 +41,8 @@ class BulkFormat(ABC, Generic[Part]):
     def parquet_format(columns: Sequence[str] | RowTypeInfo | None = None) -> BulkFormat[Any]:
         """Return the format of Parquet files, whose records are rows (`Row`) with the names of the columns.
 
-        `columns` chooses columns, in this order, all for None; only these are read. With the type of a row, they must
-        have its types. They are the same in all files.
+        `columns` selects the columns to read, in this order; None selects all. With a row type, the columns must have
+        its types. The selected columns must be the same in all files.
 
         >>> format = BulkFormat.parquet_format(["id", "amount"])
         """
@@ -50,11 +50,11 @@ class BulkFormat(ABC, Generic[Part]):
 
 
 class RecordFormat(BulkFormat[Part]):
-    """Files that are not lines, but whose format is one of single records in PyFlink."""
+    """A format of files that are not lines, which PyFlink reads record by record."""
 
 
 class ParquetFormat(BulkFormat[RowGroupSplit]):
-    """Parquet files, a split for each row group. All files have the same columns, or the same of those that are read.
+    """Parquet files, with a split for each row group. The columns that are read must be the same in all files.
 
     Files are read in the order of their names. Records come as Arrow record batches.
     """
@@ -75,12 +75,12 @@ class ParquetFormat(BulkFormat[RowGroupSplit]):
         ]
 
     def _look_at(self, file: FoundFile) -> tuple[pa.Schema, int]:
-        """Return the columns that are read of a file, and how many row groups it has; once for each file."""
+        """Return the selected columns of a file and the number of its row groups. Reads each file once."""
         if file not in self._looked_at:
             with open_parquet(file.place) as parquet:
                 schema = self._columns.of_file(file.place, parquet.schema_arrow)
                 first, _ = next(iter(self._looked_at.values()), (schema, 0))
-                # Nearly all are alike, and many files need not have one each in memory.
+                # Nearly all files have the same schema: sharing it saves memory when there are many files.
                 self._looked_at[file] = first if first.equals(schema) else schema, parquet.metadata.num_row_groups
         return self._looked_at[file]
 
@@ -88,5 +88,5 @@ class ParquetFormat(BulkFormat[RowGroupSplit]):
         return ParquetReader(self._columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave behind what the driver has seen of files."""
+        """Leave out the schemas that the driver has read."""
         return {**self.__dict__, "_looked_at": {}}

@@ -1,4 +1,4 @@
-"""What fills part files: writers of the records of one file, and the factories that make them."""
+"""Bulk writers, each of which writes the records of one part file, and their factories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headgate.types.typeinfo import RowTypeInfo
 
 _TABLE_ROWS: Final = 32_768
 _TABLE_BYTES: Final = 32 << 20
-"""What rows take in memory until they are written."""
+"""Bytes of rows in memory before the writer writes a table."""
 
 
 class BulkWriter(ABC):
@@ -25,21 +25,21 @@ class BulkWriter(ABC):
 
     @abstractmethod
     def write(self, records: list[Any]) -> None:
-        """Take records, in order. Raises `SinkError` or `SerializationError` naming one that cannot be written."""
+        """Take records, in order. Raises `SinkError` or `SerializationError` naming a record that cannot be written."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Write what is left. The stream is closed by the caller."""
+        """Write the remaining records. The caller closes the stream."""
 
 
 class BulkWriterFactory(ABC):
-    """How part files are written; picklable."""
+    """Makes the writers of part files. Picklable."""
 
     suffix: str = ""
-    """How the names of the files end, for instance ".parquet"."""
+    """The suffix of the files' names, for instance ".parquet"."""
 
     def of_type(self, record_type: TypeInformation) -> BulkWriterFactory:
-        """Return the factory for records of a declared type; this one, if that changes nothing."""
+        """Return the factory for records of a declared type; by default this factory, which ignores the type."""
         return self
 
     @abstractmethod
@@ -50,8 +50,8 @@ class BulkWriterFactory(ABC):
     def parquet_writer(schema: pa.Schema | RowTypeInfo) -> BulkWriterFactory:
         """Return the factory of Parquet files of this schema, or of the columns of a row type.
 
-        Records are rows with these names or dicts with these keys, else tuples, lists or rows with as many fields. One
-        that does not fit fails the job with column and value.
+        Records are rows with these names or dicts with these keys, else tuples, lists or rows with as many fields. A
+        record that does not fit fails the job; the error names column and value.
 
         >>> from headgate.types.typeinfo import Types
         >>> factory = BulkWriterFactory.parquet_writer(Types.ROW_NAMED(["id", "at"], [Types.LONG(), Types.INSTANT()]))
@@ -62,7 +62,7 @@ class BulkWriterFactory(ABC):
 
 @final
 class RowWriterFactory(BulkWriterFactory):
-    """Files of encoded records, one after the other."""
+    """Makes writers of files of encoded records, one after the other."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -94,9 +94,9 @@ class RowWriter(BulkWriter):
 @final
 @dataclass(frozen=True, slots=True)
 class ColumnWriterFactory(BulkWriterFactory):
-    """Files of columns: records are rows, tuples, dicts or plain values that fit `schema`.
+    """Makes writers of columnar files. Records are rows, tuples, dicts or plain values that fit `schema`.
 
-    `open_file` returns what writes tables of the schema to a stream.
+    `open_file` returns a writer of tables of the schema to a stream.
     """
 
     schema: pa.Schema
@@ -108,7 +108,7 @@ class ColumnWriterFactory(BulkWriterFactory):
 
 
 class TableWriter(Protocol):
-    """What writes a file of columns; a table becomes a part of its own, such as a row group."""
+    """Writes a columnar file. Each table becomes a part of its own, such as a row group."""
 
     def write(self, table: pa.Table) -> None:
         """Write a table."""
@@ -119,7 +119,7 @@ class TableWriter(Protocol):
 
 @final
 class ParquetFile:
-    """A Parquet file that is written."""
+    """Writes a Parquet file."""
 
     def __init__(self, stream: pa.NativeFile, schema: pa.Schema, compression: str = "snappy") -> None:
         self._writer = pq.ParquetWriter(stream, schema, compression=compression)
@@ -133,7 +133,7 @@ class ParquetFile:
 
 @final
 class ColumnWriter(BulkWriter):
-    """Turns records into columns as they come, and writes a table when there are enough of them."""
+    """Converts records to columns as they come, and writes a table when there are enough rows or bytes."""
 
     def __init__(self, schema: pa.Schema, file: TableWriter) -> None:
         self._schema = schema
@@ -150,7 +150,7 @@ class ColumnWriter(BulkWriter):
             self._flush()
 
     def finish(self) -> None:
-        """Write what is left, and the footer."""
+        """Write the remaining rows and the footer."""
         self._flush()
         self._file.close()
 

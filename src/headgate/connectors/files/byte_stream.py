@@ -1,4 +1,4 @@
-"""The bytes of a file from any offset on, decompressed where its name says so (.xz and .deflate without Arrow)."""
+"""The bytes of a file from any offset, decompressed by its suffix (.xz and .deflate without Arrow)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from headgate.connectors.files.places import (
 from headgate.errors import SourceError
 
 DAMAGE: Final = (lzma.LZMAError, zlib.error, EOFError)
-"""What is raised for bytes that are not what the name of the file says."""
+"""Errors of decompression: the bytes do not have the format that the file's suffix names."""
 
 _BLOCK_BYTES: Final = 64 << 10
 
 
 @final
 class Unpacked:
-    """What an .xz file holds."""
+    """The decompressed bytes of an .xz file."""
 
     def __init__(self, packed: pa.NativeFile) -> None:
         self._packed = packed
@@ -47,7 +47,7 @@ class Unpacked:
 
 @final
 class Inflated:
-    """What a .deflate file holds, which is one stream of zlib's."""
+    """The decompressed bytes of a .deflate file, which is one zlib stream."""
 
     def __init__(self, packed: pa.NativeFile) -> None:
         self._packed = packed
@@ -73,13 +73,13 @@ BLOCK_BYTES: Final = 256 << 10
 _SKIP_BYTES: Final = 4 << 20
 _CODECS: Final = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _UNPACKED: Final = {".xz": Unpacked, ".deflate": Inflated}
-"""What Arrow does not decompress."""
+"""Readers of compressed files that Arrow does not decompress, by suffix."""
 _UNREADABLE: Final = frozenset([".snappy", ".lz4", ".lzo", ".lzo_deflate", ".br", ".zip", ".7z"])
-"""Endings of compressed files that are refused: their bytes would be taken for text."""
+"""Suffixes of compressed files that are refused, because their bytes would be read as text."""
 
 
 def is_compressed(place: Place) -> bool:
-    """Return whether the file is compressed, by its name."""
+    """Return whether the file's suffix is one of compressed files."""
     return _ending(place) in _CODECS.keys() | _UNPACKED.keys() | _UNREADABLE
 
 
@@ -88,9 +88,9 @@ def _ending(place: Place) -> str:
 
 
 def where_it_is(part: PartOfFile, *, may_grow: bool = False) -> Place:
-    """Return where the file of a split is now: at its place, or, if it was moved, elsewhere in the folder; blocks.
+    """Return the current place of a split's file: its known place, or after a move another one in the folder. Blocks.
 
-    Raises `UnreadableFileError` unless the file is as it was when it was found, or, if it may grow, larger.
+    Raises `UnreadableFileError` if the file is gone or has changed. With `may_grow` the file may have become larger.
     """
     place, size_bytes, stamp = part.place, part.size_bytes, getattr(part, "stamp", None)
     try:
@@ -112,14 +112,14 @@ def where_it_is(part: PartOfFile, *, may_grow: bool = False) -> Place:
         )
     if found.size_bytes == size_bytes and stamp is not None and not _is_there(found, size_bytes, stamp):
         raise UnreadableFileError(
-            f"{str(place)!r} was written again since it was found, as its time shows; files must not change while a "
-            "job reads them"
+            f"{str(place)!r} was written again since it was found: its modification time differs; files must not "
+            "change while a job reads them"
         )
     return place
 
 
 def _is_there(found: FoundFile | None, size_bytes: int, stamp: Stamp) -> bool:
-    """Return whether a path has the file that was found there: as it was, or with something behind it."""
+    """Return whether a path still has the file that was found there, unchanged or with bytes appended."""
     if found is None or found.stamp is None:
         return found is not None
     if found.size_bytes == size_bytes:
@@ -128,7 +128,7 @@ def _is_there(found: FoundFile | None, size_bytes: int, stamp: Stamp) -> bool:
 
 
 def _moved(place: Place, size_bytes: int, stamp: Stamp) -> Place | None:
-    """Return the place of the file in the monitored folder that is the file with this stamp."""
+    """Return the place of the file in the monitored folder that has this size and stamp, None if there is none."""
     file = FoundFile(place, size_bytes, stamp)
     if not is_told_by_stamp(file) or stamp.folder == place.path:
         return None
@@ -138,7 +138,7 @@ def _moved(place: Place, size_bytes: int, stamp: Stamp) -> Place | None:
 
 @final
 class _Packed:
-    """The bytes of a compressed file as they are; `has_failed` tells trouble with reading them from damage in them."""
+    """The compressed bytes of a file. `has_failed`: reading raised an error, so the bytes may not be damaged."""
 
     closed = False
 
@@ -159,10 +159,10 @@ class _Packed:
 
 @final
 class FileByteStream:
-    """The bytes from `start` on, up to `limit`, or to the end of the file for None. Offsets are after decompression.
+    """The bytes from `start` up to `limit` (None: the end of the file). Offsets are after decompression.
 
-    What is compressed has no middle to start from: call `skip` until it returns False before the first `read`, so that
-    a far start does not take one long call.
+    A compressed file can only be read from its beginning. Before the first `read`, call `skip` until it returns False:
+    each call decompresses a limited number of bytes, so that a far start does not block for long.
     """
 
     def __init__(self, place: Place, start: int, limit: int | None) -> None:
@@ -172,7 +172,7 @@ class FileByteStream:
         self._packed: _Packed | None = None
         if _ending(place) in _UNREADABLE:
             raise UnreadableFileError(
-                f"{str(place)!r} is compressed in a way that is not read here, as {_ending(place)!r} says: decompress "
+                f"{str(place)!r} has a compression that is not supported, by its suffix {_ending(place)!r}: decompress "
                 f"it, or compress it as one of {', '.join(map(repr, _CODECS | _UNPACKED))}"
             )
         try:
@@ -188,7 +188,7 @@ class FileByteStream:
             raise kind(f"cannot open {str(place)!r}: {error}") from error
 
     def skip(self) -> bool:
-        """Go some way towards the start; return whether there was any way to go."""
+        """Read and drop some bytes before the start. Return False if the start is reached already."""
         if not self._ahead:
             return False
         passed = len(self._read(min(self._ahead, _SKIP_BYTES)))

@@ -1,7 +1,7 @@
-"""What programs say of compaction: it is checked, and files stay as they were written.
+"""The settings of compaction. They are checked and have no effect: files stay as they were written.
 
-A file is committed with the checkpoint after it, whole and for good, so that every checkpoint and savepoint that names
-it can be started from. To hold it back and merge it with later ones would need evidence of what was merged into what.
+A file is committed with the next checkpoint and never changes, so a job can start from every checkpoint and savepoint
+that names the file. To merge it with later files, a snapshot would have to record which files were merged.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ class FileCompactStrategyBuilder:
         self._has_trigger = False
 
     def enable_compaction_on_checkpoint(self, num_checkpoints_before_compaction: int) -> FileCompactStrategyBuilder:
-        """Ask for compaction after so many checkpoints."""
+        """Set the number of checkpoints before a compaction."""
         _check("the number of checkpoints before compaction", num_checkpoints_before_compaction)
         self._has_trigger = True
         return self
 
     def set_size_threshold(self, size_threshold: int) -> FileCompactStrategyBuilder:
-        """Ask for compaction when files have so many bytes together."""
+        """Set the total size of files, in bytes, before a compaction."""
         _check("the size threshold of compaction", size_threshold)
         self._has_trigger = True
         return self
 
     def set_num_compact_threads(self, num_compact_threads: int) -> FileCompactStrategyBuilder:
-        """Ask for so many threads."""
+        """Set the number of compaction threads."""
         _check("the number of compacting threads", num_compact_threads)
         return self
 
     def build(self) -> FileCompactStrategy:
-        """Return the strategy. Raises ProgramError when nothing says when to compact."""
+        """Return the strategy. Raises ProgramError unless a number of checkpoints or a size is set."""
         if not self._has_trigger:
             raise ProgramError(
                 "a FileCompactStrategy needs enable_compaction_on_checkpoint(n) or set_size_threshold(bytes)"
@@ -54,7 +54,7 @@ _Builder = FileCompactStrategyBuilder
 
 @final
 class FileCompactStrategy:
-    """When files are to be compacted: `FileSinkBuilder.enable_compact` says what becomes of it."""
+    """When files would be compacted. It has no effect: see `FileSinkBuilder.enable_compact`."""
 
     Builder = _Builder
 
@@ -66,11 +66,11 @@ class FileCompactStrategy:
 
 @final
 class FileCompactor:
-    """How files are to be compacted."""
+    """How files would be compacted. It has no effect: see `FileSinkBuilder.enable_compact`."""
 
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:
-        """Return the compactor that puts files one after the other."""
+        """Return the compactor that concatenates files."""
         return FileCompactor()
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""CSV: each line a row of fields."""
+"""Decodes CSV, in which each line is a row of fields."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from headgate.types.typeinfo import RowTypeInfo, Types
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvOptions:
-    """How CSV files are written. Fields may stand in double quotes; a quote within is doubled.
+    """The dialect and columns of CSV files. Fields may be in double quotes; a quote within them is doubled.
 
     `types` names the columns to keep, in this order, and their types; without it a row has all columns of the header,
     as text. With `header` the first line of each file names the columns; without it `types` must name all of them.
-    A field equal to `null_value` is None in the record; one of over 128 KiB makes its line a broken one. `multiline`
-    allows newlines within quotes; each file is then read by one subtask, since it cannot be told from the middle of a
-    file which newline ends a record.
+    A field equal to `null_value` is None in the record. A field of over 128 KiB makes its line a broken line.
+    `multiline` allows newlines within quotes. One subtask then reads each file, because the middle of a file does not
+    show which newline ends a record.
     """
 
     types: RowTypeInfo | None = None
@@ -45,7 +45,7 @@ class CsvOptions:
 
 
 def check_options(options: CsvOptions) -> None:
-    """Raise ProgramError unless files can be written so."""
+    """Raise ProgramError if files cannot be read with these options."""
     if not options.header and options.types is None:
         raise ProgramError("CSV files without a header need `types`, to name their columns")
     check_delimiter(options.delimiter)
@@ -54,7 +54,7 @@ def check_options(options: CsvOptions) -> None:
 
 
 def check_delimiter(delimiter: str) -> None:
-    """Raise ProgramError unless fields can be told apart by it."""
+    """Raise ProgramError unless the delimiter can separate fields."""
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ProgramError(f"{delimiter!r} cannot separate the fields of a CSV file; give one character")
 
@@ -95,10 +95,10 @@ def quoted_names(names: list[str]) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvLines:
-    """How the lines of a file are divided into rows of `width` fields. `multiline`: quotes may hold newlines.
+    """How the lines of a file become rows of `width` fields. `multiline`: quoted fields may contain newlines.
 
-    `comments`: lines that begin with "#" are left out. `blank_is_row`: a blank line is a row with one empty field,
-    else it is none. `cut`: fields beyond the last column are left out.
+    `comments`: lines that begin with "#" are left out. `blank_is_row`: a blank line is a row with one empty field;
+    otherwise it is no row. `cut`: fields beyond the last column are left out.
     """
 
     dialect: CsvDialect
@@ -113,7 +113,7 @@ class CsvLines:
 @final
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """The fields of a row, or the reason why there are none, and the lines that it takes up."""
+    """The fields of a row, or the reason why it is broken, and the number of its lines."""
 
     first: int
     after: int
@@ -123,7 +123,7 @@ class _Parsed:
 
 @final
 class CsvDecoder(LineDecoder):
-    """Decodes a block column by column, or row by row when something in it is out of the ordinary.
+    """Decodes a block column by column. A block with an unusual line is decoded row by row.
 
     `read` makes rows of the fields of lines.
     """
@@ -144,7 +144,7 @@ class CsvDecoder(LineDecoder):
         return self._decode_each(text, is_last) if records is None else Decoded(records)
 
     def _decode_at_once(self, lines: list[str]) -> list[Row] | None:
-        """Return a record for each line, or None if a line is no record, is broken or goes on in the next."""
+        """Return a record for each line, or None if a line is no record, is broken, or continues in the next line."""
         try:
             rows = list(self._lines.dialect.parser(lines))
             if self._lines.blank_is_row:
@@ -154,7 +154,7 @@ class CsvDecoder(LineDecoder):
             return None
 
     def _decode_each(self, text: str, is_last: bool) -> Decoded:
-        """Return the records of a text. Unless it is the last one, an open quote may be closed in the next."""
+        """Return the records of a text. Unless the text is the last, the next text may close an open quote."""
         decoded = Decoded([], [])
         assert decoded.lines_after is not None
         multiline = self._lines.multiline
@@ -171,7 +171,7 @@ class CsvDecoder(LineDecoder):
         return decoded
 
     def _record(self, parsed: _Parsed) -> Row | str | None:
-        """Return the record, None for a line that is none, or the reason why the line is broken."""
+        """Return the record, None for a line without a record, or the reason why the line is broken."""
         lines, fields = self._lines, parsed.fields
         if fields is None:
             return parsed.reason
@@ -198,7 +198,7 @@ class CsvDecoder(LineDecoder):
 
 
 def _parse_multiline(text: str, parser: Callable[[list[str]], LinesParser]) -> Iterator[_Parsed]:
-    """Yield the rows of lines, of which quotes may make several one."""
+    """Yield the rows of lines. A quoted newline joins two lines into one row."""
     lines = [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
     start = after = 0
     reader = parser(lines)
@@ -208,7 +208,7 @@ def _parse_multiline(text: str, parser: Callable[[list[str]], LinesParser]) -> I
         after = start + reader.line_num
         yield _Parsed(first, after, fields, reason)
         if fields is None:
-            # Its first line alone is broken; the lines that an open quote swallowed are read for themselves.
+            # Only the first line is broken: the lines after the open quote are parsed again, as lines of their own.
             start = after = first + 1
             reader = parser(lines[start:])
 
@@ -221,4 +221,4 @@ def _next_row(reader: Iterator[list[str]]) -> tuple[list[str] | None, str]:
 
 
 _UNFINISHED: Final = "unexpected end of data"
-"""What `csv` says when a quote is not closed."""
+"""The error message of `csv` for a quote that is not closed."""

@@ -1,4 +1,4 @@
-"""Encoders: how records become the bytes of a file."""
+"""Encoders, which turn records into the bytes of a file."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ class Encoder(ABC):
     """Writes records as lines. Make one with the functions of this class, or derive your own."""
 
     suffix: str = ""
-    """How the names of files in this encoding end, for instance ".jsonl"."""
+    """The suffix of the names of files in this encoding, for instance ".jsonl"."""
 
     def header(self) -> bytes:
-        """Return what stands at the start of each file."""
+        """Return the bytes at the start of each file."""
         return b""
 
     def of_type(self, record_type: TypeInformation) -> Encoder:
-        """Return the encoder for records of a declared type; this one, if that changes nothing."""
+        """Return the encoder for records of a declared type; by default this encoder, which ignores the type."""
         return self
 
     @abstractmethod
     def encode(self, records: list[Any]) -> bytes:
-        """Return the bytes of the records, in order, each with its end. Raises `SinkError` naming one that has none."""
+        """Return the lines of the records, in order. Raises `SinkError` naming a record that cannot be encoded."""
 
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
         """Return an encoder that writes the text of each record and a newline.
 
-        The text of a record of a declared type is that of Java, as in Flink: `(a,1)` of a tuple, `+I[a, 1]` of a row,
-        `true`, `1.0E10`, `null`. Of any other record it is `str(record)`.
+        A record of a declared type is written as Java writes it, as in Flink: `(a,1)` for a tuple, `+I[a, 1]` for a
+        row, `true`, `1.0E10`, `null`. Any other record is written as `str(record)`.
         """
         return SimpleStringEncoder(charset_name)
 
@@ -62,15 +62,15 @@ class Encoder(ABC):
 
         A record is a row with these names or a dict with these keys, else a tuple, list or row with as many fields.
         Dates, times and intervals are ISO 8601 text, bytes Base64, booleans true and false, None is `null_value`. A
-        field with a delimiter, a quote, a newline or a carriage return stands in quotes: who reads it has to allow
-        newlines within (`CsvOptions(multiline=True)`).
+        field with a delimiter, a quote, a newline or a carriage return is quoted: a reader has to allow newlines within
+        quotes (`CsvOptions(multiline=True)`).
         """
         return CsvEncoder(tuple(columns), header, delimiter, null_value)
 
 
 @final
 class SimpleStringEncoder(Encoder):
-    """The text of a record of `record_type`, and a newline."""
+    """Encodes each record as its text and a newline. `record_type`: the declared type, None if there is none."""
 
     def __init__(self, charset_name: str, record_type: TypeInformation | None = None) -> None:
         try:
@@ -100,7 +100,7 @@ class SimpleStringEncoder(Encoder):
 
 
 def unwritable(records: list[Any], write: Callable[[list[Any]], object], form: str, error: Exception) -> SinkError:
-    """Return the error for records that cannot be written in a form: it names the first one that cannot be alone."""
+    """Return the error for records that cannot be written in a form. It names the first record that fails alone."""
     for record in records:
         try:
             write([record])
@@ -111,7 +111,7 @@ def unwritable(records: list[Any], write: Callable[[list[Any]], object], form: s
 
 @final
 class JsonLinesEncoder(Encoder):
-    """A line of JSON for each record."""
+    """Encodes each record as a line of JSON."""
 
     suffix = ".jsonl"
 
@@ -127,7 +127,7 @@ class JsonLinesEncoder(Encoder):
 
 @final
 class CsvEncoder(Encoder):
-    """A line of CSV for each record."""
+    """Encodes each record as a line of CSV."""
 
     suffix = ".csv"
 
@@ -154,7 +154,7 @@ class CsvEncoder(Encoder):
 
     def _lines(self, rows: Sequence[Sequence[Any]]) -> bytes:
         text = self._text_of(rows, "\n")
-        if "\r" in text:  # in quotes only where it ends lines, too
+        if "\r" in text:  # `csv` quotes a carriage return only if the line terminator contains one
             text = "".join([self._text_of([row], "\r\n").removesuffix("\r\n") + "\n" for row in rows])
         return text.encode()
 

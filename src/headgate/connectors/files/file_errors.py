@@ -1,4 +1,4 @@
-"""What becomes of a file that cannot be read: it fails the job, is skipped, or is a side output."""
+"""What a source does with a file that it cannot read: fail the job, skip the file, or emit it to a side output."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from headgate.types.typeinfo import Types
 
 
 class UnreadableFileError(SourceError):
-    """A file is gone, has changed since it was found, or is damaged: the error is the file's, and another try no help.
+    """A file is gone, has changed since it was found, or is damaged, so a retry would not help.
 
-    Formats raise it for what is wrong with one file. Any other `SourceError`, as of a store that does not answer, fails
-    the job whatever its `FileErrors` are.
+    Formats raise it for an error of one file. Any other `SourceError`, for instance of a store that does not answer,
+    fails the job whatever its `FileErrors` are.
     """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FailedFile:
-    """A file, or a part of one, that could not be read to its end, as a side output has it.
+    """An element of the side output: a file, or a part of a file, that could not be read to its end.
 
     `path` is the path or URI, `error` the reason as text, `size_bytes` the size when the file was found. Records that
     were read before the error are in the stream.
@@ -73,16 +73,17 @@ class FileErrors:
             raise ProgramError(f"FileErrors.side_output() takes an OutputTag, such as OutputTag('bad'), not {tag!r}")
         if tag.type_info not in (None, Types.PICKLED_BYTE_ARRAY()):
             raise ProgramError(
-                f"the side output {tag.tag_id!r} is to hold failed files, which are FailedFile objects, but its type "
-                f"is {tag.type_info}: leave the type out, and map them to it after get_side_output(...)"
+                f"the side output {tag.tag_id!r} holds failed files, which are FailedFile objects, but its type "
+                f"is {tag.type_info}: leave the type out, and map the objects after get_side_output(...)"
             )
         return FileErrors(skips=True, tag=tag)
 
 
 def unreadable(said: str, error: Exception, *, is_local: bool) -> SourceError:
-    """Return the error to raise from what reading a file has raised: an `UnreadableFileError` if the file is at fault.
+    """Return the error to raise for an exception while reading: an `UnreadableFileError` if the file is at fault.
 
-    On remote file systems an `OSError` may be the network's. On the local one the errors of the system have a number.
+    On a remote file system, an `OSError` may come from the network. On the local one, an `OSError` of the operating
+    system has an errno, and an error of the file's contents has none.
     """
     is_of_file = (
         isinstance(error, FileNotFoundError | pa.ArrowInvalid)

@@ -1,4 +1,4 @@
-"""Which files a monitoring source has already found, wherever they are now. Pure."""
+"""Recognizes the files that a monitoring source has already found, also after they were moved. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.connectors.files.places import FoundFile, Stamp, is_told_by_stamp,
 @final
 @dataclass(slots=True)
 class FilesNow:
-    """The files that are new or as they were, and the paths of those that have changed since they were found."""
+    """The new and the unchanged files, and the paths of files that have changed since they were found."""
 
     unchanged: list[FoundFile] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -21,11 +21,11 @@ class FilesNow:
 
 @final
 class KnownFiles:
-    """The files of the splits that are known.
+    """The files of the known splits.
 
-    A file is told by its path, and has changed if its size or its time has. In file systems that rename files, a file
-    at a new path that has the size, time and number of a known one which is no longer at its path was moved: it is the
-    known one.
+    A path identifies a file. The file has changed if its size or modification time differs. File systems that rename
+    files number them: a file at a new path was moved if a known file with the same size, time and number is gone from
+    its path. A moved file is not a new file.
     """
 
     def __init__(self, split_ids: Iterable[str]) -> None:
@@ -39,7 +39,7 @@ class KnownFiles:
         return str(file.place) in self._versions
 
     def as_known(self, files: list[FoundFile]) -> FilesNow:
-        """Sort out the files that are there now. Those that are known come with the stamp that they are known by."""
+        """Divide the current files into unchanged and changed ones. Known files get the stamp of their splits."""
         now = FilesNow()
         new: list[FoundFile] = []
         for file in files:

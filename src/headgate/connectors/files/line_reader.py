@@ -1,8 +1,8 @@
-"""Reads files of lines block by block, and knows the byte at which the next record starts.
+"""Reads files of lines block by block, and tracks the byte at which the next record starts.
 
-A split is a range of bytes. A line belongs to the split in which it starts, so a reader that starts in the middle of a
-file first looks for a newline, from one byte before its start on: a position at the start of a line, where a snapshot
-leaves off, and a position in the middle of one, where a file was cut, are then the same thing.
+A split is a range of bytes. A line belongs to the split in which it starts. A reader that starts in the middle of a
+file first looks for a newline, beginning one byte before its start. The same code then handles both kinds of starts:
+the start of a line, from a snapshot, and the middle of a line, where a file was cut.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _HEADER_BYTES_MAX: Final = 1 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class FileSplit:
-    """The lines of a file that start from byte `start` on, and before byte `end`; None is the end of the file.
+    """The lines of a file that start at byte `start` or later and before byte `end` (None: the end of the file).
 
-    Bytes are those after decompression. `size_bytes` is the size of the file itself when the job started.
+    Offsets are after decompression. `size_bytes` is the size of the file on disk when the job started.
     """
 
     place: Place
@@ -42,7 +42,7 @@ class FileSplit:
 
     @property
     def part(self) -> str:
-        """The part is named by its end: its start moves as it is read."""
+        """The end names the part, because the start moves while the part is read."""
         return "" if self.end is None else str(self.end)
 
 
@@ -90,7 +90,7 @@ class FileReader(SourceReader[FileSplit]):
 
 @final
 class OpenSplit:
-    """A split that is being read: a stream, and the block whose records are being handed out."""
+    """A split that is being read: its stream, and the block whose records are returned next."""
 
     def __init__(self, stream_format: StreamFormat, split: FileSplit, block_bytes: int) -> None:
         place = where_it_is(split, may_grow=split.end is not None)
@@ -116,7 +116,7 @@ class OpenSplit:
         return self._is_last and self._taken == len(self._decoded.records)
 
     def take(self, records_max: int) -> list[Any]:
-        """Return up to so many records of the block."""
+        """Return at most `records_max` records of the block."""
         taken, records = self._taken, self._decoded.records
         self._taken = min(taken + records_max, len(records))
         return records[taken : self._taken]
@@ -137,9 +137,9 @@ class OpenSplit:
         return self._at + _offset_of_line(self._block, lines)
 
     def load(self) -> int:
-        """Read the next block, whose records then can be taken; return how many broken lines were skipped.
+        """Read the next block, for `take`, and return the number of skipped broken lines.
 
-        There may be no record in it: the block may lie before the split, or within one long line.
+        The block may have no record: it may be before the split's first line, or within one long line.
         """
         self._at += len(self._block)
         self._block, self._decoded, self._taken = b"", Decoded([]), 0
@@ -154,7 +154,7 @@ class OpenSplit:
         return self._skip_broken(self._decoded.broken)
 
     def _drop_line(self, data: bytes) -> bytes:
-        """Drop the rest of the line that belongs to the split before."""
+        """Drop the rest of the line that belongs to the previous split."""
         cut = data.find(b"\n") + 1
         self._is_at_line = cut > 0
         dropped = cut or len(data)
@@ -162,7 +162,7 @@ class OpenSplit:
         return data[dropped:]
 
     def _whole_lines(self, data: bytes, is_end: bool) -> bytes:
-        """Keep the unfinished last line for the next block, and cut off what belongs to the split after."""
+        """Keep the unfinished last line for the next block, and drop lines that belong to the next split."""
         cut = len(data) if is_end else data.rfind(b"\n") + 1
         block, self._carry = data[:cut], data[cut:]
         self._is_last = is_end
@@ -227,7 +227,7 @@ def _check_start(start: bytes, place: Place) -> None:
 
 
 def _header_length(data: bytes, stream_format: StreamFormat) -> int | None:
-    """Return where the header ends; None if that is not in `data`."""
+    """Return the offset of the header's end, None if `data` does not contain it."""
     at, left = 0, stream_format.header_lines
     while left:
         end = data.find(b"\n", at)
@@ -246,7 +246,7 @@ def _decoder(stream_format: StreamFormat, place: Place, header: bytes) -> LineDe
 
 
 def _offset_of_line(data: bytes, line: int) -> int:
-    """Return where the line of this index starts, the end of the data if there are no more lines."""
+    """Return the offset of the line with this index, or the length of the data if there is no such line."""
     parts = data.split(b"\n", line)
     return len(data) - len(parts[line]) if len(parts) > line else len(data)
 
@@ -263,7 +263,7 @@ def _line_number(place: Place, offset: int) -> int:
 
 @final
 class LineSplits(BulkFormat[FileSplit]):
-    """Files of lines. What is compressed, or has newlines within records, is one split."""
+    """Cuts files of lines. A file that is compressed, or whose records may contain newlines, is one split."""
 
     def __init__(self, stream_format: StreamFormat) -> None:
         self._format = stream_format

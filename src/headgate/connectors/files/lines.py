@@ -1,4 +1,4 @@
-"""What a record is in a file of lines: decoders turn blocks of bytes into records.
+"""Decoders of files of lines: they turn blocks of bytes into records.
 
 A decoder works on blocks of whole lines, since one call for thousands of lines costs little for each of them.
 """
@@ -14,7 +14,7 @@ from typing import Any, Final, final
 from headgate.errors import ProgramError
 
 BYTE_ORDER_MARK: Final = codecs.BOM_UTF8
-"""What some programs write in front of UTF-8; it is not text."""
+"""The byte order mark that some programs write before UTF-8 text."""
 
 
 _OTHER_MARKS: Final = {
@@ -26,7 +26,7 @@ _OTHER_MARKS: Final = {
 
 
 def check_start(start: bytes) -> None:
-    """Raise ValueError if a file starts with the mark of a charset in which a byte 10 is not always a newline."""
+    """Raise ValueError if a file starts with the byte order mark of a charset whose newline is not a byte 10."""
     for mark, charset in _OTHER_MARKS.items():
         if start.startswith(mark):
             raise ValueError(
@@ -36,18 +36,18 @@ def check_start(start: bytes) -> None:
 
 
 class BrokenLines(Enum):
-    """What to do with a line that is no record."""
+    """What to do with a line that cannot be made a record."""
 
     FAIL = "fail"
     """Raise `SourceError` naming file, line and offset: the job fails."""
     SKIP = "skip"
-    """Leave it out and count it in `skipped_lines`. A line may be counted again after a restart."""
+    """Leave the line out and count it in `skipped_lines`. After a restart it may be counted again."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BrokenLine:
-    """A line that is no record: its index in the block, and why."""
+    """A line that cannot be made a record, with its index in the block and the reason."""
 
     line: int
     reason: str
@@ -58,8 +58,8 @@ class BrokenLine:
 class Decoded:
     """The records of a block.
 
-    `lines_after[i]` is how many lines of the block are used up after record i; None where each line is one record.
-    `lines_open` counts lines at the end that belong to a record which goes on in the next block.
+    `lines_after[i]` is the number of lines of the block up to the end of record i; None if each line is one record.
+    `lines_open` counts lines at the end of the block whose record continues in the next block.
     """
 
     records: list[Any]
@@ -77,7 +77,7 @@ class LineDecoder(ABC):
 
 
 def check_charset(charset_name: str) -> str:
-    """Return Python's name of a charset. Raises ProgramError unless a byte 10 is a newline in it, and nothing else."""
+    """Return Python's name of a charset. Raises ProgramError unless exactly the byte 10 is its newline."""
     try:
         name = codecs.lookup(charset_name).name
     except LookupError:
@@ -95,7 +95,7 @@ def check_charset(charset_name: str) -> str:
 
 @final
 class TextLineDecoder(LineDecoder):
-    """Decodes a block at once, or line by line when something in it is broken."""
+    """Decodes a block at once. A block with a broken line is decoded line by line."""
 
     def __init__(self, charset: str) -> None:
         self._charset = charset
@@ -122,7 +122,7 @@ class TextLineDecoder(LineDecoder):
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of the text without their ends; nothing else than newline ends a line.
+    """Return the lines of the text without their line ends. Only a newline ends a line, also after a CR.
 
     >>> split_lines("a\\r\\nb\\x0bc\\n")
     ['a', 'b\\x0bc']

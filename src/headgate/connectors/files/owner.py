@@ -1,4 +1,4 @@
-"""Who writes to a folder: a file in it names the job, so that two live jobs never write to the same folder."""
+"""The owner of a folder: a file in the folder names the job, so that two live jobs never write to the same folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWNER_FILE: Final = ".headgate-owner"
 
 _TRIES: Final = 3
 _PROCESS: Final = uuid.uuid4().hex
-"""Tells this process from an earlier one that had its id, as the first process of a restarted container does."""
+"""Distinguishes this process from an earlier one with the same id, such as process 1 of a restarted container."""
 
 
 @final
@@ -32,7 +32,7 @@ class FileOwner:
 
     job_id: str
     lineage: str = ""
-    """Empty: a release without lineages has written the file."""
+    """The lineage of the job. It is empty in a file of a release without lineages."""
     host: str
     pid: int
     process: str
@@ -40,14 +40,14 @@ class FileOwner:
 
     @property
     def is_dead(self) -> bool:
-        """Whether it is known that the process is gone; of another host's processes nothing is known."""
+        """Whether the process is known to have ended. Of processes on other hosts nothing is known."""
         if self.host != socket.gethostname():
             return False
         return not self._runs
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is known that the process runs."""
+        """Whether the process is known to run."""
         return self.host == socket.gethostname() and self._runs
 
     @property
@@ -55,15 +55,15 @@ class FileOwner:
         return self.process == _PROCESS if self.pid == os.getpid() else _is_running(self.pid)
 
     def is_followed_by(self, other: FileOwner) -> bool:
-        """Return whether the folder goes to `other` without further ado: the same job, started again.
+        """Return whether `other` may take over the folder: it is the same job, started again.
 
-        With other storage the same job id is another lineage. If the first one is known to run, both would write here.
+        With other storage, the same job id is another lineage, which may not take over while the first job runs.
         """
         return self.job_id == other.job_id and (self.lineage == other.lineage or not self.is_alive)
 
 
 def claim(folder: Place, identity: SinkIdentity) -> None:
-    """Make the job the owner of the folder, which is created if need be; blocks. May be repeated by the same job.
+    """Make the job the owner of the folder, and create the folder if it is missing. Blocks. A job may repeat the call.
 
     Raises `SinkError` when another job, or another lineage of the job, owns the folder and its process may be alive.
     """
@@ -84,7 +84,7 @@ def claim(folder: Place, identity: SinkIdentity) -> None:
 
 
 def give_up(folder: Place, identity: SinkIdentity) -> None:
-    """End the job's ownership, if it has it; blocks."""
+    """End the job's ownership of the folder, if the job is the owner. Blocks."""
     file = folder.child(OWNER_FILE)
     try:
         data = _read(file)
@@ -132,7 +132,7 @@ def _try_create(file: Place, own: FileOwner) -> bool:
 
 
 def _remove_stale(file: Place, stale: bytes) -> None:
-    """Remove an owner's file, but not that of a process that was quicker to do so and to take its place."""
+    """Remove the file of a dead owner, unless another process has replaced the file meanwhile."""
     aside = Place(file.root, f"{file.path}-{uuid.uuid4().hex}")
     try:
         file.system.move(file.path, aside.path)
@@ -154,10 +154,11 @@ def _read(file: Place) -> bytes | None:
 
 
 def _decode(data: bytes, file: Place) -> FileOwner | None:
-    """Return the owner that the file names. None: it is cut short. Raises `SinkError` when it is another program's.
+    """Return the owner that the file names, or None if the file is cut short.
 
-    An earlier release, killed while it wrote the file, or a loss of power has cut it short. No job depends on it: its
-    writer did not come to write anything else. What a later release may have added is passed over.
+    A file is cut short by a loss of power, or by the kill of an earlier release while it wrote. No job depends on such
+    a file: its writer wrote nothing else. Fields that a later release added are ignored. Raises `SinkError` for a file
+    of another program.
     """
     try:
         found = json.loads(data)

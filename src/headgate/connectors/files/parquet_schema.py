@@ -1,4 +1,4 @@
-"""Which columns of Parquet files are read, and whether all files have them alike."""
+"""The columns to read from Parquet files, and the check that all files have the same columns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from headgate.types.typeinfo import RowTypeInfo
 @final
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns to read, all for None, and the types that they must have, any for None."""
+    """The columns to read (None: all of them) and their required types (None: any)."""
 
     names: tuple[str, ...] | None
     types: RowTypeInfo | None
 
     @staticmethod
     def of(columns: Sequence[str] | RowTypeInfo | None) -> Columns:
-        """Return the columns of these names, or of a row type. Raises ProgramError for none, or for one twice."""
+        """Return the columns with these names, or of a row type. Raises ProgramError for no name or a repeated one."""
         if isinstance(columns, RowTypeInfo):
             return Columns(columns.field_names, columns)
         if columns is None:
@@ -37,7 +37,7 @@ class Columns:
     def of_file(self, place: Place, schema: pa.Schema) -> pa.Schema:
         """Return the columns that are read of a file.
 
-        Raises `SourceError` naming file and column when one is not there, twice there, or has the wrong type.
+        Raises `SourceError` naming file and column if a column is missing, occurs twice, or has the wrong type.
         """
         chosen = pa.schema([_column(place, schema, name) for name in self.names or schema.names])
         if self.types is not None:
@@ -46,7 +46,7 @@ class Columns:
                 if found != wanted:
                     raise SourceError(
                         f"{str(place)!r}: column {field.name!r} is {field.type}, a {found}, and not a {wanted}; "
-                        "give it the type that it has, and map it"
+                        "declare the column with the file's type, and convert it in a map()"
                     )
         return chosen
 
@@ -61,13 +61,13 @@ def _column(place: Place, schema: pa.Schema, name: str) -> pa.Field:
 
 def check_same(place: Place, schema: pa.Schema, first: Place, expected: pa.Schema) -> None:
     """Raise `SourceError` naming file and column unless two files have the same columns of the same types."""
-    if schema.equals(expected):  # as nearly always: names and types one by one take long for many files
+    if schema.equals(expected):  # nearly always; comparing names and types one by one is slow for many files
         return
     trouble = _difference(schema, expected)
     if trouble:
         raise SourceError(
-            f"{str(place)!r}: {trouble} in {str(first)!r}; choose columns that all files have alike, or read files of "
-            "different columns with sources of their own"
+            f"{str(place)!r}: {trouble} in {str(first)!r}; choose columns that are the same in all files, or read "
+            "files with different columns by separate sources"
         )
 
 

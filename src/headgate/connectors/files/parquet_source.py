@@ -1,7 +1,7 @@
-"""Parquet as it is read: rows, or rather columns, of row groups.
+"""Reads the row groups of Parquet files as Arrow record batches.
 
-Spark 2 wrote the oldest dates in another calendar, and later releases do so on demand: dates before 1582-10-15, and
-timestamps before 1900, mean other days and moments in those files than the same numbers elsewhere.
+Spark 2 wrote old dates in the Julian calendar, and later releases do so on request. In such files the numbers of dates
+before 1582-10-15 and of timestamps before 1900 mean other days and moments than in other files.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceReader
 
 _MARKS: Final = frozenset([b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"])
 _FIRST_DAY: Final = -141_427
-"""1582-10-15, the first day of the calendar of today, as days since 1970."""
+"""1582-10-15, the first day of the Gregorian calendar, as days since 1970."""
 _FIRST_SECOND: Final = -2_208_988_800
-"""1900-01-01 UTC: the offsets of zones differ before that."""
+"""1900-01-01 UTC, as seconds since 1970. Before it, the offsets of time zones differ."""
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def old_times_of(file: pq.ParquetFile) -> frozenset[str | None]:
-    """Return the zones, "UTC" or None, of the timestamps of a file that may be of the old calendar, as its dates may.
+    """Return the zones, "UTC" or None, of the timestamps that may be of the Julian calendar, as the dates may.
 
-    Empty, if Spark does not say that it has used the old calendar. Timestamps of the format INT96 have no zone here.
+    The set is empty if the file has no mark of Spark for that calendar. Timestamps of the format INT96 have no zone.
     """
     if _MARKS.isdisjoint(file.metadata.metadata or {}):
         return frozenset()
@@ -41,7 +41,7 @@ def old_times_of(file: pq.ParquetFile) -> frozenset[str | None]:
 
 
 def column_of_old_times(batch: pa.RecordBatch, zones: frozenset[str | None]) -> str | None:
-    """Return the name of a column with a date or timestamp that the two calendars have at different times."""
+    """Return the name of a column with a date or timestamp that differs between the two calendars, None if none has."""
     names = batch.schema.names
     return next((name for name, column in zip(names, batch.columns, strict=True) if _has_old(column, zones)), None)
 
@@ -71,7 +71,7 @@ _ROWS_READ: Final = 16_384
 @final
 @dataclass(frozen=True, slots=True)
 class RowGroupSplit:
-    """The rows of one row group of a file from row `row` on. `size_bytes` is the size of the file."""
+    """The rows of a file's row group, beginning at row `row`. `size_bytes` is the size of the file."""
 
     place: Place
     size_bytes: int
@@ -84,14 +84,14 @@ class RowGroupSplit:
 
     @property
     def part(self) -> str:
-        """The row group."""
+        """The index of the row group."""
         return str(self.row_group)
 
 
 def open_parquet(place: Place) -> pq.ParquetFile:
-    """Open a file. Raises `SourceError` when it is not there, or not Parquet."""
+    """Open a file. Raises `SourceError` if it is missing or not Parquet."""
     try:
-        # Times of the old format of Spark and Hive are in nanoseconds, which no year after 2262 has.
+        # INT96, the old format of Spark and Hive, would be read as nanoseconds, which end in the year 2262.
         return pq.ParquetFile(place.path, filesystem=place.system, coerce_int96_timestamp_unit="us")
     except FAILURES as error:
         raise unreadable(f"cannot read {str(place)!r} as Parquet: {error}", error, is_local=not place.root) from error
@@ -101,7 +101,7 @@ def open_parquet(place: Place) -> pq.ParquetFile:
 class ParquetReader(SourceReader[RowGroupSplit]):
     """Reads its row groups one after the other, some thousands of rows at a time.
 
-    A file stays open as long as its row groups follow each other: its footer tells of all of them, and takes long.
+    A file stays open while the next split is of the same file, because reading the footer takes long.
     """
 
     def __init__(self, columns: Columns) -> None:

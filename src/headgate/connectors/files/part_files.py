@@ -1,22 +1,22 @@
 """Part files: what a subtask writes becomes visible as whole files, each exactly once.
 
 A file is written under a hidden name, closed before its checkpoint is acknowledged, and moved once the checkpoint is
-complete. Its name holds a digest of job, lineage and operator, then subtask and execution, which is attempt and driver,
-so nothing else ever has it: no file of another job or of an earlier run is overwritten, and what a dead attempt left
-behind is known by its name. So does the checkpoint that it comes behind: one that is restored holds all files that come
-behind earlier ones and are not committed, and no other.
+complete. Its name contains a digest of job, lineage and operator, then subtask and execution (attempt and driver), so
+the name is unique: no file of another job or of an earlier run is overwritten, and the name tells which files a dead
+attempt left behind. The name also contains the checkpoint that the file's records follow. A restored checkpoint holds
+exactly the uncommitted files whose names contain earlier checkpoints.
 
-    .part-<digest>-<subtask>-<execution>-<checkpoint>-<count>.jsonl.inprogress    written, or waits
-    .part-<digest>-<subtask>-<execution>-<checkpoint>-<count>.jsonl.kept          names savepoints it stays for
+    .part-<digest>-<subtask>-<execution>-<checkpoint>-<count>.jsonl.inprogress    being written, or pending
+    .part-<digest>-<subtask>-<execution>-<checkpoint>-<count>.jsonl.kept          mark with the savepoints of the file
     <bucket>/part-<digest>-<subtask>-<execution>-<checkpoint>-<count>.jsonl       committed
 
-Hidden files are all in the base folder, whatever bucket they are for: so leftovers are found by listing one folder.
+All hidden files are in the base folder, whatever their bucket, so that one listing finds the leftovers.
 
-A file is synced to the disk before its checkpoint is acknowledged, and its new name when it has been moved: neither is
-lost with a host that loses power.
+A file is synced to the disk before its checkpoint is acknowledged, and its new name is synced after the move: neither
+is lost when a host loses power.
 
-On object stores, which have no rename, committing copies the file and deletes the original: a reader sees the whole
-file or none, and a commit that is cut short is completed by the next one.
+Object stores have no rename: a commit copies the file and deletes the original. A reader sees the whole file or none,
+and the next commit completes an interrupted one.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _SAVEPOINT: Final = re.compile(r"[0-9a-f]{32}")
 @final
 @dataclass(frozen=True, slots=True)
 class PartFolder:
-    """Where part files go, and how they are called."""
+    """The base folder of part files, and the names of the files."""
 
     place: Place
     names: OutputFileConfig
 
     def stem(self, identity: SinkIdentity) -> str:
-        """Return how the names of a sink's files begin."""
+        """Return the prefix of the names of a sink's files."""
         return f"{self.names.part_prefix}-{identity.digest()}-"
 
     def bucket(self, bucket: str) -> Place:
-        """Return the folder of a bucket. Raises `SinkError` for one that is hidden, or not below the base path."""
+        """Return the folder of a bucket. Raises `SinkError` for a hidden bucket, or one not below the base path."""
         if not bucket:
             return self.place
         if any(not part or is_hidden(part) for part in bucket.split("/")):
@@ -69,7 +69,7 @@ class PartFolder:
         return {name for name in files if name.startswith(f".{stem}")}
 
     def pending(self, stem: str) -> list[Place]:
-        """Return the pending files whose names begin so, except those that are kept for a savepoint; blocks.
+        """Return the pending files whose names begin with `stem`, except files kept for a savepoint. Blocks.
 
         Raises `SinkError` when the folder cannot be read.
         """
@@ -79,7 +79,7 @@ class PartFolder:
         return [self.place.child(name) for name in sorted(pending)]
 
     def give_up(self, savepoints: frozenset[str]) -> None:
-        """Keep nothing for these savepoints any more, whichever lineage has prepared it; blocks.
+        """Stop keeping files for these savepoints, whichever lineage prepared the files. Blocks.
 
         Raises `SinkError` when the folder cannot be read or written to.
         """
@@ -92,7 +92,7 @@ class PartFolder:
 @final
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """A closed file that waits for its checkpoint: where it is, where it will be, and its size."""
+    """A closed file that waits for its checkpoint, with its current place, its final place and its size."""
 
     pending: Place
     final: Place
@@ -100,13 +100,13 @@ class PartFile:
 
     @property
     def mark(self) -> Place:
-        """The file that says that this one is part of a savepoint."""
+        """The file that marks this one as part of savepoints."""
         return Place(self.pending.root, self.pending.path.removesuffix(IN_PROGRESS) + KEPT)
 
 
 @final
 class PartCommitter(Committer[PartFile]):
-    """Moves the part files of complete checkpoints, and removes those that will never be complete."""
+    """Moves the part files of complete checkpoints, and removes part files that no checkpoint will commit."""
 
     def __init__(self, folder: PartFolder, context: SinkContext) -> None:
         self._folder = folder
@@ -117,7 +117,7 @@ class PartCommitter(Committer[PartFile]):
             sync_files(each for part in committables for each in (part.pending, part.mark))
             sync_folders({part.pending.folder for part in committables})
         except FAILURES as error:
-            raise SinkError(f"cannot bring part files to the disk of {str(self._folder.place)!r}: {error}") from error
+            raise SinkError(f"cannot sync part files in {str(self._folder.place)!r} to the disk: {error}") from error
 
     def commit(self, committables: list[PartFile]) -> None:
         together(_commit, committables, self._folder.place)
@@ -139,10 +139,11 @@ class PartCommitter(Committer[PartFile]):
                 delete(leftover)
 
     def _is_left_to_us(self, ending: str) -> bool:
-        """Return whether the file is one that no subtask will commit, of this subtask, or of one that no longer exists.
+        """Return whether this subtask has to remove the file: no subtask will commit it.
 
-        What comes behind an earlier checkpoint than the restored one is for whichever subtask that was dealt to. A
-        later attempt is another driver's, which has taken over the job: what it has written stays.
+        After rescaling, subtask n looks after the old subtasks whose numbers modulo the parallelism are n. Files that
+        follow a checkpoint before the restored one belong to the subtask that the restore assigned them to. Files of a
+        later attempt stay: another driver has taken over the job and wrote them.
         """
         match = _NUMBERS.match(ending)
         if match is None:
@@ -154,11 +155,11 @@ class PartCommitter(Committer[PartFile]):
 
 
 def _sync_names(parts: list[PartFile]) -> None:
-    """Make it durable that these are final, and the folders which were made for them."""
+    """Make the final names of the files durable, and the folders that were created for them."""
     try:
         sync_folders({each for part in parts for each in folders_to(part.pending.folder, part.final.folder)})
     except FAILURES as error:
-        raise RetriableCommitError(f"cannot bring the names of {len(parts)} files to the disk: {error}") from error
+        raise RetriableCommitError(f"cannot sync the names of {len(parts)} files to the disk: {error}") from error
 
 
 def _commit(part: PartFile) -> None:
@@ -167,7 +168,7 @@ def _commit(part: PartFile) -> None:
         pending, final, mark = part.pending.system.get_file_info(places)
         if final.is_file:
             _check_size(part, part.final, final.size)
-            # Where renaming is copying and deleting, an earlier commit may have got no further than the copy.
+            # Without a rename, an earlier commit may have copied the file and not deleted the original.
             if pending.is_file:
                 delete(part.pending)
         elif pending.is_file:
@@ -179,18 +180,18 @@ def _commit(part: PartFile) -> None:
         if mark.is_file:
             delete(part.mark)
     except FAILURES as error:
-        # A dead attempt that has not noticed yet may be committing the same checkpoint, and win: the next try sees it.
+        # An attempt that was replaced may still commit the same checkpoint, and be first: the retry finds the file.
         raise RetriableCommitError(f"cannot move {str(part.pending)!r} to {str(part.final)!r}: {error}") from error
 
 
 def make_folder(pending: Place, final_place: Place) -> None:
-    """Make the folder of a file that goes to another one than it is written in."""
+    """Create the folder of a file's final place, if it is not the folder that the file is written in."""
     if final_place.folder != pending.folder:
         final_place.system.create_dir(final_place.folder.path, recursive=True)
 
 
 def _mark(part: PartFile, savepoint: str) -> None:
-    """Keep a pending file. One that is being committed on an I/O thread needs no mark, and may be final before it."""
+    """Mark a pending file as part of a savepoint. A file that an I/O thread commits meanwhile needs no mark."""
     try:
         _add_savepoint(part.mark, savepoint)
         if part.final.system.get_file_info(part.final.path).is_file:
@@ -200,20 +201,20 @@ def _mark(part: PartFile, savepoint: str) -> None:
 
 
 def _add_savepoint(mark: Place, savepoint: str) -> None:
-    """Have the mark name one more savepoint, whatever becomes of this process; the others that it names stay."""
+    """Append a savepoint to the mark. If this process dies meanwhile, the savepoints already in the mark stay."""
     if mark.root:  # a write to an object store is all or nothing
         named = {*_savepoints_of(mark), savepoint}
         with mark.system.open_output_stream(mark.path) as stream:
             stream.write("\n".join(sorted(named)).encode())
     else:
         with open(mark.path, "ab") as file:
-            file.write(f"\n{savepoint}\n".encode())  # on a line of its own, also where another one was cut short
+            file.write(f"\n{savepoint}\n".encode())  # the first newline ends a name that was cut short
 
 
 def _savepoints_of(mark: Place) -> frozenset[str]:
     """Return the savepoints that a mark names, none if there is no mark.
 
-    One whose name was cut short is left out: no subtask has acknowledged it, so it never became complete.
+    A name that was cut short is left out: no subtask has acknowledged that savepoint, so it never became complete.
     """
     try:
         with mark.system.open_input_stream(mark.path) as stream:

@@ -18,13 +18,13 @@ from headgate.functions.sink import SinkContext, SinkWriter
 from headgate.ids import CheckpointId
 
 OPEN_MAX: Final = 64
-"""How many files a subtask has open at most; for one more, that which was not written to for longest is closed."""
+"""The most files that a subtask keeps open. Before it opens another, it closes the least recently written file."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartSettings:
-    """What a sink writes, where, and when the next file begins; picklable."""
+    """The settings of a sink: format, folder, buckets, and when the next file begins. Picklable."""
 
     folder: PartFolder
     writers: BulkWriterFactory
@@ -39,7 +39,7 @@ class PartWriter(SinkWriter[PartFile]):
 
     def __init__(self, settings: PartSettings, context: SinkContext) -> None:
         self._settings = settings
-        execution = context.execution.replace(".", "_")  # what follows a dot is the suffix of a file
+        execution = context.execution.replace(".", "_")  # a dot would begin the file's suffix
         self._stem = f"{settings.folder.stem(context)}{context.subtask}-{execution}-"
         self._behind = context.restored_id or CheckpointId(0)
         self._count = 0
@@ -54,7 +54,7 @@ class PartWriter(SinkWriter[PartFile]):
             self._part(bucket, clock.monotonic_ms()).write(some)
 
     def _part(self, bucket: str, now_ms: float) -> OpenPart:
-        """Return the file to write to, which is then the last of those that are open."""
+        """Return the bucket's open file, as the most recently written of the open files."""
         part = self._open.pop(bucket, None)
         if part is not None and part.is_due(self._settings.rolling, now_ms):
             self._closed.append(part.finish())
@@ -100,7 +100,7 @@ class OpenPart:
         self._opened_ms = self.used_ms = now_ms
         try:
             self._stream = pending.system.open_output_stream(pending.path)
-            make_folder(pending, final_place)  # now, as what is prepared must not be impossible to commit
+            make_folder(pending, final_place)  # here, so that an error is raised now and not by the commit
             self._writer = writers.create(self._stream)
         except FAILURES as error:
             raise SinkError(
@@ -109,7 +109,7 @@ class OpenPart:
             ) from error
 
     def is_due(self, rolling: RollingPolicy, now_ms: float) -> bool:
-        """Return whether the policy wants the file closed."""
+        """Return whether the rolling policy closes the file now."""
         return rolling.should_roll(int(self._stream.tell()), now_ms - self._opened_ms, now_ms - self.used_ms)
 
     def write(self, records: list[Any]) -> None:
@@ -130,7 +130,7 @@ class OpenPart:
         return PartFile(self._pending, self._final, size_bytes)
 
     def drop(self) -> None:
-        """Remove the file, as far as that is possible: whoever restarts the subtask does it again."""
+        """Remove the file and ignore errors: after a restart, the subtask removes leftovers again."""
         try:
             self._writer.finish()
             self._stream.close()

@@ -13,14 +13,14 @@ _INTERVAL_MS: Final = 60_000
 
 
 class RollingPolicy(ABC):
-    """When the next file begins, besides at each checkpoint. It is asked whenever records come for an open file.
+    """Decides when the next file begins, besides at each checkpoint. Called whenever records come for an open file.
 
-    A file never stays open beyond a checkpoint: an object store has no file that could be cut off after a failure.
+    A file never stays open beyond a checkpoint, because object stores cannot truncate a file after a failure.
     """
 
     @abstractmethod
     def should_roll(self, size_bytes: int, open_ms: float, idle_ms: float) -> bool:
-        """Return whether to close a file of this size, open and without records for so long, before writing on."""
+        """Return whether to close a file before the next write, by its size, its age, and its time without records."""
 
     @staticmethod
     def default_rolling_policy(
@@ -41,7 +41,7 @@ class RollingPolicy(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class DefaultRollingPolicy(RollingPolicy):
-    """Rolls by size, by age and by inactivity. Raises ProgramError for what is not above 0."""
+    """Rolls by size, by age and by inactivity. Raises ProgramError for a limit that is not above 0."""
 
     part_size: int
     rollover_interval: int

@@ -44,21 +44,21 @@ class FileSinkBuilder:
         return self
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSinkBuilder:
-        """Set which folder below the base path a record goes to; by default one for each hour of writing."""
+        """Set the folder below the base path that each record goes to. The default is a folder for each hour."""
         self.bucket_assigner = bucket_assigner
         return self
 
     def with_bucket_check_interval(self, interval: int) -> FileSinkBuilder:
-        """Change nothing: files are looked at whenever records come, which no reader of the folder can tell apart."""
+        """Change nothing: the rolling policy is checked whenever records come, with the same files as the result."""
         return self
 
     def with_output_file_config(self, output_file_config: OutputFileConfig) -> FileSinkBuilder:
-        """Set how the names of files begin and end; by default with "part" and the format's suffix."""
+        """Set the prefix and suffix of file names. The defaults are "part" and the format's suffix."""
         self.output_file_config = output_file_config
         return self
 
     def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> FileSinkBuilder:
-        """Accept it, and log that files stay as they were written: each is committed with the checkpoint after it."""
+        """Log that files are not compacted: each file is committed with the next checkpoint, as it was written."""
         given("enable_compact", strategy, FileCompactStrategy)
         given("enable_compact", compactor, FileCompactor)
         _log.warning(
@@ -89,9 +89,9 @@ class FileSinkBuilder:
 class FileSink(Sink[PartFile]):
     """Files in a folder, or in folders below it. Readers see whole files only, and each record once, whatever fails.
 
-    The folder must be the same for all hosts; one live job at a time writes to it. A file becomes visible when the
-    checkpoint after it is complete, so the checkpoint interval is how late files are, and how large at most. Files of
-    earlier runs stay as they are.
+    The folder must be the same for all hosts, and one live job at a time writes to it. A file becomes visible when the
+    next checkpoint is complete, so the checkpoint interval limits the delay and the size of files. Files of earlier
+    runs stay as they are.
 
     >>> sink = FileSink.for_row_format("/data/alerts", Encoder.json_lines_encoder()).build()
     """
@@ -105,13 +105,13 @@ class FileSink(Sink[PartFile]):
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> FileSinkBuilder:
-        """Return a builder of a sink that writes records with this encoder to the folder, a local path or a URI."""
+        """Return a builder of a sink that encodes records into files in `base_path`, a local path or a URI."""
         _check_kind(encoder, Encoder)
         return FileSinkBuilder(base_path, RowWriterFactory(encoder), RollingPolicy.default_rolling_policy())
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> FileSinkBuilder:
-        """Return a builder of a sink of files that are not lines, such as Parquet, in the folder."""
+        """Return a builder of a sink of bulk files, such as Parquet, in `base_path`, a local path or a URI."""
         _check_kind(writer_factory, BulkWriterFactory)
         return FileSinkBuilder(base_path, writer_factory, RollingPolicy.on_checkpoint_rolling_policy())
 

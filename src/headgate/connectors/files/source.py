@@ -34,9 +34,9 @@ _log = logging.getLogger(__name__)
 class FileSource(Source[PartOfFile]):
     """The records of files: each of `paths` is a file, or a folder of files with all that is below it.
 
-    The set of files is fixed when the job starts, or is looked at again and again while it runs; files must not change.
-    Names that start with "." or "_" are left out. Large files are read in parts, by several subtasks, so a file's
-    records keep their order only when one subtask reads.
+    The set of files is fixed when the job starts, or new files are discovered while it runs. Files must not change.
+    Names that start with "." or "_" are left out. Several subtasks read a large file in parts, so its records keep
+    their order only when one subtask reads.
 
     >>> source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/data/logs").build()
     """
@@ -65,9 +65,9 @@ class FileSource(Source[PartOfFile]):
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat | RecordFormat[Any], *paths: str) -> FileSourceBuilder:
-        """Return a builder of a source that reads lines; decompressed, where their names say so (docs/guides/files.md).
+        """Return a builder of a source that reads files of lines. A file name with a known suffix is decompressed.
 
-        It also takes the formats of PyFlink that read single records of files that are not lines.
+        The suffixes are in docs/guides/files.md. It also takes PyFlink's record formats for files that are not lines.
         """
         if isinstance(stream_format, RecordFormat):
             return FileSourceBuilder(stream_format, paths)
@@ -76,21 +76,21 @@ class FileSource(Source[PartOfFile]):
 
     @staticmethod
     def for_bulk_file_format(bulk_format: BulkFormat[Any], *paths: str) -> FileSourceBuilder:
-        """Return a builder of a source that reads files that are not lines, such as Parquet."""
+        """Return a builder of a source that reads bulk files, such as Parquet."""
         _check_format(bulk_format, BulkFormat)
         return FileSourceBuilder(bulk_format, paths)
 
     def splits(self, parallelism: int) -> list[PartOfFile]:
         files = self._files()
         enumerator = self._enumerator
-        # Of one file, a later look must cut the same parts: not by what else is there.
+        # A later discovery must cut a file into the same parts, whatever other files exist.
         part_bytes = enumerator.part_bytes(files, parallelism) if self.bounded else enumerator.part_bytes_max
         return self._cut_or_skip(files, part_bytes) if self._errors.skips else self._format.cut(files, part_bytes)
 
     def _cut_or_skip(self, files: list[FoundFile], part_bytes: int) -> list[Any]:
-        """Return the parts of all files, and in place of a file that cannot be cut what a reader has to report."""
+        """Return the parts of all files. A file that cannot be cut becomes an `UncutFile`, which the reader reports."""
         if not self.bounded:
-            return self._cut_what_can_be_read(files)  # the others are tried again
+            return self._cut_what_can_be_read(files)  # the next discovery tries the other files again
         good, bad = self._sorted_out(files, part_bytes)
         return [*self._format.cut(good, part_bytes), *bad]
 
@@ -106,13 +106,13 @@ class FileSource(Source[PartOfFile]):
         return found
 
     def discover(self, known: frozenset[str]) -> list[PartOfFile]:
-        """Return the parts that are not known, of files that were not found before in another version or other parts.
+        """Return the unknown parts, except parts of a file that was found before in another version or other parts.
 
-        A file that was moved is known by its version: size, time and number.
+        A moved file is recognized by its version, which is size, modification time and number.
         """
         seen = KnownFiles(known)
         files = seen.as_known(self._files())
-        # What is known comes first, as it says which columns new files are to have.
+        # Known files come first: the first file sets the columns that all other files must have.
         unchanged = sorted(files.unchanged, key=lambda file: not seen.has_path(file))
         parts = {self.split_id(part): part for part in self._cut_what_can_be_read(unchanged)}
         other = {_file_of(split_id) for split_id in known if split_id not in parts}
@@ -121,7 +121,7 @@ class FileSource(Source[PartOfFile]):
         return [part for name, part in parts.items() if name not in known and _file_of(name) not in other]
 
     def _cut_what_can_be_read(self, files: list[FoundFile]) -> list[PartOfFile]:
-        """Return the parts of all files but those that cannot be read, or do not go with the first that can."""
+        """Return the parts of the readable files. Files that do not match the first of them are left out and logged."""
         try:
             return self._format.cut(files, self._enumerator.part_bytes_max)
         except SourceError:
@@ -131,7 +131,7 @@ class FileSource(Source[PartOfFile]):
             return self._format.cut(good, self._enumerator.part_bytes_max)
 
     def _sorted_out(self, files: list[FoundFile], part_bytes: int) -> tuple[list[FoundFile], list[UncutFile]]:
-        """Return the files that can be cut, and the others."""
+        """Return the files that can be cut, and the other files with their errors."""
         good: list[FoundFile] = []
         bad: list[UncutFile] = []
         for file in files:
@@ -144,7 +144,7 @@ class FileSource(Source[PartOfFile]):
         return good, bad
 
     def _tell(self, trouble: str) -> None:
-        """Log it the first time."""
+        """Log a problem, only the first time."""
         if trouble not in self._told:
             self._told.add(trouble)
             _log.warning("%s", trouble)
@@ -169,7 +169,7 @@ class InputFormat(ABC):
 def _check_format(value: object, kind: type) -> None:
     if not isinstance(value, kind):
         raise ProgramError(
-            f"{value!r:.100} is no {kind.__name__}: for_record_stream_format() takes those of lines, such as "
+            f"{value!r:.100} is no {kind.__name__}: for_record_stream_format() takes formats of lines, such as "
             "StreamFormat.csv_format(), for_bulk_file_format() takes BulkFormat.parquet_format()"
         )
 
@@ -193,7 +193,7 @@ class FileSourceBuilder:
     errors: FileErrors = field(default_factory=FileErrors.fail)
 
     def on_error(self, errors: FileErrors) -> FileSourceBuilder:
-        """Set what becomes of a file that cannot be read; by default it fails the job.
+        """Set what to do with a file that cannot be read. By default it fails the job.
 
         >>> lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/data/logs")
         >>> source = lines.on_error(FileErrors.skip()).build()
@@ -207,9 +207,9 @@ class FileSourceBuilder:
         return self
 
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
-        """Go on looking for new files, as often as that, until the job is stopped.
+        """Look for new files at this interval until the job is stopped.
 
-        A file must be whole when it appears: write it under a hidden name or elsewhere, then rename it.
+        A file must be complete when it appears: write it under a hidden name or elsewhere, then rename it.
         """
         if not isinstance(discovery_interval, Duration):
             raise ProgramError(
@@ -217,11 +217,11 @@ class FileSourceBuilder:
             )
         self.discovery_interval_ms = discovery_interval.to_millis()
         if self.discovery_interval_ms <= 0:
-            raise ProgramError(f"files cannot be looked for every {discovery_interval}; give a millisecond or more")
+            raise ProgramError(f"files cannot be discovered every {discovery_interval}; give a millisecond or more")
         return self
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
-        """Set whether large files are read in parts, by several subtasks; by default they are."""
+        """Set whether several subtasks read a large file in parts. By default they do."""
         self.enumerator = given("set_file_enumerator", file_enumerator, FileEnumeratorProvider)
         return self
 

@@ -240,7 +240,7 @@ def test_a_file_that_is_replaced_at_the_same_size_is_noticed_by_its_time(
     assert [record.getMessage() for record in caplog.records] == [
         f"'{tmp_path / 'a'}' has changed since it was found: what is new in it is not read"
     ]
-    with pytest.raises(SourceError, match="was written again since it was found, as its time shows"):
+    with pytest.raises(SourceError, match="was written again since it was found: its modification time differs"):
         read(open_reader(source, splits, context), context, endless=True)
 
 

@@ -108,7 +108,7 @@ def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["snappy", "LZ4", "zip"])
 def test_files_that_are_compressed_in_another_way_are_refused(tmp_path: Path, ending: str) -> None:
     path = written(tmp_path / f"in.{ending}", b"packed\n")
-    with pytest.raises(SourceError, match=f"in.{ending}' is compressed in a way that is not read here"):
+    with pytest.raises(SourceError, match=f"in.{ending}' has a compression that is not supported"):
         read_all(source(path))
 
 
@@ -240,7 +240,7 @@ def test_format_of_another_kind_of_files_is_refused() -> None:
     with pytest.raises(ProgramError, match=r"is no BulkFormat: .* for_bulk_file_format\(\) takes BulkFormat\."):
         FileSource.for_bulk_file_format(wrong, "in")
     wrong = BulkFormat.parquet_format()
-    with pytest.raises(ProgramError, match=r"is no StreamFormat: for_record_stream_format\(\) takes those of lines"):
+    with pytest.raises(ProgramError, match=r"is no StreamFormat: for_record_stream_format\(\) takes formats of lines"):
         FileSource.for_record_stream_format(wrong, "in")
 
 
