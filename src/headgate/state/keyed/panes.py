@@ -1,15 +1,16 @@
 """Panes: the state of windows whose times all keys share, a dictionary for each window instead of a cell for each key.
 
-A *pane* holds the values of all keys that a window has. Between two barriers values are read and written in one open
-dictionary. A barrier seals it: from then on nothing changes it, so that a snapshot takes it at leisure, and it is the
-increment as well. The first access to a key after that copies its value to the open dictionary; where several
-dictionaries have a key, the newest counts.
+A *pane* holds the values of all keys of a window. Between two barriers, the operator reads and writes values in one
+open dictionary. A barrier seals the dictionary: nothing changes it any more, so that a snapshot can take it piece by
+piece, and an increment consists of it. The first access to a key after the barrier copies the key's value to the new
+open dictionary. Where several dictionaries have a key, the newest counts.
 
-Snapshots know nothing of panes. They hold an entry for each key and window, with its value and its timers, as cells
-would be saved, and what was saved from cells becomes panes again: the layout may change from one start to the next.
+Snapshots know nothing of panes. They hold an entry for each key and window, with its value and its timers, as cells are
+saved. A restore makes panes of entries that cells wrote, and the other way round: the layout may change from one start
+to the next.
 
-A backend that has a database may write values there, and let go of them: then the oldest of the dictionaries is a
-`StoredValues`, which reads what it has not.
+A backend with a database may write values there and let go of them in memory. Then the oldest dictionary is a
+`StoredValues`, which reads a missing value from the database.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from headgate.state.keyed.cells import CHUNK_CELLS, KEY, NAMESPACED, Cell, names
 from headgate.state.keyed.stored_values import StoredValues
 
 Namespace = tuple[Any, ...]
-"""The start and the end of a window, or what stands for a slice."""
+"""The start and the end of a window; for a slice, a mark before both."""
 
 PaneTimers = Callable[[Any], "dict[int, None] | None"]
 
 ToWindows = Callable[["list[SealedPane]"], "Iterable[SealedPane]"]
 
 _LEVELS_MAX: Final = 4
-"""With more sealed dictionaries than so many, those that are in the base are made one."""
+"""With more sealed dictionaries, a pane merges the dictionaries that the base has."""
 
 
 @final
 class Pane:
     """The values of a window, by key.
 
-    `timers` are those of an entry before the window is evaluated, that of its end first; `over` those that are left
-    after that: None, if it is over then. A slice has none: its windows do not belong to it alone.
+    `timers` are the timers of an entry before the window is evaluated, the timer of its end first. `over` are the
+    timers after that; None if the window is over then. A slice has no timers, because several windows share it.
     """
 
     __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "stored", "timers")
@@ -46,9 +47,9 @@ class Pane:
     def __init__(self, timers: dict[int, None] | None, over: dict[int, None] | None) -> None:
         self.open: dict[Any, Any] = {}
         self.sealed: list[tuple[int, dict[Any, Any]]] = []
-        """With the generation at whose end each was sealed, the newest first."""
+        """The sealed dictionaries, the newest first, with the generation at whose end each was sealed."""
         self.stored: StoredValues | None = None
-        """The last of those, where a database has values, too."""
+        """The last sealed dictionary, where a database has values, too."""
         self.timers = timers
         self.over = over
         self.is_evaluated = False
@@ -83,7 +84,7 @@ class Pane:
         return chain(_there(at_hand), rest)
 
     def due(self) -> Iterable[tuple[Any, Any]]:
-        """Return what `items` does of the keys whose window has yet to be evaluated."""
+        """Return the items of the keys whose window has yet to be evaluated."""
         at_hand, stored, evaluated = self.values(), self.stored, self.evaluated
         items: Iterable[tuple[Any, Any]] = at_hand.items()
         if evaluated:
@@ -102,7 +103,7 @@ class Pane:
         return self.timers is not None and next(iter(self.timers)) not in (timers or ())
 
     def now_evaluated(self, generation: int) -> None:
-        """The window has been evaluated, which the next snapshot has to tell of all keys."""
+        """Note that the window has been evaluated for all keys: the next snapshot has to save all of them."""
         self.sealed = [(generation, self.values())]
         if self.stored is not None:
             self.sealed = [(generation, dict(_there(self.sealed[0][1]))), (0, self.stored)]
@@ -112,14 +113,14 @@ class Pane:
         self.evaluated.clear()
 
     def timers_of(self) -> PaneTimers:
-        """Return what tells the timers of a key, as they are now."""
+        """Return a function that returns the timers of a key, as of now."""
         timers, over, evaluated = self.timers, self.over, frozenset(self.evaluated)
         if self.is_evaluated:
             return lambda key: over
         return (lambda key: over if key in evaluated else timers) if evaluated else lambda key: timers
 
     def merge_until(self, generation: int) -> None:
-        """Make one of the dictionaries that were sealed until then, if there are many."""
+        """Merge the dictionaries that were sealed until this generation, if there are many."""
         old = [level for level in self.sealed if level[0] <= generation]
         if len(old) > _LEVELS_MAX:
             merged = newest([values for _, values in old])
@@ -127,12 +128,12 @@ class Pane:
 
 
 def _there(at_hand: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Return the items without those of keys of which it is known only that the database has none."""
+    """Return the items without the keys that are noted only because the database lacks them."""
     return (item for item in at_hand.items() if item[1] is not None)
 
 
 def newest(levels: list[dict[Any, Any]]) -> dict[Any, Any]:
-    """Return the values of dictionaries, of which the first that has a key counts."""
+    """Merge dictionaries; for each key, the first dictionary that has it counts."""
     found: dict[Any, Any] = {}
     for values in reversed(levels):
         found.update(values)
@@ -142,7 +143,7 @@ def newest(levels: list[dict[Any, Any]]) -> dict[Any, Any]:
 @final
 @dataclass(frozen=True, slots=True)
 class SealedPane:
-    """What a pane holds at a barrier, which nothing changes. `levels` has the newest dictionary first."""
+    """The content of a pane at a barrier, which nothing changes. `levels` has the newest dictionary first."""
 
     namespace: Namespace
     timers_of: PaneTimers
@@ -160,7 +161,7 @@ class SealedPane:
 @final
 @dataclass(frozen=True, slots=True)
 class PanePiece:
-    """Some entries for a snapshot: the keys of cells, and what they have in some columns; None: they are gone."""
+    """Some entries for a snapshot: the keys of cells with their values by column. None: the entries are removed."""
 
     keys: list[Any]
     columns: dict[int, list[Any]] | None
@@ -180,14 +181,14 @@ class Panes:
         self.timers = timers
         self.by_window: dict[Namespace, Pane] = {}
         self.notes_drops = False
-        """Whether a snapshot to come may have to tell what is gone."""
+        """Whether later snapshots may have to list removed entries."""
         self.to_windows: Callable[[], ToWindows] = lambda: lambda panes: panes
-        """Returns, as of now, what makes of panes those that there would be if each window were kept by itself."""
+        """Returns a function, as of now, that makes a pane for each window of any panes, for canonical savepoints."""
         self._dropped: dict[int, list[tuple[Namespace, list[dict[Any, Any]]]]] = {}
-        """What is gone since a snapshot had it, by the generation in which it went."""
+        """The removed windows that a snapshot has, by the generation in which they were removed."""
 
     def adopt(self, cells: Iterable[Cell], make: Callable[[Namespace], Pane]) -> list[Cell]:
-        """Take over what cells hold of the state, and their timers; return the cells that held some.
+        """Move the values of the state, and their timers, from cells to panes. Return the cells that had values.
 
         A window whose end is not among its timers had been evaluated.
         """
@@ -210,41 +211,41 @@ class Panes:
         return adopted
 
     def count(self, entries: int) -> None:
-        """Note that a batch comes which may add so many entries."""
+        """Note that the next batch may add so many entries."""
 
     def load(self, keys: Iterable[Any], namespaces: Iterable[Namespace]) -> None:
-        """Read the values of these keys of a batch, each in a pane, where they are in a database only."""
+        """Read the values of a batch's keys, each in a pane, that only a database has."""
 
     def parts(self) -> Iterator[Callable[[Pane], Iterable[tuple[Any, Any]]]]:
-        """Return what `Pane.items` returns in parts, each of which fits into memory for all panes, by key group."""
+        """Yield functions that each return a part of a pane's items. A part of all panes fits into memory."""
         yield Pane.items
 
     def seal(self, generation: int) -> None:
-        """A barrier ends the generation."""
+        """Seal the open dictionaries: a barrier ends the generation."""
         for pane in self.by_window.values():
             if pane.open:
                 pane.sealed.insert(0, (generation, pane.open))
                 pane.open = {}
 
     def drop(self, namespace: Namespace, generation: int) -> None:
-        """A window is over."""
+        """Remove the pane of a window that is over."""
         pane = self.by_window.pop(namespace)
         if self.notes_drops and pane.sealed:
             self._dropped.setdefault(generation, []).append((namespace, [values for _, values in pane.sealed]))
 
     def drop_all(self) -> None:
-        """All windows are over, where no snapshot is ever taken."""
+        """Remove all panes, in a job that takes no snapshots."""
         self.by_window.clear()
         self._dropped.clear()
 
     def base_moved(self, since: int) -> None:
-        """Let go of what no snapshot to come needs; the next one builds on the end of the generation `since`."""
+        """Drop what later snapshots do not need. They build on the end of the generation `since`, or a later one."""
         self._dropped = {generation: gone for generation, gone in self._dropped.items() if generation > since}
         for pane in self.by_window.values():
             pane.merge_until(since)
 
     def __len__(self) -> int:
-        """Number of entries; of those that several dictionaries have, each counts."""
+        """Number of entries; an entry in several dictionaries counts several times."""
         return self.changed(-1)
 
     def changed(self, since: int) -> int:
@@ -255,15 +256,15 @@ class Panes:
         )
 
     def pieces(self, since: int) -> Iterator[PanePiece]:
-        """Return, for a snapshot that is taken just after `seal`, what has changed since the end of a generation.
+        """Return the entries that have changed since the end of a generation, for a snapshot just after `seal`.
 
-        With -1 that is everything. It may be iterated later, in pieces: nothing that happens meanwhile changes it.
+        -1 stands for all entries. The caller may iterate later, in pieces: later changes do not affect the result.
         """
         gone = [each for generation, some in self._dropped.items() if generation > since for each in some]
         return chain(self._removals(gone if since >= 0 else []), self.pieces_of(self.sealed(since)))
 
     def sealed(self, since: int) -> list[SealedPane]:
-        """Return what the panes hold just after `seal` of values that have changed since the end of a generation."""
+        """Return the panes just after `seal`, with the values that have changed since the end of a generation."""
         return [
             SealedPane(
                 namespace, pane.timers_of(), [values for generation, values in pane.sealed if generation > since]
