@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from headgate.options import REGISTRY
 from tests.docs.blocks import PAGES, ROOT
@@ -23,35 +23,39 @@ def anchor(heading: str) -> str:
     return kept.replace(" ", "-")
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     return {anchor(heading) for heading in HEADING.findall(page.read_text())}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def broken_links(page: Path) -> Iterator[str]:
+    """Yield the links of a page that lead to no file or no heading."""
     for link in LINK.findall(page.read_text()):
         if "://" in link:
             continue
         path, _, heading = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{page.name} links to {link}"
-        assert not heading or heading in anchors(target), f"{page.name} links to {link}"
+        if not target.exists() or (heading and heading not in anchors(target)):
+            yield f"{page.name} links to {link}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_programs_exist(page: Path) -> None:
+def test_links_lead_somewhere() -> None:
+    assert [broken for page in PAGES for broken in broken_links(page)] == []
+
+
+def test_commands_and_programs_exist() -> None:
     targets = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     known = {line.split()[0] for line in targets.splitlines()} | {"help"}
-    text = "\n".join(re.findall(r"`[^`\n]+`|```.*?```", page.read_text(), re.DOTALL))
-    assert set(COMMAND.findall(text)) <= known
-    assert [program for program in PROGRAM.findall(text) if not (ROOT / program).exists()] == []
+    code = {page.name: "\n".join(re.findall(r"`[^`\n]+`|```.*?```", page.read_text(), re.DOTALL)) for page in PAGES}
+    assert [(page, each) for page, text in code.items() for each in COMMAND.findall(text) if each not in known] == []
+    programs = [(page, each) for page, text in code.items() for each in PROGRAM.findall(text)]
+    assert [each for each in programs if not (ROOT / each[1]).exists()] == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "compat.md"], ids=lambda page: page.name)
-def test_configuration_keys_exist(page: Path) -> None:
+def test_configuration_keys_exist() -> None:
     known = {name for option in REGISTRY.options for name in (option.key, *option.aliases)}
-    modules = {key for key in KEY.findall(page.read_text()) if not is_module(key)}
-    assert sorted(modules - known) == []
+    named = [(page.name, key) for page in PAGES if page.name != "compat.md" for key in KEY.findall(page.read_text())]
+    assert [each for each in named if each[1] not in known and not is_module(each[1])] == []
 
 
 def is_module(name: str) -> bool:
