@@ -81,7 +81,7 @@ class SinkIdentity:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkContext(SinkIdentity):
-    """Where a sink runs: names made from these never clash with names of another job, lineage, attempt or subtask."""
+    """The place of a sink: names made from it never clash with names of another job, lineage, attempt or subtask."""
 
     subtask: int
     parallelism: int

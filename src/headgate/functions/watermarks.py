@@ -143,7 +143,7 @@ class WatermarkStrategy:
         """
         if isinstance(supplier, WatermarkGenerator) or not callable(supplier):
             raise ProgramError(
-                "for_generator() takes what makes a WatermarkGenerator, such as the class itself or a lambda, not "
+                "for_generator() takes a callable that makes a WatermarkGenerator, such as its class or a lambda, not "
                 f"{supplier!r}"
             )
         return WatermarkStrategy(progress=OwnGenerator(supplier))

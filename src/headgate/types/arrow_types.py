@@ -198,7 +198,7 @@ def type_of_arrow(data_type: pa.DataType, field: str) -> TypeInformation:
     if is_a.is_list(data_type) or is_a.is_large_list(data_type) or is_a.is_fixed_size_list(data_type):
         return Types.LIST(type_of_arrow(data_type.value_type, f"{field}[]"))
     raise ProgramError(
-        f"column {field!r} has the type {data_type}, which no type here holds; "
+        f"column {field!r} has the type {data_type}, which headgate has no type for; "
         "select or cast it to numbers, text, bytes, dates, times, or structs, lists and maps of these first"
     )
 

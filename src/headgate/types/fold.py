@@ -76,7 +76,9 @@ class TypeFold(ABC, Generic[T]):
 
     def refusal(self, type_info: TypeInformation, path: str) -> Exception:
         """Return the error for a type without a result."""
-        return ProgramError(f"{f'field {path!r} is' if path else 'there is'} a {type_info}, which has no form here")
+        return ProgramError(
+            f"{f'field {path!r} is' if path else 'there is'} a {type_info}, which this operation does not support"
+        )
 
     def _case(self, type_info: TypeInformation, path: str) -> T:
         match type_info:
@@ -107,7 +109,7 @@ class TypeFold(ABC, Generic[T]):
                 return self.null()
             case PickledBytesTypeInfo():
                 return self.pickled()
-        raise TypeError(f"{type_info!r} is of no kind of type that there is")
+        raise TypeError(f"{type_info!r} is no known kind of type")
 
     def _basic(self, type_info: BasicTypeInfo) -> T:
         match type_info.basic_type:
