@@ -1,8 +1,8 @@
 """Sinks to PostgreSQL. Needs the extra: pip install 'headgate[postgres]'.
 
-`PostgresSink` writes each record exactly once, on any server; `PreparedPostgresSink` does so by
-PREPARE TRANSACTION, for inserts on servers that have it switched on. `PostgresFlushingSink` writes at once, and again
-after a failure: for upserts.
+`PostgresSink` writes each record exactly once, on any server. `PreparedPostgresSink` does the same by
+PREPARE TRANSACTION, for inserts, on servers that allow it. `PostgresFlushingSink` writes records immediately, and
+again after a failure: use it for upserts.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-"""Batches: what a subtask has written for one checkpoint, how it is called, and what the database remembers of it.
+"""Batches, the rows that a subtask wrote for one checkpoint: their names, and their state in the database.
 
-The schema `headgate` of the target's database, made by the first job, holds it all:
+The first job creates the schema `headgate` in the target's database, which holds the state:
 
-    headgate.commits    a mark for each batch that is committed, set in the transaction that makes its rows visible
-    headgate.kept       batches that are part of a savepoint, with it: they stay until they are committed
-    headgate.attempts   the newest attempt of each owner, which has ended the sessions of the earlier ones
+    headgate.commits    a mark for each committed batch, set in the transaction that makes its rows visible
+    headgate.kept       batches of savepoints, each with its savepoint: they are kept until they are committed
+    headgate.attempts   the newest attempt of each owner, which has ended the sessions of earlier attempts
     headgate.owners     job, lineage, uid and table of each owner: names of batches begin with a digest of these
     headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
 
-A batch is named by its owner, subtask, execution (attempt and driver) and checkpoint, so no two ever have the same
-name, and what dead attempts left over is known by it. Marks are removed after 30 days, except marks of savepoints. The
-owner is a digest of 128 bits over job id, lineage, uid and table, as names of tables and sessions have no room for
-more. Batches in snapshots of releases without lineages keep the names that they were prepared under,
-`<job>_<operator>` for the owner.
+The name of a batch has its owner, subtask, execution (attempt and driver) and checkpoint. So names are unique, and tell
+which batches dead attempts left over. Marks are removed after 30 days, except marks of savepoints. The owner is a
+digest of 128 bits over job id, lineage, uid and table, because names of tables and sessions are limited in length.
+Batches in snapshots of releases without lineages keep their names, which have `<job>_<operator>` for the owner.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ _IS_MISSING: Final = (
     "(SELECT FROM pg_attribute WHERE attrelid = to_regclass('headgate.kept') AND attname = 'savepoint')"
 )
 _TABLES: Final = (
-    # CREATE SCHEMA IF NOT EXISTS would ask for the right to create one, also when there is one.
+    # CREATE SCHEMA IF NOT EXISTS would require the right to create a schema, even if the schema exists.
     f"DO $$ BEGIN IF to_regnamespace('{SCHEMA}') IS NULL THEN CREATE SCHEMA {SCHEMA}; END IF; END $$",
     f'CREATE TABLE IF NOT EXISTS {SCHEMA}.commits (batch text COLLATE "C" PRIMARY KEY, '
     "committed_at timestamptz NOT NULL DEFAULT now(), kept boolean NOT NULL DEFAULT false)",
     f"CREATE INDEX IF NOT EXISTS commits_by_time ON {SCHEMA}.commits (committed_at) WHERE NOT kept",
     f'CREATE TABLE IF NOT EXISTS {SCHEMA}.kept (batch text COLLATE "C" NOT NULL)',
-    # Earlier releases did not tell savepoints apart: what they keep stays until it is committed.
+    # Earlier releases did not name the savepoint: a batch that they keep stays until it is committed.
     f"ALTER TABLE {SCHEMA}.kept ADD COLUMN IF NOT EXISTS savepoint text COLLATE \"C\" NOT NULL DEFAULT ''",
     f"ALTER TABLE {SCHEMA}.kept DROP CONSTRAINT IF EXISTS kept_pkey",
     f"ALTER TABLE {SCHEMA}.kept ADD PRIMARY KEY (batch, savepoint)",
@@ -56,7 +55,7 @@ _TABLES: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """What one attempt of a subtask has written for a checkpoint, None while it is being written."""
+    """The rows that one attempt of a subtask wrote for a checkpoint. `checkpoint` is None while it writes."""
 
     owner: str
     subtask: int
@@ -64,7 +63,7 @@ class RowBatch:
     checkpoint: CheckpointId | None = None
 
     def __setstate__(self, state: Sequence[Any]) -> None:
-        """Take the fields in order, as dataclasses pickle them; releases without lineages wrote job and operator."""
+        """Restore the fields in order, as dataclasses pickle them; releases without lineages wrote job and operator."""
         *owner, subtask, execution, checkpoint = state
         self.__init__("_".join(owner), subtask, str(execution), checkpoint)
 
@@ -81,31 +80,31 @@ class RowBatch:
         return RowBatch(owner, int(subtask), execution, prepared)
 
     def at(self, checkpoint: CheckpointId) -> RowBatch:
-        """Return the batch under the name that it has from the barrier of the checkpoint on."""
+        """Return the batch with its name after the barrier of the checkpoint."""
         return replace(self, checkpoint=checkpoint)
 
     @property
     def attempt(self) -> int:
-        """The attempt that has written it."""
+        """The number of the attempt that wrote the batch."""
         return int(self.execution.partition(".")[0])
 
     @property
     def opened(self) -> RowBatch:
-        """The batch under the name that it had before its barrier."""
+        """The batch with its name before its barrier."""
         return replace(self, checkpoint=None)
 
     def is_before(self, other: RowBatch) -> bool:
-        """Return whether this batch was prepared, and for an earlier checkpoint."""
+        """Return whether this batch was prepared for an earlier checkpoint than `other`."""
         return self.checkpoint is not None and (other.checkpoint is None or self.checkpoint < other.checkpoint)
 
     @property
     def writer(self) -> str:
-        """How the names of all batches of this attempt of the subtask begin."""
+        """The prefix of the names of all batches of this attempt of the subtask."""
         return f"{self.of_owner}{self.subtask}_{self.execution}_"
 
     @property
     def of_owner(self) -> str:
-        """How the names of all batches of the owner begin."""
+        """The prefix of the names of all batches of the owner."""
         return prefix_of(self.owner)
 
     @property
@@ -118,7 +117,7 @@ class RowBatch:
 
 
 def prefix_of(owner: str) -> str:
-    """Return how the names of all batches of an owner begin."""
+    """Return the prefix of the names of all batches of an owner."""
     return f"{owner}_"
 
 
@@ -129,7 +128,7 @@ def session_of_job(job_id: JobId) -> str:
 
 @final
 class Leftovers:
-    """Tells what earlier attempts left over from what some job will still commit."""
+    """Distinguishes batches that earlier attempts left over from batches that a job will still commit."""
 
     def __init__(self, context: SinkContext, table: str, restored: Iterable[RowBatch]) -> None:
         self._context = context
@@ -138,18 +137,22 @@ class Leftovers:
 
     @property
     def prefix(self) -> str:
-        """How the names of batches of the owner begin."""
+        """The prefix of the names of the owner's batches."""
         return self._own.of_owner
 
     def among(self, batches: Iterable[RowBatch]) -> list[RowBatch]:
-        """Return what this subtask is to remove, of itself or of subtasks that no longer exist after rescaling.
+        """Return the batches that this subtask has to remove: its own, and after rescaling those of removed subtasks.
 
-        A batch that was prepared for the restored checkpoint or an earlier one may have been handed to another subtask.
+        Batches that were prepared for the restored checkpoint or an earlier one stay: the restore may have assigned
+        them to another subtask.
         """
         return [batch for batch in batches if self.is_of_earlier_attempt(batch) and self._is_left_over(batch)]
 
     def is_of_earlier_attempt(self, batch: RowBatch) -> bool:
-        """Return whether this subtask looks after a batch, and it is no later attempt's: that is another driver's."""
+        """Return whether an earlier attempt wrote the batch, and this subtask looks after it.
+
+        A batch of a later attempt belongs to another driver.
+        """
         mine = batch.subtask % self._context.parallelism == self._context.subtask
         return mine and batch.attempt < self._context.attempt
 
@@ -162,13 +165,13 @@ class Leftovers:
 @final
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What the schema `headgate` remembers, seen through a connection. Its methods raise psycopg.Error."""
+    """The tables of the schema `headgate`, used through a connection. All methods raise psycopg.Error."""
 
     connection: Connection
 
     @classmethod
     def install(cls, connection: Connection) -> Self:
-        """Make the tables that are missing. Several jobs may do so at once."""
+        """Create missing tables. Several jobs may do this at the same time."""
         with connection.transaction():
             if connection.execute(_IS_MISSING).fetchone() == (True,):
                 connection.execute("SELECT pg_advisory_xact_lock(hashtext('headgate'))")
@@ -177,7 +180,7 @@ class Marks:
         return cls(connection)
 
     def register(self, identity: SinkIdentity, table: str) -> None:
-        """Note whose batches these are. Raises `SinkError` if the database has another owner under this name."""
+        """Store the sink as an owner. Raises `SinkError` if the database has another owner with the same digest."""
         owner, own = identity.digest(table), (identity.job_id, str(identity.lineage), identity.uid, table)
         self.connection.execute(
             "INSERT INTO headgate.owners VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING", [owner, *own]
@@ -201,13 +204,13 @@ class Marks:
         return [owner for (owner,) in found]
 
     def forget(self, owner: str) -> None:
-        """Forget an owner, of whose batches none waits."""
+        """Remove an owner, which has no waiting batches."""
         self.connection.execute("DELETE FROM headgate.owners WHERE owner = %s", [owner])
 
     def add(self, batch: RowBatch) -> bool:
-        """Mark a batch as committed, in the current transaction; return False if it is so already.
+        """Mark a batch as committed, in the current transaction. Return False if it is marked already.
 
-        Waits for another transaction that is about to mark it.
+        Blocks while another open transaction has marked the same batch.
         """
         marked = self.connection.execute(
             "INSERT INTO headgate.commits (batch) VALUES (%s) ON CONFLICT DO NOTHING", [str(batch)]
@@ -220,7 +223,7 @@ class Marks:
         return found.rowcount == 1
 
     def keep(self, batches: Iterable[RowBatch], savepoint: str) -> None:
-        """Let batches stay until they are committed, or the savepoint is given up."""
+        """Keep batches until they are committed, or until the savepoint is given up."""
         with self.connection.cursor() as cursor:
             rows = [(str(batch), savepoint) for batch in batches]
             cursor.executemany(
@@ -228,18 +231,18 @@ class Marks:
             )
 
     def give_up(self, savepoints: Collection[str]) -> None:
-        """Let no batch stay for these savepoints, whichever lineage has prepared it."""
+        """Stop keeping batches for these savepoints, whichever lineage prepared the batches."""
         self.connection.execute("DELETE FROM headgate.kept WHERE savepoint = ANY(%s)", [sorted(savepoints)])
 
     def without_kept(self, batches: Collection[RowBatch]) -> list[RowBatch]:
-        """Return those that no savepoint keeps."""
+        """Return the batches that no savepoint keeps."""
         names = [str(batch) for batch in batches]
         found = self.connection.execute("SELECT batch FROM headgate.kept WHERE batch = ANY(%s)", [names])
         kept = {name for (name,) in found}
         return [batch for batch in batches if str(batch) not in kept]
 
     def begin_attempt(self, own: RowBatch) -> None:
-        """Note the attempt, before its predecessors are fenced: none of them is to open a session again."""
+        """Store the attempt before earlier attempts are fenced, so that they do not open a session again."""
         self.connection.execute(
             "INSERT INTO headgate.attempts AS a VALUES (%s, %s) ON CONFLICT (operator) DO UPDATE "
             "SET attempt = EXCLUDED.attempt, begun_at = now() WHERE a.attempt < EXCLUDED.attempt",
@@ -258,9 +261,9 @@ class Marks:
         return found.rowcount == 1
 
     def settle(self, batch: RowBatch) -> None:
-        """Forget what is not needed once a batch is committed; the mark of a savepoint's batch is kept for ever.
+        """Remove entries that a committed batch does not need, and old marks. Marks of savepoints stay for ever.
 
-        A batch may be kept while it is being committed, or just after.
+        A savepoint may begin to keep a batch during its commit or just after it.
         """
         kept = self.connection.execute("DELETE FROM headgate.kept WHERE batch = %s", [str(batch)])
         if kept.rowcount:
@@ -273,15 +276,15 @@ class Marks:
 
 
 def fence_owner(connection: Connection, owner: str) -> None:
-    """End all sessions of an owner's writers; block until they are gone."""
+    """End all sessions of an owner's writers. Block until the sessions have ended."""
     for pid, _ in _sessions(connection, prefix_of(owner)):
         connection.execute("SELECT pg_terminate_backend(%s, %s)", [pid, _FENCE_TIMEOUT_MS])
 
 
 def fence(connection: Connection, leftovers: Leftovers) -> None:
-    """End the sessions of earlier attempts that have not noticed their end; block until they are gone.
+    """End the sessions of earlier attempts that still run. Block until the sessions have ended.
 
-    What they had not prepared is rolled back, and what they lock is free.
+    The server rolls back their unprepared rows and releases their locks.
     """
     for pid, batch in _sessions(connection, leftovers.prefix):
         if leftovers.is_of_earlier_attempt(batch):
@@ -295,7 +298,7 @@ def later_attempt_writes(connection: Connection, own: RowBatch) -> bool:
 
 def ended_by_a_later_attempt(table: str) -> SinkError:
     """Return the error of an attempt whose session was ended by `fence`."""
-    return SinkError(f"cannot write to table {table!r}: a later attempt of the job has begun, and has ended this one")
+    return SinkError(f"cannot write to table {table!r}: a later attempt of the job has ended this one")
 
 
 def _sessions(connection: Connection, prefix: str) -> list[tuple[int, RowBatch]]:

@@ -1,4 +1,4 @@
-"""What is checked before a job runs: the server, the login, the table, its columns and key, and the rights."""
+"""Checks before a job runs: the server, the login, the table, its columns and key, and the rights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEEDED: Final = """
     AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7 = 7 AND g.tgenabled <> 'D')
     ORDER BY a.attnum
 """
-"""Columns that an INSERT without them cannot fill. A trigger before each row (7 is row, before, insert) might."""
+"""Columns without a default that must not be NULL, unless a trigger may fill them (type 7: row, before, insert)."""
 _DEFERRABLE: Final = """
     SELECT i.indexrelid::regclass::text FROM pg_index i
     WHERE i.indrelid = %(table)s::regclass AND i.indisunique AND NOT i.indimmediate
@@ -31,14 +31,14 @@ _DEFERRABLE: Final = """
         WHERE a.attrelid = i.indrelid AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
     )
 """
-"""Unique constraints on exactly the key whose check waits for the end of the transaction."""
+"""Deferrable unique constraints on exactly the columns of the key."""
 
 
 @contextmanager
 def checked(table: PostgresTable, session: str) -> Iterator[Connection]:
-    """Give a connection to a server where the table can be written to, and where the schema `headgate` is.
+    """Yield a connection, after checking that the table can be written to and creating the schema `headgate`.
 
-    Raises `SinkError` when there is none, for any psycopg.Error in the block as well.
+    Raises `SinkError` if a check fails, and for any psycopg.Error in the block.
     """
     with table.database.writing("connect"):
         connection = table.database.connect(session)
@@ -61,7 +61,7 @@ def _check_version(table: PostgresTable, connection: Connection) -> None:
 
 
 def _try(table: PostgresTable, connection: Connection) -> None:
-    """Have the server plan all that will be done, and take it back."""
+    """Let the server plan the statements of the sink in a transaction, and roll it back."""
     staging = sql.Identifier(SCHEMA, f"try_of_{connection.info.backend_pid}")
     with connection.transaction(force_rollback=True):
         table.create_staging(connection, staging)
@@ -69,9 +69,9 @@ def _try(table: PostgresTable, connection: Connection) -> None:
 
 
 def check_columns(table: PostgresTable, connection: Connection) -> None:
-    """Check what the plan of the server does not tell: whether rows can be inserted, or upserted by the key.
+    """Check the conditions that planning does not: whether rows can be inserted, or upserted by the key.
 
-    Raises `SinkError` for a column that needs a value and gets none, and for a deferrable key; psycopg.Error.
+    Raises `SinkError` for a column that needs a value and gets none, and for a deferrable key, and psycopg.Error.
     """
     name = table.identifier.as_string(connection)
     needed = connection.execute(_NEEDED, {"table": name, "columns": list(table.columns)}).fetchall()

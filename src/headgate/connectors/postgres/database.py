@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and what its errors mean. The only importer of `psycopg` among the connectors.
+"""Connections to PostgreSQL, and the meaning of its errors.
 
 Passwords are part of the URL, so the URL is in no `repr` and in no message.
 """
@@ -37,9 +37,9 @@ _PATIENCE: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
-"""When a host that does not answer is given up, unless the URL says otherwise: in seconds, the last in milliseconds."""
+"""Timeouts for a host that does not answer, in seconds, the last in milliseconds. The URL may override them."""
 _BROKEN_DATA: Final = ("22", "23")
-"""Classes of SQLSTATE that no retry can mend: the value is out of range, or a constraint does not hold."""
+"""Classes of SQLSTATE for which a retry is useless: wrong data, such as a value out of range, or a constraint."""
 
 
 @final
@@ -55,7 +55,7 @@ class Database:
         except psycopg.ProgrammingError:
             raise SinkError(
                 "the URL of the database cannot be read: write postgresql://user:password@host:port/database, with %xx "
-                "for characters in user or password that mean something in a URL; it is not shown, as it has a password"
+                "for special characters in user or password; the URL is not shown, as it may have a password"
             ) from None
 
     def __str__(self) -> str:
@@ -64,10 +64,10 @@ class Database:
         return f"database {known.get('dbname') or known.get('user') or ''!r} at {host}:{known.get('port') or 5432}"
 
     def connect(self, name: str) -> Connection:
-        """Return a connection that commits each statement; `name` is what the server's list of sessions shows.
+        """Return a connection that commits each statement. `name` is the name of the session in pg_stat_activity.
 
-        What is committed is on disk, whatever the server's default is. A host that has gone is noticed within a minute
-        or so. Raises psycopg.OperationalError.
+        A commit is durable, whatever the server's default is. A lost host is noticed within about a minute. Raises
+        psycopg.OperationalError.
         """
         given = conninfo.conninfo_to_dict(self.url)
         patience = {name: value for name, value in _PATIENCE.items() if name not in given}
@@ -82,7 +82,7 @@ class Database:
 
     @contextmanager
     def writing(self, doing: str) -> Iterator[None]:
-        """Turn errors of the database into `SinkError`; `doing` says what could not be done."""
+        """Turn errors of the database into `SinkError`. `doing` names the failed action."""
         try:
             yield
         except psycopg.Error as error:
@@ -90,10 +90,10 @@ class Database:
 
     @contextmanager
     def committing(self, doing: str, whereabouts: str) -> Iterator[None]:
-        """Turn errors of the database into those that say how a commit ended.
+        """Turn errors of the database into errors of a commit.
 
-        A lost connection is to be tried again, also when it is unknown whether the commit was done; what a constraint
-        refuses, never.
+        After a lost connection the commit is retried, also if it may have succeeded. If a constraint refuses a row, it
+        is not retried.
         """
         try:
             yield

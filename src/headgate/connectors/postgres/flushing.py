@@ -1,4 +1,4 @@
-"""A table that receives each record at least once, at once: the simple sink, for upserts."""
+"""A sink that writes rows immediately, each at least once: the simple sink, for upserts."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _ROWS: Final = sql.Identifier("headgate_rows")
 class PostgresFlushingSink(FlushingSink):
     """Writes rows to a table of PostgreSQL as they come, each at least once: inserts, or with a key upserts.
 
-    Rows are seen at once, not only when their checkpoint is complete. After a failure those since the last checkpoint
-    are written again: with a key the table goes back to older values for a while, and ends the same; without a key
-    there are duplicates. Needs nothing but the right to make temporary tables, and leaves nothing behind.
+    Rows are visible immediately, not only when their checkpoint is complete. After a failure the rows since the last
+    checkpoint are written again. With a key, the table has older values for a while and then the same values as before;
+    without a key there are duplicates. The user needs the right to create temporary tables.
 
     >>> totals = PostgresTable("postgresql://me@db/shop", "totals", ["customer", "amount"], key=["customer"])
     >>> sink = PostgresFlushingSink(totals)
@@ -59,12 +59,12 @@ class PostgresFlushingSink(FlushingSink):
 
 @final
 class PostgresFlushingWriter(FlushingWriter):
-    """Sends rows on an I/O thread, all that wait in one transaction; a later call raises what was wrong with one.
+    """Sends rows on an I/O thread, all waiting rows in one transaction. A later call raises the error of a wrong row.
 
-    Rows go through a temporary table, by which wrong ones are found, and of several with one key the last is taken. The
-    server may put them on disk a moment later, or at the barrier: if it crashes before that, it takes the connection
-    with it, and the job writes them again. While all rows are on disk, a connection that was closed is opened again.
-    An earlier attempt that has not noticed its end is shut out, so that it writes no old values over new ones.
+    A temporary table finds wrong rows, and of several rows with one key the last is written. The server may write rows
+    to disk a moment later, at the latest at the barrier. If the server crashes before, the connection is lost too, and
+    the job writes the rows again. While all rows are on disk, a closed connection is opened again. Sessions of earlier
+    attempts that still run are ended, so that they do not overwrite new values with old ones.
     """
 
     def __init__(self, table: PostgresTable, context: SinkContext) -> None:
@@ -79,7 +79,7 @@ class PostgresFlushingWriter(FlushingWriter):
     def _open(self) -> Connection:
         connection = self._table.database.connect(self._batch.session)
         connection.execute("SET synchronous_commit = off")
-        connection.execute("SET idle_session_timeout = 0")  # a lost session would mean that its rows may be lost
+        connection.execute("SET idle_session_timeout = 0")  # rows of a lost session may be lost
         _create_rows(connection, self._table)
         self._target = self._table.target(connection)
         return connection
@@ -105,7 +105,7 @@ class PostgresFlushingWriter(FlushingWriter):
                 self._connection.execute(self._table.insert_from(_ROWS))
 
     def flush(self) -> None:
-        """Have the server put on disk all that was written: it does so up to any commit that waits for the disk."""
+        """Make all written rows durable. A commit that waits for the disk makes all earlier commits durable too."""
         self._outbox.flush_all()
         if self._all_on_disk:
             return
@@ -121,9 +121,9 @@ class PostgresFlushingWriter(FlushingWriter):
 
 @final
 class Outbox:
-    """Rows that a thread sends, all that wait at once, in order. Its methods are called by one other thread.
+    """A queue whose thread sends all waiting rows together, in order. One other thread calls the methods.
 
-    They raise what sending ended with; nothing is sent after that.
+    The methods raise the error that `send` raised; no rows are sent after an error.
     """
 
     def __init__(self, send: Callable[[list[Values]], None]) -> None:
@@ -136,7 +136,7 @@ class Outbox:
         self._sending.set_result(None)
 
     def put(self, rows: list[Values]) -> None:
-        """Take rows; block while many wait."""
+        """Queue rows. Block while many rows wait."""
         if self._sending.done() or len(self._rows) >= ROWS_AT_ONCE:
             self.flush_all()
         with self._lock:
@@ -150,7 +150,7 @@ class Outbox:
         self._sending.result()
 
     def close(self) -> None:
-        """Drop what waits; block until nothing is being sent."""
+        """Drop waiting rows. Block until the thread has sent its current rows."""
         with self._lock:
             self._rows = []
         self._executor.shutdown()

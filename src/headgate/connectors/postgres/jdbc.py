@@ -67,11 +67,11 @@ class JdbcConnectionOptions:
             self._given: dict[str, str] = {}
 
         def with_url(self, url: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
-            """Set the URL, as in jdbc:postgresql://host:5432/database. It is looked at when the sink is made."""
+            """Set the URL, as in jdbc:postgresql://host:5432/database. `JdbcSink.sink` checks it."""
             return self._with("_url", url)
 
         def with_driver_name(self, driver_name: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
-            """Set the driver, which needs no jar here. Raises UnsupportedError for one of another database."""
+            """Set the driver, which needs no jar here. Raises UnsupportedError for the driver of another database."""
             if driver_name != _DRIVER:
                 raise UnsupportedError(
                     f"there is no sink for the driver {driver_name!r}, only for {_DRIVER}: derive from "
@@ -101,7 +101,7 @@ class JdbcConnectionOptions:
 @final
 @dataclass(frozen=True, slots=True)
 class JdbcExecutionOptions:
-    """When rows are sent: so many at once, or when the oldest has waited so long, 0: for ever; and how often to try."""
+    """When rows are sent: by batch size, or by the age of the oldest row (0: at any age), and the number of retries."""
 
     _batch_interval_ms: int = 0
     _batch_size: int = 5000
@@ -118,15 +118,15 @@ class JdbcExecutionOptions:
         return JdbcExecutionOptions.Builder()
 
     def get_batch_interval_ms(self) -> int:
-        """Return how long a row waits at most, looked at when the next one comes."""
+        """Return the longest wait of a row in milliseconds. It is checked when the next row comes."""
         return self._batch_interval_ms
 
     def get_batch_size(self) -> int:
-        """Return how many rows are sent at once."""
+        """Return the number of rows that are sent together."""
         return self._batch_size
 
     def get_max_retries(self) -> int:
-        """Return how often rows are sent again when the connection is lost."""
+        """Return the number of retries after a lost connection."""
         return self._max_retries
 
     @final
@@ -137,15 +137,15 @@ class JdbcExecutionOptions:
             self._given: dict[str, int] = {}
 
         def with_batch_size(self, size: int) -> JdbcExecutionOptions.Builder:
-            """Set how many rows are sent at once."""
+            """Set the number of rows that are sent together."""
             return self._with("_batch_size", size, 1)
 
         def with_batch_interval_ms(self, interval_ms: int) -> JdbcExecutionOptions.Builder:
-            """Set how long a row waits at most; it is looked at when the next one comes."""
+            """Set the longest wait of a row in milliseconds. It is checked when the next row comes."""
             return self._with("_batch_interval_ms", interval_ms, 0)
 
         def with_max_retries(self, max_retries: int) -> JdbcExecutionOptions.Builder:
-            """Set how often rows are sent again when the connection is lost."""
+            """Set the number of retries after a lost connection."""
             return self._with("_max_retries", max_retries, 0)
 
         def _with(self, name: str, value: int, least: int) -> JdbcExecutionOptions.Builder:
@@ -161,7 +161,7 @@ class JdbcExecutionOptions:
 
 @final
 class JdbcSink(SinkFunction, CheckpointedFunction):
-    """Executes a statement for each `Row`, at least once; with INSERT ... ON CONFLICT ... DO UPDATE that is enough."""
+    """Executes a statement for each `Row`, at least once. With INSERT ... ON CONFLICT ... DO UPDATE that suffices."""
 
     def __init__(
         self, statement: str, names: tuple[str, ...], database: Database, options: JdbcExecutionOptions
@@ -182,9 +182,10 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
         jdbc_connection_options: JdbcConnectionOptions,
         jdbc_execution_options: JdbcExecutionOptions | None = None,
     ) -> JdbcSink:
-        """Return a sink for `add_sink`: the statement has a `?` for each field of the rows, in their order.
+        """Return a sink for `add_sink`. The statement has a `?` for each field of the rows, in their order.
 
-        Raises ProgramError when it has not, UnsupportedError for a URL of another database or with unknown parameters.
+        Raises ProgramError for another number of `?`, and UnsupportedError for a URL of another database or with
+        unknown parameters.
         """
         statement, places = translated(sql)
         names = type_info.field_names
@@ -248,7 +249,7 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
                 raise SinkError(self._refused(row, str(error).strip())) from error
 
     def _culprit(self, connection: Connection, rows: list[Values]) -> Values | None:
-        """Return the first row that the statement fails for, if it is one row alone. Nothing of it is kept."""
+        """Return the first row that the statement fails for, None if it fails for no row. Rolls everything back."""
         with connection.transaction(force_rollback=True):
             for row in rows:
                 try:
@@ -274,12 +275,12 @@ class JdbcSink(SinkFunction, CheckpointedFunction):
 
 
 def _is_of_a_row(error: psycopg.Error | ValueError) -> bool:
-    """Whether another row may be written: a value does not fit, or the client cannot send it."""
+    """Return whether the error is a row's, so that other rows may succeed: a value does not fit or cannot be sent."""
     return isinstance(error, psycopg.DataError | psycopg.IntegrityError | ValueError) or error.sqlstate is None
 
 
 def translated(statement: str) -> tuple[str, int]:
-    """Return a statement with the placeholders of psycopg, and how many it has.
+    """Return a statement with the placeholders of psycopg, and the number of placeholders.
 
     >>> translated("INSERT INTO t VALUES (?, '?', ?) -- 100 %")
     ("INSERT INTO t VALUES (%s, '?', %s) -- 100 %%", 2)
@@ -297,7 +298,7 @@ def translated(statement: str) -> tuple[str, int]:
 
 
 def libpq_url(options: JdbcConnectionOptions) -> str:
-    """Return the URL that means to PostgreSQL's own library what the one of JDBC means to Java's."""
+    """Return the URL for libpq that has the same meaning as the options' JDBC URL."""
     url = options.get_db_url()
     if not url.startswith(_URL):
         kind = ":".join(url.split(":")[:2])

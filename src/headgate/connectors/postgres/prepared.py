@@ -2,15 +2,15 @@
 
 Theory of operation
 -------------------
-Rows are inserted into the target itself, in a transaction that stays open until the barrier, where it is prepared: the
-server then keeps it on disk, without a session, until a client commits it or rolls it back. A mark in headgate.commits
-is inserted by the same transaction. A batch that is not prepared any more is committed if its mark is there; without
-the mark it is lost, and that is an error. Rows are written once, where `PostgresSink` writes them twice.
+A transaction inserts rows into the target table itself. It stays open until the barrier, which prepares it: the server
+then keeps the transaction on disk, without a session, until a client commits it or rolls it back. The same transaction
+inserts a mark into headgate.commits. If a batch is not prepared any more, its mark shows that it is committed. Without
+the mark the batch is lost, and that is an error. Rows are written once, where `PostgresSink` writes them twice.
 
-The price: a prepared transaction holds its locks. An upsert of a key that the last checkpoint has changed, too, would
-wait for that one's commit, which may itself wait for the next checkpoint, so this sink only inserts. And nothing is
-vacuumed behind a transaction that is open or prepared, so keep checkpoints short, and do not leave a job that was
-stopped with a savepoint alone for long.
+The price: a prepared transaction holds its locks. An upsert of a key that the previous checkpoint changed would wait
+for the commit of that checkpoint's transaction. That commit may wait for the next checkpoint, so this sink only
+inserts. VACUUM keeps all rows that were deleted after the start of an open or prepared transaction. So keep the
+checkpoint interval short, and restart a job soon after it was stopped with a savepoint.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _BEGIN: Final = (
 class PreparedPostgresSink(TwoPhaseSink):
     """Inserts rows into a table of PostgreSQL, each exactly once, by transactions that are prepared at the barrier.
 
-    Rows become visible when their checkpoint is complete. The server needs `max_prepared_transactions`, which is 0
-    unless it is set: twice the parallelism of all such sinks is enough. Raises ProgramError for a table with a
-    key: for upserts there is `PostgresSink`.
+    Rows become visible when their checkpoint is complete. Set `max_prepared_transactions` of the server, which is 0 by
+    default, to twice the parallelism of all such sinks. Raises ProgramError for a table with a key: use `PostgresSink`
+    for upserts.
 
     >>> sink = PreparedPostgresSink(PostgresTable("postgresql://me@db/shop", "audit", ["at", "what"]))
     """
@@ -51,7 +51,7 @@ class PreparedPostgresSink(TwoPhaseSink):
     def __init__(self, table: PostgresTable) -> None:
         if table.key:
             raise ProgramError(
-                f"the upsert into table {table.name!r} would wait for rows that are prepared, perhaps for ever: use "
+                f"the upsert into table {table.name!r} would wait for prepared rows, perhaps for ever: use "
                 "PostgresSink, or leave out the key"
             )
         super().__init__(PreparedTransactions(table))
@@ -59,7 +59,7 @@ class PreparedPostgresSink(TwoPhaseSink):
 
 @final
 class PreparedTransactions(PendingRows):
-    """A prepared transaction for each batch."""
+    """Keeps each batch in a prepared transaction."""
 
     blocks_others = True
 
@@ -88,7 +88,7 @@ class PreparedTransactions(PendingRows):
 
     def commit(self, connection: Connection, batch: RowBatch) -> None:
         marks = Marks(connection)
-        with suppress(psycopg.errors.UndefinedObject):  # it is not prepared any more
+        with suppress(psycopg.errors.UndefinedObject):  # the transaction is committed already
             _about(connection, "COMMIT PREPARED", batch)
         if not marks.has(batch):
             raise lost(batch, f"a prepared transaction {_gid(batch)}", self.table.database)
@@ -102,7 +102,7 @@ class PreparedTransactions(PendingRows):
         return [RowBatch.parse(name.removeprefix(_gid(""))) for (name,) in found]
 
     def remove(self, connection: Connection, batch: RowBatch) -> None:
-        with suppress(psycopg.errors.UndefinedObject):  # another driver was quicker
+        with suppress(psycopg.errors.UndefinedObject):  # another driver has rolled the transaction back already
             _about(connection, "ROLLBACK PREPARED", batch)
 
     def whereabouts(self, batch: RowBatch) -> str:

@@ -2,23 +2,23 @@
 
 Theory of operation
 -------------------
-Where do the rows of a checkpoint wait? Here in a table of the database, one for each subtask and checkpoint, and not in
-the checkpoint itself. The writer's memory and the checkpoint stay small however many rows an interval has, wrong rows
-are found when they are written, and a commit moves rows inside the server. The price is that the server writes each row
-twice. The staging tables are ordinary tables: those that are UNLOGGED are empty after a crash of the server.
+The rows of a checkpoint wait in a table of the database, one for each subtask and checkpoint, and not in the checkpoint
+itself. The writer's memory and the checkpoint stay small however many rows an interval has, wrong rows are found when
+they are written, and a commit moves rows inside the server. The price is that the server writes each row twice. The
+staging tables are not UNLOGGED, because the server empties UNLOGGED tables after a crash.
 
     written     rows are copied to headgate.staged_..._open, some thousand at a time
-    prepared    at the barrier the table gets the name of the checkpoint, and is on disk
+    prepared    at the barrier the table is named after the checkpoint, and is on disk
     committed   one transaction sets the mark in headgate.commits, moves the rows into the target, drops the table
 
-Who finds the mark set has nothing to do, so a commit may be repeated: after a restart, or when the connection was lost
-at COMMIT and how that ended is unknown. No mark and no table is data loss, and an error. Two that commit the same
-batch wait for each other at the mark.
+A commit that finds the mark has nothing to do, so a commit may be repeated: after a restart, or when the connection was
+lost at COMMIT and the result is unknown. A batch with neither mark nor table is lost, and that is an error. Two commits
+of the same batch wait for each other at the mark.
 
-An older value must never replace a newer one of the same key. One subtask commits its batches oldest first. After a
-restart, and more so after rescaling, a batch may be committed by another subtask than its key is written by now: so
-restored batches are committed in `recover`, before any subtask takes a record, and with a batch all earlier ones of
-the same writer. Nothing is locked between checkpoints.
+An older value must never replace a newer value of the same key. A subtask commits its batches oldest first. After a
+restart or rescaling, the subtask that commits a batch may not be the subtask that now writes the batch's keys. So
+`recover` commits restored batches before any subtask takes a record, and commits all earlier batches of the same writer
+before a batch. Nothing is locked between checkpoints.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from headgate.connectors.postgres.values import Values
 class PostgresSink(TwoPhaseSink):
     """Writes rows to a table of PostgreSQL, each exactly once: inserts, or with a key upserts.
 
-    Rows become visible when their checkpoint is complete, those of one subtask in one transaction. Works on every
-    server from version 14 on; the user needs the right to create the schema `headgate`, or to create tables in it.
+    Rows become visible when their checkpoint is complete, the rows of one subtask in one transaction. The server needs
+    version 14 or later, and the user the right to create the schema `headgate`, or to create tables in it.
 
     >>> totals = PostgresTable("postgresql://me@db/shop", "totals", ["customer", "amount"], key=["customer"])
     >>> sink = PostgresSink(totals)
@@ -51,13 +51,13 @@ class PostgresSink(TwoPhaseSink):
 
 @final
 class StagingTables(PendingRows):
-    """A table for each batch."""
+    """Keeps each batch in a staging table."""
 
     def send(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
         if not sent:
             connection.execute("SET idle_session_timeout = 0")  # the batch can only be prepared by this session
         with connection.transaction():
-            connection.execute("SET LOCAL synchronous_commit = off")  # `prepare` waits for the disk, for these as well
+            connection.execute("SET LOCAL synchronous_commit = off")  # the commit of `prepare` makes these rows durable
             self._copy(connection, batch, rows, sent)
 
     def _copy(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
@@ -79,7 +79,7 @@ class StagingTables(PendingRows):
         self.remove(connection, batch)
 
     def commit(self, connection: Connection, batch: RowBatch) -> None:
-        """Commit a batch behind all earlier ones of its writer: those are part of the same checkpoint."""
+        """Commit a batch after all earlier batches of its writer, which are part of the same checkpoint."""
         of_writer = self.waiting(connection, batch.writer)
         earlier = [each for each in of_writer if each.is_before(batch)]
         for each in [*sorted(earlier, key=lambda one: one.checkpoint or 0), batch]:

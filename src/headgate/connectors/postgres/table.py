@@ -20,27 +20,27 @@ SEQUENCE: Final = "headgate_sequence"
 """The column of a staging table that numbers its rows."""
 
 ROWS_AT_ONCE: Final = 5000
-"""Rows that a writer gathers before it sends them."""
+"""Number of rows that a writer collects before it sends them."""
 
 _PLACE: Final = re.compile(
     r"^COPY [^\n]*?, [^\W\d]+ (?P<line>\d+)(?:, [^\W\d]+ (?P<column>[^\n]*?))?(?=:|$)", re.MULTILINE
 )
-"""Where PostgreSQL says that it was, in the server's language."""
+"""Finds line and column in the context of an error of COPY, in any language of the server."""
 
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class PostgresTable:
-    """A table, and how records are written to it: `columns`, and for an upsert the `key`, which are some of them.
+    """A table, and how records are written to it: the `columns`, and for an upsert the columns of the `key`.
 
     A record is a tuple, list or `Row` with a value for each column in their order, or a `Row` or dict with the columns'
-    names; `row` is a function that makes one of these from any other record. Without a key rows are inserted. With one,
-    a row replaces the one with the same key, and of several with the same key the last one counts. The key needs a
-    primary key or unique index on exactly its columns.
+    names. `row` is a function that makes one of these from any other record. Without a key, rows are inserted. With a
+    key, a row replaces the row with the same key, and of several rows with one key the last counts. The table needs a
+    primary key or unique index on exactly the columns of the key.
 
     Names are taken as written, capitals included; "sales.orders" is a table of the schema "sales". The type of a column
-    decides what becomes of its values, as docs/reference/values.md says: a dict in a column of JSON becomes an object.
-    Raises ProgramError when key and columns do not fit each other.
+    decides how its values are converted (docs/reference/values.md): a dict in a column of JSON becomes an object.
+    Raises ProgramError if `key` has a name that is not in `columns`, or if a name is repeated.
 
     >>> table = PostgresTable("postgresql://me:secret@db/shop", "totals", ["customer", "amount"], key=["customer"])
     >>> table
@@ -81,7 +81,7 @@ class PostgresTable:
             object.__setattr__(self, attribute, value)
 
     def rows(self, records: Iterable[Any]) -> list[Values]:
-        """Return the rows of records. Raises `SinkError` for one that is no row of this table."""
+        """Return the rows of records. Raises `SinkError` for a record that is no row of this table."""
         width, make, own = len(self.columns), self.row, self._values
         made = records if make is None else map(make, records)
         return [each if type(each) is tuple and len(each) == width else own(each) for each in made]
@@ -103,12 +103,12 @@ class PostgresTable:
         return values
 
     def writing(self) -> AbstractContextManager[None]:
-        """Turn errors of the database into `SinkError` that say that rows could not be written."""
+        """Turn errors of the database into `SinkError`: rows could not be written."""
         return self.database.writing(f"write to table {self.name!r}")
 
     @property
     def identifier(self) -> sql.Identifier:
-        """The table in SQL."""
+        """The name of the table, quoted for SQL."""
         return sql.Identifier(*self.name.split("."))
 
     def insert_from(self, staging: sql.Composable) -> sql.Composed:
@@ -117,7 +117,7 @@ class PostgresTable:
         if not self.key:
             statement = "INSERT INTO {table} ({columns}) SELECT {columns} FROM {staging} ORDER BY {sequence}"
         else:
-            # A statement may touch a row once only: of several with the same key the last one is taken.
+            # ON CONFLICT may change a row only once in a statement: of several rows with one key the last is taken.
             statement = (
                 "INSERT INTO {table} ({columns}) SELECT DISTINCT ON ({key}) {columns} FROM {staging} "
                 "ORDER BY {key}, {sequence} DESC ON CONFLICT ({key}) DO {change}"
@@ -141,7 +141,7 @@ class PostgresTable:
     def create_staging(
         self, connection: Connection, staging: sql.Composable, kind: str = "TABLE", ending: str = ""
     ) -> None:
-        """Create an empty table for rows of this one, with its types and checks, so that wrong rows are found early.
+        """Create an empty staging table with this table's types and checks, so that wrong rows are found early.
 
         Raises psycopg.Error.
         """
@@ -161,9 +161,9 @@ class PostgresTable:
         return TargetTable(columns_of(connection, self.identifier, self.columns), self.refused)
 
     def copy(self, connection: Connection, rows: Iterable[Values], target: sql.Composable, *more: str) -> None:
-        """Copy rows into a table with these columns, of which `more` come first. Blocks.
+        """Copy rows into `target`, whose columns are `more` and then this table's columns. Blocks.
 
-        Raises `SinkError`, with the row that does not fit, and psycopg.Error.
+        Raises `SinkError` naming a row that does not fit, and psycopg.Error.
         """
         columns = _listed((*more, *self.columns))
         taken: list[Values] = []
@@ -176,11 +176,11 @@ class PostgresTable:
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
             place = _PLACE.search(error.diag.context or "")
             if error.sqlstate and not place:
-                raise  # it is not the fault of a row
+                raise  # no row is at fault
             row = taken[int(place["line"]) - 1 if place else -1][len(more) :]
             column = place["column"] if place else _unsendable(connection, self.columns, row)
             raise SinkError(self._refused_by_server(row, column, error)) from error
-        except (ValueError, TypeError) as error:  # from the client, such as for text that UTF-8 does not have
+        except (ValueError, TypeError) as error:  # the client's, for instance for text that UTF-8 cannot encode
             row = taken[-1][len(more) :]
             column = _unsendable(connection, self.columns, row)
             raise SinkError(self.refused(row, f"column {column!r} does not take its value: {error}")) from error
@@ -190,7 +190,7 @@ class PostgresTable:
         return self.refused(row, why if column is None else f"column {column!r} does not take its value: {why}")
 
     def refused(self, values: Values, why: str) -> str:
-        """Return the text of the error for a row that cannot be written."""
+        """Return the error message for a row that cannot be written."""
         row = dict(zip(self.columns, values, strict=True))
         return f"the row {row} cannot be written to table {self.name!r} in {self.database}: {why}"
 

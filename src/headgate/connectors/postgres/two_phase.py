@@ -1,6 +1,6 @@
 """The two phases of a sink to PostgreSQL: batches wait for their checkpoint, and are then committed, each once.
 
-Where they wait is the business of a `PendingRows`: in staging tables, or in prepared transactions.
+A `PendingRows` keeps the waiting batches, in staging tables or in prepared transactions.
 """
 
 from __future__ import annotations
@@ -34,42 +34,42 @@ from headgate.ids import CheckpointId
 @final
 @dataclass(frozen=True, slots=True)
 class WaitingRows:
-    """A batch of this many rows, which waits for its checkpoint."""
+    """The committable: a batch that waits for its checkpoint, and the number of its rows."""
 
     batch: RowBatch
     rows: int
 
 
 class PendingRows(ABC):
-    """Where batches wait. Pickled with the sink. All methods raise psycopg.Error."""
+    """Keeps batches until their checkpoint is complete. Pickled with the sink. All methods raise psycopg.Error."""
 
     blocks_others = False
-    """Whether what is written or waits here holds locks of the target."""
+    """Whether written and waiting rows hold locks on the target table."""
 
     def __init__(self, table: PostgresTable) -> None:
         self.table = table
 
     def check(self, connection: Connection, parallelism: int) -> None:
-        """Raise `SinkError` if there is no room for the batches of so many subtasks."""
+        """Raise `SinkError` if the server cannot keep the batches of `parallelism` subtasks."""
 
     @abstractmethod
     def send(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
-        """Write rows of a batch, behind `sent` that were written before."""
+        """Write rows of a batch. `sent` is the number of its rows that were written before."""
 
     @abstractmethod
     def prepare(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
-        """Write the last rows of a batch, if there are any, and keep it safe from now on, whatever fails."""
+        """Write the remaining rows of a batch, and make the batch durable."""
 
     def abandon(self, connection: Connection, batch: RowBatch) -> None:
-        """Drop what is written and not prepared, before the connection is closed."""
+        """Drop the written rows of an unprepared batch, before the connection is closed."""
 
     @abstractmethod
     def commit(self, connection: Connection, batch: RowBatch) -> None:
-        """Make a batch visible, or do nothing if that is done. Raises `CommitLostError` when it does not wait here."""
+        """Make a batch visible, or do nothing if it is visible already. Raises `CommitLostError` if it is missing."""
 
     @abstractmethod
     def waiting(self, connection: Connection, prefix: str) -> list[RowBatch]:
-        """Return the batches here whose names begin so, also those that are being written."""
+        """Return the batches whose names begin with `prefix`, including batches that are being written."""
 
     @abstractmethod
     def remove(self, connection: Connection, batch: RowBatch) -> None:
@@ -77,11 +77,11 @@ class PendingRows(ABC):
 
     @abstractmethod
     def whereabouts(self, batch: RowBatch) -> str:
-        """Say where a batch is, and what to do when its rows cannot be committed: a sentence or two."""
+        """Return a sentence or two: where the batch is, and what to do if its rows cannot be committed."""
 
 
 def remove_unless_kept(room: PendingRows, connection: Connection, batches: list[RowBatch]) -> None:
-    """Remove batches, except those that a savepoint holds. Raises psycopg.Error."""
+    """Remove batches, except batches that a savepoint holds. Raises psycopg.Error."""
     for batch in Marks(connection).without_kept(batches):
         room.remove(connection, batch)
 
@@ -195,14 +195,14 @@ class BatchWriter(SinkWriter[WaitingRows]):
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        with suppress(psycopg.Error):  # if it cannot be dropped now, whoever restarts the subtask does it
+        with suppress(psycopg.Error):  # a restart of the subtask drops the rows if this fails
             self._room.abandon(connection, self._batch)
         connection.close()
 
 
 @final
 class BatchCommitter(Committer[WaitingRows]):
-    """Commits the batches of complete checkpoints, and removes what will never be. Each call connects again."""
+    """Commits the batches of complete checkpoints, and removes leftovers. Each call opens a connection."""
 
     def __init__(self, room: PendingRows, context: SinkContext) -> None:
         self._room = room
@@ -249,7 +249,7 @@ class BatchCommitter(Committer[WaitingRows]):
             Marks(connection).begin_attempt(self._own)
             fence(connection, leftovers)
             for batch in batches:  # before any subtask writes a newer value of the same key
-                with suppress(CommitLostError):  # it is committed again after this, and then the job fails for good
+                with suppress(CommitLostError):  # `commit` gets the same batch next, and then the job fails
                     self._commit(connection, batch)
             remove_unless_kept(
                 self._room, connection, leftovers.among(self._room.waiting(connection, leftovers.prefix))

@@ -1,4 +1,4 @@
-"""Values for the columns of a table: what a column would change without a word, or cannot hold, is refused by name.
+"""Converts values for the columns of a table, and refuses a value that its column would change or cannot hold.
 
 PostgreSQL and its client convert by the class of a value, not by the type of the column: an empty list becomes `{}` of
 JSON, the zone of a time is dropped, digits are rounded. Here the type of the column decides. The rules are in
@@ -31,7 +31,7 @@ _SINGLE: Final = frozenset([str, int, float, bool, type(None)])
 def json_text(value: Any) -> str:
     """Return a value as JSON. Text is JSON already; rows with names become objects, tuples become arrays.
 
-    Raises ValueError for what JSON does not have: other classes, keys that are not text, NaN and infinity.
+    Raises ValueError for values that JSON does not have: other classes, keys that are not text, NaN and infinity.
 
     >>> json_text([]), json_text({"day": None}), json_text('{"as": "it is"}')
     ('[]', '{"day": null}', '{"as": "it is"}')
@@ -43,12 +43,12 @@ def json_text(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a number, text or time of NumPy as Python's own, and any other value as it is."""
+    """Return the Python value of a NumPy number, text or time, and any other value unchanged."""
     return value.item() if type(value).__module__ == "numpy" and not hasattr(value, "__len__") else value
 
 
 def _check_keys(value: Any) -> None:
-    """Raise `ValueError` for keys that are not text, which `json` would make text."""
+    """Raise `ValueError` for keys that are not text: `json` would convert them to text."""
     if isinstance(value, dict):
         wrong = next((key for key in value if not isinstance(key, str)), None)
         if wrong is not None or None in value:
@@ -73,7 +73,7 @@ def _as_json(value: Any) -> Any:
 T = TypeVar("T", dt.time, dt.datetime, dt.timedelta)
 Values = tuple[Any, ...]
 Convert = Callable[[Any], Any]
-"""Makes of a value what the client sends. Raises ValueError that says why the column cannot hold it."""
+"""Converts a value for the client. Raises ValueError with the reason if the column cannot hold the value."""
 
 
 @final
@@ -88,7 +88,7 @@ class TargetColumn:
     convert: Convert
 
     def values(self, column: Sequence[Any]) -> Sequence[Any]:
-        """Return the values for the client. Raises ValueError if one does not fit."""
+        """Return the values converted for the client. Raises ValueError if a value does not fit."""
         if self.as_they_are.issuperset(map(type, column)):
             return column
         return [None if value is None else self.convert(value) for value in column]
@@ -106,13 +106,13 @@ class TargetColumn:
 @final
 @dataclass(frozen=True, slots=True)
 class TargetTable:
-    """The columns that rows go to. `refused` says of a row, with the reason, that it cannot be written."""
+    """The columns of the target. `refused` makes the error message for a row that cannot be written and the reason."""
 
     columns: tuple[TargetColumn, ...]
     refused: Callable[[Values, str], str]
 
     def fitted(self, rows: list[Values]) -> list[Values]:
-        """Return rows as the client is to send them. Raises `SinkError` naming row, column and value."""
+        """Return the rows converted for the client. Raises `SinkError` naming row, column and value."""
         if not rows:
             return rows
         try:
@@ -140,9 +140,9 @@ def columns_of(connection: Connection, table: sql.Composable, names: Iterable[st
 
 
 def parameters_of(connection: Connection, statement: str, names: Sequence[str]) -> tuple[TargetColumn, ...]:
-    """Return what the placeholders of a statement are, as the server infers it. Raises psycopg.Error.
+    """Return the parameters of a statement, with the types that the server infers. Raises psycopg.Error.
 
-    The server infers nothing of a statement that is wrong, or whose parameters can be of any type.
+    The server infers no types for a wrong statement, or for parameters that can be of any type.
     """
     numbers = itertools.count(1)
     numbered = _PLACEHOLDER.sub(lambda found: "%" if found[0] == "%%" else f"${next(numbers)}", statement)
@@ -171,7 +171,7 @@ def _kind(name: str, precision: int | None = None, scale: int | None = None) -> 
     if name == "numeric" and scale is not None:
         return _NONE, partial(_scaled, scale=scale)
     if name in _TIMES:
-        unit = 10 ** (6 - min(6 if precision is None else precision, 6))  # a larger one is PostgreSQL's "no limit"
+        unit = 10 ** (6 - min(6 if precision is None else precision, 6))  # a precision above 6 means "no limit"
         return _NONE, partial(_TIMES[name], unit=unit)
     return _KINDS.get(name, (_NONE, _other))
 
@@ -252,11 +252,11 @@ def _scaled(value: Any, *, scale: int) -> Any:
     _, digits, exponent = Decimal(made).as_tuple()
     rounded = -exponent - scale if isinstance(exponent, int) else 0
     if rounded > 0 and any(digits[-rounded:]):
-        raise ValueError(f"it has more than {scale} digits behind the point, which would be rounded: round it first")
+        raise ValueError(f"it has more than {scale} decimal places, which would be rounded: round it first")
     return made
 
 
-# --- times: `unit` is the number of microseconds that a column can tell apart
+# --- times: `unit` is the resolution of the column, in microseconds
 
 
 def _date(value: Any) -> Any:
