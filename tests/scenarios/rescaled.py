@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from itertools import product
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,14 +35,24 @@ class Way(Enum):
 
 
 Change = tuple[Way, int, int]
-PAIRS: Final = list(product((1, 2, 3), repeat=2))
+PAIRS: Final = [*permutations((1, 2, 3), 2), (1, 1), (2, 2), (3, 3)]
 
 
 def changes(*ways: Way) -> list[Any]:
-    """Return each pair of parallelisms in each of these ways; the same one twice for checkpoints only."""
+    """Return each pair of parallelisms in each of these ways; the same one twice for checkpoints only.
+
+    `make test` runs each pair in one of the ways, and each way; `make soak-long` runs all others.
+    """
     return [
-        pytest.param((way, before, after), id=f"{way.name.lower()}-{before}-{after}")
-        for way, (before, after) in product(ways, PAIRS)
+        pytest.param(
+            (way, before, after),
+            id=f"{way.name.lower()}-{before}-{after}",
+            marks=()
+            if way is ways[index % len(ways)] or before == after == 2
+            else (pytest.mark.soak, pytest.mark.long),
+        )
+        for way in ways
+        for index, (before, after) in enumerate(PAIRS)
         if before != after or way is Way.CHECKPOINT
     ]
 
