@@ -1,4 +1,4 @@
-"""Metrics of user functions; a function gets its group from `RuntimeContext.get_metrics_group`."""
+"""Metrics of user functions. A function gets its metric group from `RuntimeContext.get_metrics_group`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pattern streams: a stream, and the pattern that is looked for in it."""
+"""Pattern streams: a stream, and the pattern to find in it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from headgate.types.typeinfo import TypeInformation
 
 @final
 class CEP:
-    """Complex event processing: where a program says in which stream a pattern is looked for."""
+    """The entry point of complex event processing: applies a pattern to a stream."""
 
     @staticmethod
     def pattern(stream: DataStream, pattern: Pattern) -> PatternStream:
-        """Look for a pattern in the records of each key, or, without keys, in all: one subtask does that.
+        """Look for a pattern in the records of each key. Without keys, one subtask looks for it in all records.
 
-        Raises ProgramError for a pattern that is not whole, see `docs/guides/patterns.md`.
+        Raises ProgramError for an incomplete pattern, see `docs/guides/patterns.md`.
         """
         if not isinstance(stream, DataStream):
             raise ProgramError(f"CEP.pattern() takes a stream first, not {stream!r}")
@@ -40,7 +40,7 @@ class CEP:
 @final
 @dataclass(frozen=True, slots=True)
 class PatternStream:
-    """A stream and the pattern that is looked for in it. Made by `CEP.pattern`."""
+    """A stream and the pattern to find in it. Made by `CEP.pattern`."""
 
     _stream: KeyedStream
     _pattern: Pattern
@@ -48,22 +48,23 @@ class PatternStream:
     _domain: TimeDomain
 
     def in_event_time(self) -> PatternStream:
-        """Look for the pattern in the order of timestamps, as far as the watermark has come: the default."""
+        """Look for the pattern in the order of timestamps, in records up to the watermark. This is the default."""
         return replace(self, _domain=TimeDomain.EVENT_TIME)
 
     def in_processing_time(self) -> PatternStream:
-        """Look for the pattern in the order in which records come, each at the time of the clock when it does."""
+        """Look for the pattern in the order of arrival. The time of a record is the wall clock when it arrives."""
         return replace(self, _domain=TimeDomain.PROCESSING_TIME)
 
     def side_output_late_data(self, output_tag: OutputTag) -> PatternStream:
-        """Send records that come behind the watermark to a side output, instead of dropping them."""
+        """Send late records, whose timestamps the watermark has passed, to a side output instead of dropping them."""
         check_tag("side_output_late_data", output_tag)
         return replace(self, _late_tag=output_tag)
 
     def process(self, func: PatternProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
-        """Call a function for each match. The timestamp of its results is that of the last record of the match.
+        """Call a function for each match. Its results get the timestamp of the last record of the match.
 
-        By processing time, results have none. Raises ProgramError for late records of processing time.
+        In processing time, results have no timestamp. Raises ProgramError for a side output of late records in
+        processing time.
         """
         check_process_function(func, PatternProcessFunction)
         return self._stream._then("Pattern", self._factory(func), output_type)
@@ -76,13 +77,13 @@ class PatternStream:
         return ProcessingTimePatternFactory(self._pattern, func)
 
     def select(self, func: Callable[[Match], Any], output_type: TypeInformation | None = None) -> DataStream:
-        """Emit what a function returns for each match, a dictionary of the records of each step."""
+        """Emit the result of a function for each match. A match maps the name of each step to the step's records."""
         return self.process(_Select(_callable("select", func)), output_type)
 
     def flat_select(
         self, func: Callable[[Match], Iterable[Any] | None], output_type: TypeInformation | None = None
     ) -> DataStream:
-        """Emit all that a function yields for each match."""
+        """Emit all elements that a function yields or returns for each match."""
         return self.process(_FlatSelect(_callable("flat_select", func)), output_type)
 
 

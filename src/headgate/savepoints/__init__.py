@@ -1,8 +1,8 @@
 """Savepoints and retained checkpoints as data: read their state as tables, and write savepoints from tables.
 
-What Flink calls its State Processor API. `SavepointReader` gives any state as an Arrow table or a Spark DataFrame;
-`SavepointWriter` makes a savepoint, for a job to start from, out of data or out of another savepoint. No job runs.
-`register` lets Spark SQL read any state, also that of a running job.
+It corresponds to Flink's State Processor API. `SavepointReader` returns any state as an Arrow table or a Spark
+DataFrame. `SavepointWriter` makes a savepoint, from which a job can start, out of data or another savepoint. Both need
+no running job. `register` lets Spark SQL read any state, also the state of a running job.
 """
 
 from headgate.savepoints.descriptions import OperatorInfo, StateEntry, StateInfo

@@ -1,4 +1,4 @@
-"""Values of columns that the user gives for a state, as values of the type that the state is declared with."""
+"""Converts values of the user's columns to values of the state's declared type."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 def conversion(type_info: TypeInformation, arrow: pa.DataType, column: str) -> Convert:
-    """Return the function that makes values of the type of the values that Arrow gives for a column.
+    """Return the function that converts Arrow's values of a column to values of the type.
 
-    Raises `ProgramError` naming the column, when its values cannot be of the type.
+    Raises `ProgramError` naming the column if its Arrow type cannot be converted.
 
     >>> conversion(Types.TUPLE([Types.LONG(), Types.STRING()]), pa.struct({"a": pa.int32(), "b": pa.string()}), "c")(
     ...     {"a": 1, "b": "x"}
@@ -47,7 +47,7 @@ Incoming: TypeAlias = Callable[[pa.DataType, str], Convert]
 
 
 def _of(holds: Callable[[pa.DataType], bool], convert: Convert, type_info: TypeInformation) -> Incoming:
-    """Return what converts the values of columns of one sort, and refuses all others."""
+    """Return a conversion for columns that satisfy `holds`. It refuses other columns."""
     return _from(lambda arrow, column: convert if holds(arrow) else None, type_info)
 
 
@@ -81,7 +81,7 @@ def _of_numbers(
 
 
 def _observed(arrow: pa.DataType, column: str) -> Convert:
-    """Return the conversion to whatever type the column has."""
+    """Return the conversion to the type that follows from the column's Arrow type."""
     observed = type_of_column(arrow.value_type if pa.types.is_dictionary(arrow) else arrow)
     return _keep if isinstance(observed, PickledBytesTypeInfo) else _INCOMING.of(observed)(arrow, column)
 
@@ -182,7 +182,7 @@ _INCOMING: Final = _Incoming()
 
 
 def type_of_column(arrow: pa.DataType) -> TypeInformation:
-    """Return the type that a column of this Arrow type gives to a state that is declared without a type.
+    """Return the type of a state that is declared without a type, from the Arrow type of its column.
 
     Structs are tuples if their fields are f0, f1 and so on, else rows.
     """
@@ -234,12 +234,12 @@ def _unless_none(convert: Convert) -> Convert:
 
 
 def _datetime(value: dt.datetime) -> dt.datetime:
-    """Return a plain datetime: of nanoseconds, Arrow gives those of pandas."""
+    """Return a plain datetime: for nanoseconds, Arrow returns a Timestamp of pandas."""
     return dt.datetime.combine(value.date(), value.time())
 
 
 def _timedelta(value: dt.timedelta) -> dt.timedelta:
-    """Return a plain timedelta: of nanoseconds, Arrow gives those of pandas."""
+    """Return a plain timedelta: for nanoseconds, Arrow returns a Timedelta of pandas."""
     return dt.timedelta(value.days, value.seconds, value.microseconds)
 
 

@@ -1,4 +1,4 @@
-"""Descriptions: what a reader says of operators and their states, and of a state's entries."""
+"""Descriptions of operators, of their states, and of a state's entries, as a reader returns them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, final
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorInfo:
-    """An operator of a snapshot. `size_bytes` counts all of its state, in the form in which it is stored."""
+    """An operator of a snapshot. `size_bytes` is the size of all its state as it is stored."""
 
     uid: str
     name: str
@@ -24,9 +24,9 @@ class OperatorInfo:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateInfo:
-    """A keyed state of an operator that has values: `kind` and `type` as words, `entries` are keys (and namespaces).
+    """A keyed state that has values. `kind` and `type` are texts; `entries` is the number of keys (and namespaces).
 
-    `size_bytes` is the size of the state's tables: of a checkpoint, once they were made of it.
+    `size_bytes` is the size of the state's tables. The state of a checkpoint is converted to tables first.
     """
 
     name: str
@@ -40,9 +40,9 @@ class StateInfo:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateEntry:
-    """What a state holds for a key, as the objects that the program had.
+    """The value of a state for a key, as objects of the program.
 
-    Of timers, `value` is the list of their times. `last_access_ms` is None without a time to live; of a list or a map
+    For timers, `value` is the list of their times. `last_access_ms` is None without a time to live. For a list or a map
     it is a list, with a time for each element or entry.
     """
 

@@ -1,4 +1,4 @@
-"""Incoming data: what the user gives for a state, in whichever form, as keys and values of the declared types."""
+"""Incoming data: converts a user's data for a state, in any supported form, to keys and values of declared types."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from headgate.types.typeinfo import (
 )
 
 Given: TypeAlias = tuple[Any, Any, Any]
-"""A key, its value, and the time or times of the last access, None when nothing is said of that."""
+"""A key, its value, and the time or times of the last access, None if the data have no times."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingReading:
-    """Which columns of a table are keys and values, and their types; None for that of the column."""
+    """The columns of keys and values in a table, and their types. A type of None is derived from the column."""
 
     key: str
     value: str
@@ -32,20 +32,20 @@ class IncomingReading:
     value_type: TypeInformation
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """Return those of the columns of a table that are read."""
+        """Return the columns to read, of the columns of a table."""
         wanted = (self.key, pickle_of(self.key), self.value, pickle_of(self.value), LAST_ACCESS)
         for name in (self.key, self.value):
             _check_there(name, names)
         return [name for name in wanted if name in names]
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise `ProgramError`, naming the column, when columns of these types do not fit."""
+        """Raise `ProgramError` naming a column whose type does not fit."""
         next(self.pairs(schema, ()), None)
 
     def pairs(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[Given]:
         """Yield the rows of batches of this schema. Raises `ProgramError` naming a column that does not fit.
 
-        Where there is a column `<name>_pickle`, what is in there counts for more than what is in `<name>`.
+        A value in a column `<name>_pickle` replaces the value in `<name>`.
         """
         key = self._column(schema, self.key, self.key_type or Types.PICKLED_BYTE_ARRAY())
         value = self._column(schema, self.value, self.value_type)
@@ -75,9 +75,9 @@ def _check_there(name: str, names: Sequence[str]) -> None:
 
 
 def given(data: Any, reading: IncomingReading) -> Iterator[Given]:
-    """Yield what is in `data`: an Arrow table or whatever else gives its batches, a mapping, or pairs of key and value.
+    """Yield the entries of `data`: an Arrow table, another source of Arrow batches, a mapping, or pairs.
 
-    Raises `ProgramError` for data of another kind, or whose columns do not fit.
+    Raises `ProgramError` for data of another kind, or for columns that do not fit.
     """
     if hasattr(data, "__arrow_c_stream__"):
         reader = pa.RecordBatchReader.from_stream(data)

@@ -31,12 +31,12 @@ _CLOCKS: Final = {name: clock for clock, name in TIMER_STATES.items()}
 
 
 def listing(reader: SavepointReader, uid: str | None = None) -> pa.Table:
-    """Return a row for each state of the snapshot, or of one operator. Reads all of their state; blocks.
+    """Return a row for each state of the snapshot, or of one operator. Reads all state of the operators. Blocks.
 
     Raises as `SavepointReader.states` does.
     """
     if uid is not None:
-        reader.subtasks(uid)  # raises where there is no such operator
+        reader.subtasks(uid)  # raises if there is no such operator
     operators = [operator for operator in reader.operators if uid in (None, operator.uid)]
     return pa.Table.from_pylist([row for operator in operators for row in _rows(reader, operator)], schema=LISTING)
 

@@ -15,16 +15,17 @@ _TRIES_MAX: Final = 5
 
 
 def newest_checkpoint(folder: str) -> str:
-    """Return where the newest complete checkpoint of a job is; `folder` is the job's own in the checkpoint storage.
+    """Return the location of a job's newest complete checkpoint. `folder` is the job's folder in checkpoint storage.
 
-    A running job deletes it once `execution.checkpointing.num-retained` newer ones are complete. Blocks. Raises
-    `RestoreError` when there is none, or the newest is damaged; `StorageError` when storage does not answer.
+    A running job deletes the checkpoint once `execution.checkpointing.num-retained` newer ones are complete. Blocks.
+    Raises `RestoreError` if no checkpoint is complete or the newest is damaged, and `StorageError` if storage does not
+    answer.
     """
     location = paths.absolute(str(folder)).rstrip("/")
     store = FileSystemStore.open_folder(location)
     search = Search(known_complete=None, may_fall_back=False, chain=ownership.read_chain(store))
     for tries in range(1, _TRIES_MAX + 1):
-        # The job goes on while its folders are listed, one after the other: what does not fit is looked at again.
+        # A running job changes its folders while they are listed: after an inconsistent result, list them again.
         try:
             found = resolve_latest(store, JobId(paths.split(location)[1]), search).manifest
         except RestoreError:
@@ -41,6 +42,6 @@ def newest_checkpoint(folder: str) -> str:
 
 
 def may_be_job(location: str) -> bool:
-    """Return whether this may be a job's folder, by its name: it is no checkpoint's, and no `_metadata` file."""
+    """Return whether the name may be a job's folder: it is no checkpoint's folder and no `_metadata` file."""
     name = paths.split(paths.absolute(location))[1]
     return name != paths.METADATA and paths.checkpoint_of(name) is None

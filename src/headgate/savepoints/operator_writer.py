@@ -1,4 +1,4 @@
-"""Planned operators: what a savepoint that is being made is to hold of each operator, and how that is written."""
+"""Planned operators: the state of each operator in a savepoint to be written, and how it is written."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from headgate.state.operator.list_elements import ListElements
 
 ATTEMPT: Final = Attempt(1)
 _INLINE_BYTES: Final = 20_000
-"""Operator state of less has no file."""
+"""Operator state of fewer bytes is stored in the manifest, not in a file."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PlannedState:
-    """A keyed state with its data, in the form in which the user gave them."""
+    """A keyed state with its data, in the form that the user gave."""
 
     meta: StateMeta
     data: Any
@@ -39,7 +39,7 @@ class PlannedState:
 @final
 @dataclass(slots=True, kw_only=True)
 class PlannedOperator:
-    """An operator to be written. `source` is what another snapshot has of it, None when it is new."""
+    """An operator to be written. `source` is its manifest in the existing snapshot, None for a new operator."""
 
     uid: str
     name: str
@@ -48,7 +48,7 @@ class PlannedOperator:
     source: OperatorManifest | None = None
     keyed: dict[str, PlannedState] = field(default_factory=dict)
     lists: dict[str, list[ListElements]] = field(default_factory=dict)
-    """New operator states by name: what each subtask has."""
+    """New operator states by name, each with the elements of every subtask."""
 
 
 @final
@@ -62,7 +62,7 @@ class PlannedTarget:
 
 
 def write_operator(operator: PlannedOperator, tables: KeyedTables | None, target: PlannedTarget) -> OperatorManifest:
-    """Write the state of an operator; `tables` are those of the snapshot that it was in, if it was in one. Blocks."""
+    """Write the state of an operator. `tables` has the keyed state of the existing snapshot, None without. Blocks."""
     new = _write_new(operator, target)
     return OperatorManifest(
         uid=operator.uid,
@@ -110,7 +110,7 @@ def _write_state(state: PlannedState, terms: StateTarget, target: PlannedTarget)
     from headgate.savepoints.tasks import WRITTEN, TaskWriter, written_files  # noqa: PLC0415
 
     names = state.reading.columns(state.data.columns)
-    state.reading.check(savepoints.schema_of(state.data, names))  # here, as an error of a task is hard to read
+    state.reading.check(savepoints.schema_of(state.data, names))  # in the driver: errors of tasks are hard to read
     rows = savepoints.rows_of_tasks(state.data, names, TaskWriter(terms, state.reading, target.location), WRITTEN)
     return written_files(rows)
 
@@ -118,7 +118,7 @@ def _write_state(state: PlannedState, terms: StateTarget, target: PlannedTarget)
 def _kept(
     operator: PlannedOperator, subtask: int, tables: KeyedTables | None, target: PlannedTarget
 ) -> Iterable[StateFile]:
-    """Copy the keyed state that another snapshot has of the subtask, except what is replaced."""
+    """Copy the subtask's keyed state from the existing snapshot, except states that are replaced."""
     if operator.source is None or tables is None:
         return
     for file, table in tables.files_of(operator.source, subtask):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def element_table(types: Mapping[str, TypeInformation], columns: list[list[Any]]) -> pa.Table:
-    """Return a table with a column for each type, and one with pickles where that does not show all values exactly.
+    """Return a table with a column for each type, and a column of pickles if the column does not show values exactly.
 
     >>> from headgate.types.typeinfo import Types
     >>> element_table({"value": Types.LONG()}, [[1, 2]])["value"].to_pylist()
@@ -51,7 +51,7 @@ def element_table(types: Mapping[str, TypeInformation], columns: list[list[Any]]
 
 
 TIMER_STATES: Final = {"event": EVENT_TIMERS, "processing": PROCESSING_TIMERS}
-"""The states that timers are stored as, by their clock."""
+"""The names of the states that store timers, by clock."""
 
 _EXACT = (pickle_of(KEY), pickle_of(NAMESPACE), pickle_of(VALUE))
 
@@ -60,9 +60,9 @@ _EXACT = (pickle_of(KEY), pickle_of(NAMESPACE), pickle_of(VALUE))
 class SavepointReader:
     """Reads the state of one savepoint, in either format, or of a retained checkpoint of any kind and backend.
 
-    A context manager: leaving it removes temporary files. Methods block. Besides what they say, all that read state
-    raise `DamagedFileError` for a file that is not what was written, `StorageError` when storage does not answer, and
-    `RestoreError` for pickled objects of a class that is gone.
+    A context manager: leaving it removes temporary files. Methods block. All methods that read state also raise
+    `DamagedFileError` for a damaged file, `StorageError` if storage does not answer, and `RestoreError` for pickled
+    objects of a class that does not exist any more.
     """
 
     def __init__(self, location: str, moved_classes: Mapping[str, str]) -> None:
@@ -74,9 +74,9 @@ class SavepointReader:
     def read(cls, path: str, *, moved_classes: Mapping[str, str] | None = None) -> SavepointReader:
         """Open the snapshot at `path`: the folder of a savepoint or checkpoint, or the `_metadata` file in it.
 
-        `moved_classes` maps the old names of classes that have moved to the new ones. Only the manifest is read.
-        Raises `RestoreError` when there is no complete snapshot there, `StorageError` when storage does not answer.
-        Reading state unpickles what the job has pickled: read only what you would run.
+        `moved_classes` maps the old names of moved classes to their new names. Only the manifest is read. Raises
+        `RestoreError` if there is no complete snapshot at `path`, and `StorageError` if storage does not answer.
+        Reading state unpickles objects, which can run code: read only snapshots of jobs that you trust.
         """
         return cls(str(path), moved_classes or {})
 
@@ -87,10 +87,10 @@ class SavepointReader:
         self.close()
 
     def close(self) -> None:
-        """Remove temporary files. Tables that were read before stay."""
+        """Remove temporary files. Tables that were returned before stay usable."""
         self._tables.close()
 
-    # --- what there is
+    # --- the snapshot and its operators
 
     @property
     def job_id(self) -> JobId:
@@ -99,29 +99,29 @@ class SavepointReader:
 
     @property
     def checkpoint_id(self) -> CheckpointId:
-        """The number of the checkpoint; savepoints are numbered with them."""
+        """The id of the checkpoint or savepoint; both are numbered in one sequence."""
         return self._opened.manifest.checkpoint_id
 
     @property
     def taken_ms(self) -> int:
-        """When it was triggered, in milliseconds since 1970 UTC."""
+        """The time when the snapshot was triggered, in milliseconds since 1970 UTC."""
         return self._opened.manifest.trigger_ms
 
     @property
     def form(self) -> Literal["checkpoint", "canonical", "native"]:
-        """Whether this is a checkpoint, or a savepoint of which format."""
+        """The kind of snapshot: a checkpoint, or the format of a savepoint."""
         form = self._opened.manifest.savepoint
         return "checkpoint" if form is None else form.value
 
     @property
     def operators(self) -> list[OperatorInfo]:
-        """The operators of the job, those without state as well."""
+        """The operators of the job, including operators without state."""
         return [_described(operator) for operator in self._opened.manifest.operators]
 
     def states(self, uid: str) -> list[StateInfo]:
-        """Return the keyed states of an operator that have values, timers among them. Reads all of its keyed state.
+        """Return the keyed states of an operator that have values, including timers. Reads all its keyed state.
 
-        Raises `RestoreError` when there is no operator of this uid.
+        Raises `RestoreError` if there is no operator with this uid.
         """
         found = self._tables.all_files(self._operator(uid))
         return [_info(name, files) for name, files in sorted(found.items())]
@@ -131,9 +131,9 @@ class SavepointReader:
     def keyed_state(self, uid: str, name: str) -> pa.Table:
         """Return a keyed state as a table with a row for each key (and namespace).
 
-        Its columns are those of the canonical format (docs/reference/savepoint-format.md), without the `_pickle`
-        columns when they are empty. The whole state is in memory then; see `batches`. Raises `RestoreError` when there
-        is no operator of this uid, or it has no values of this state.
+        The columns are the canonical format's (docs/reference/savepoint-format.md), without empty `_pickle` columns.
+        The whole state is loaded into memory; use `batches` for large states. Raises `RestoreError` if there is no
+        operator with this uid, or if it has no values of this state.
         """
         table = pa.Table.from_batches(self.batches(uid, name)).replace_schema_metadata(None)
         empty = [column for column in _EXACT if column in table.column_names and _is_empty(table[column])]
@@ -145,29 +145,29 @@ class SavepointReader:
         return (batch for file in files for batch in file.batches(ALL_GROUPS))
 
     def subtasks(self, uid: str) -> list[int]:
-        """Return the subtasks that have keyed state, from 0. Raises `RestoreError` when there is no such operator."""
+        """Return the indices of subtasks with keyed state. Raises `RestoreError` if there is no such operator."""
         found = self._operator(uid).subtasks.items()
         return [subtask for subtask, state in sorted(found) if state.keyed is not None]
 
     def batches_of(self, uid: str, name: str, subtask: int) -> Iterator[pa.RecordBatch]:
-        """Yield what one subtask has of a keyed state, nothing if that is none, with the types that its rows have.
+        """Yield one subtask's rows of a keyed state, with the column types of that subtask.
 
-        No other subtask is read, so several processes may share an operator. Raises `RestoreError` when there is no
-        such operator.
+        Yields nothing if the subtask has no values of the state. No other subtask is read, so several processes may
+        read an operator in parallel. Raises `RestoreError` if there is no such operator.
         """
         files = self._tables.files_of_state(self._operator(uid), name, subtask)
         return (batch for file in files for batch in file.batches(ALL_GROUPS))
 
     def entries(self, uid: str, name: str) -> Iterator[StateEntry]:
-        """Yield the entries of a keyed state as the objects that the program had. Raises as `keyed_state`."""
+        """Yield the entries of a keyed state as objects of the program. Raises as `keyed_state`."""
         files = self._files(uid, name)
         return (entry for file in files for entry in _entries(file))
 
     def timers(self, uid: str, clock: Literal["event", "processing"] = "event") -> pa.Table:
-        """Return the timers of an operator: `key_group`, `key`, `timestamp_ms`, with `namespace` where there are any.
+        """Return the timers of an operator: `key_group`, `key`, `timestamp_ms`, and `namespace` if timers have one.
 
-        Without timers the table has neither columns nor rows. Raises `RestoreError` when there is no operator of this
-        uid, `ProgramError` when there is no such clock.
+        Without timers the table has neither columns nor rows. Raises `RestoreError` if there is no operator with this
+        uid, and `ProgramError` if there is no such clock.
         """
         name = TIMER_STATES.get(clock)
         if name is None:
@@ -195,7 +195,7 @@ class SavepointReader:
     def list_state(self, uid: str, name: str) -> pa.Table:
         """Return an operator list state (split or union) with the columns `subtask` and `value`, a row per element.
 
-        Elements that no column shows exactly are in `value_pickle` as well. Raises `RestoreError` when there is no
+        Elements that a column cannot show exactly are also in `value_pickle`. Raises `RestoreError` if there is no
         such state.
         """
         found = self._lists(uid, name, (ListMode.SPLIT, ListMode.UNION))
@@ -206,10 +206,10 @@ class SavepointReader:
         return table.add_column(0, "subtask", pa.array([index for index, _ in rows], pa.int32()))
 
     def broadcast_state(self, uid: str, name: str) -> pa.Table:
-        """Return a broadcast state with the columns `key` and `value`; all subtasks have the same.
+        """Return a broadcast state, which is the same in all subtasks, with the columns `key` and `value`.
 
-        What no column shows exactly is in `key_pickle` and `value_pickle` as well. Raises `RestoreError` when there is
-        no such state.
+        Keys and values that a column cannot show exactly are also in `key_pickle` and `value_pickle`. Raises
+        `RestoreError` if there is no such state.
         """
         _, own = self._lists(uid, name, (ListMode.BROADCAST,))[0]
         pairs = self._elements(own, name)
@@ -243,9 +243,9 @@ class SavepointReader:
     def to_spark(self, uid: str, name: str, spark: SparkSession | None = None) -> DataFrame:
         """Return a keyed state as a Spark DataFrame with the columns of `keyed_state`.
 
-        Spark's executors read the files of a canonical savepoint themselves; anything else goes through the driver, as
-        an Arrow table. `spark` is the session, by default the active one. Raises as `keyed_state`, and `ConfigError`
-        when pyspark is not installed.
+        Spark's executors read the files of a canonical savepoint themselves. The driver converts any other snapshot to
+        an Arrow table first. `spark` is the session, by default the active one. Raises as `keyed_state`, and
+        `ConfigError` if pyspark is not installed.
         """
         from headgate.deploy.spark import savepoints  # noqa: PLC0415  # pyspark is an extra
 
@@ -308,5 +308,5 @@ def _is_empty(column: pa.ChunkedArray) -> bool:
 
 
 def _declared(own: ListStateHandle) -> TypeInformation | None:
-    """Return the type of the whole state, None of a state of our own."""
+    """Return the declared type of the whole state, None for a state that the library itself uses."""
     return TypeInformation.from_json(json.loads(own.type)) if own.type else None

@@ -1,7 +1,7 @@
-"""State as tables for query engines: which columns a table has, which parts can be read side by side, and each part.
+"""State as tables for query engines: the columns of a table, its parts, and the rows of a part.
 
-A part is what one subtask has, so that each can be read in a process of its own. All parts of a table name the same
-snapshot, whose files never change: what is read is of one moment, or it is an error.
+A part is the state of one subtask, so that several processes can read a table. All parts of a table belong to the same
+snapshot, whose files never change. So all rows are of one moment, or the read fails.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ _MAY_LACK = (NAMESPACE, pickle_of(NAMESPACE))
 
 
 def fitted(batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.RecordBatch:
-    """Return the columns of a schema, which may leave some out. No value is changed.
+    """Return the columns that the schema selects. No value is changed.
 
-    Raises `RestoreError` naming the column and `where`, when there is none of this name, or its values are of another
-    type.
+    Raises `RestoreError` naming the column and `where` if a column is missing or has another type.
     """
     return pa.RecordBatch.from_arrays([_column(batch, field, where) for field in schema], schema=schema)
 
@@ -51,15 +50,15 @@ def _column(batch: pa.RecordBatch, field: pa.Field, where: str) -> pa.Array:
         return pa.nulls(len(column), field.type)
     if _plain(column.type) != _plain(field.type):
         raise RestoreError(
-            f"column {field.name!r} is {column.type} in {where}, but {field.type} in the table: it is of several "
-            "types, or the schema that was given is wrong. Give a schema with this type, or without this column, or "
+            f"column {field.name!r} is {column.type} in {where}, but {field.type} in the table: its values are of "
+            "several types, or the given schema is wrong. Give a schema with this type, or without this column, or "
             "read the state with SavepointReader"
         )
     return column.cast(field.type)
 
 
 def _plain(data_type: pa.DataType) -> pa.DataType:
-    """Return a type with the usual names of the fields within lists and maps, which tell nothing."""
+    """Return a type with Arrow's default names for the fields within lists and maps: the names have no meaning."""
     is_a = pa.types
     if is_a.is_list(data_type):
         return pa.list_(_plain(data_type.value_type))
@@ -79,24 +78,24 @@ _KINDS: Final = (KEYED, TIMERS, LIST, BROADCAST)
 
 TIMESTAMP: Final = "timestamp_ms"
 WHOLE: Final = -1
-"""The part of a table that is not parted by subtasks."""
+"""The only part of a table that is not divided by subtasks."""
 
 _TRIES_MAX: Final = 3
-"""How often the columns of a running job's state are looked for: checkpoints may go while one is read."""
+"""Attempts to read the columns of a running job's state: the job may delete the checkpoint meanwhile."""
 
 
 @final
 class _SnapshotGoneError(RestoreError):
-    """The snapshot was there, and is not any more."""
+    """The snapshot was deleted after it was found."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTable:
-    """A table of a snapshot: of what `kind`, of which operator and state. Without a state, the list of all states.
+    """A table of a snapshot: its `kind`, its operator and its state. Without a state it is the list of all states.
 
-    `path` is the snapshot, or the folder of a job, which stands for its newest complete checkpoint. The methods block,
-    and raise `RestoreError`, `StorageError` and `DamagedFileError`.
+    `path` is a snapshot, or the folder of a job, whose newest complete checkpoint is read. The methods block, and raise
+    `RestoreError`, `StorageError` and `DamagedFileError`.
     """
 
     path: str
@@ -106,9 +105,9 @@ class StateTable:
 
     @staticmethod
     def of(options: Mapping[str, str]) -> StateTable:
-        """Return the table that options name: `path`, `uid`, `state`, and `table`, which is the kind, else "keyed".
+        """Return the table for the options `path`, `uid`, `state` and `table`, the kind (by default "keyed").
 
-        Raises `ProgramError` for options that are missing or unknown. Nothing is read.
+        Raises `ProgramError` for a missing or unknown option. Nothing is read.
         """
         unknown = sorted({*options} - {*_OPTIONS})
         if unknown:
@@ -130,7 +129,7 @@ class StateTable:
         return StateTable(path=paths.absolute(path), kind=kind, uid=uid, state=state)
 
     def pinned(self) -> StateTable:
-        """Return the table of the snapshot that the path stands for now: all that is read of that is of one moment."""
+        """Return the table of the job's newest checkpoint now, so that all its rows are of one moment."""
         if not may_be_job(self.path) or is_snapshot(self.path, FileSystemStore.open_folder):
             return self
         return replace(self, path=newest_checkpoint(self.path))
@@ -138,9 +137,9 @@ class StateTable:
     # --- columns
 
     def schema(self) -> pa.Schema:
-        """Return the columns, as `SavepointReader` gives them.
+        """Return the columns, as `SavepointReader` returns them.
 
-        Those of keyed state are known from the first subtask that has any: of a checkpoint, that one is read.
+        Columns of keyed state are taken from the first subtask with values, whose state is read.
         """
         for _ in range(_TRIES_MAX - 1):
             with suppress(_SnapshotGoneError):
@@ -177,16 +176,16 @@ class StateTable:
     # --- rows
 
     def parts(self) -> list[int]:
-        """Return the parts, which `read` takes, of a table that is pinned."""
+        """Return the parts of a pinned table, for `read`."""
         if self.kind in (LIST, BROADCAST) or self.uid is None or self.state is None:
             return [WHOLE]
         with self._read() as reader:
             return reader.subtasks(self.uid)
 
     def read(self, part: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a part, with these columns, of which a schema of one's own may leave some out.
+        """Yield the rows of a part with the columns of `schema`, which may leave columns out.
 
-        Raises `RestoreError` when the part has other types, or the snapshot is gone.
+        Raises `RestoreError` if the part has other types, or the snapshot was deleted.
         """
         with self._read() as reader:
             for batch in self._batches(reader, part):
@@ -213,15 +212,15 @@ class StateTable:
                 raise
             raise _SnapshotGoneError(
                 f"{self.path} is gone: the job has completed newer checkpoints, and has deleted this one before it "
-                "was read to the end. Load the table again, and ask again; let the job keep more checkpoints "
-                f"(execution.checkpointing.num-retained), or ask a savepoint, which no job deletes. ({error})"
+                "was read to the end. Load the table again and repeat the query; let the job keep more checkpoints "
+                f"(execution.checkpointing.num-retained), or query a savepoint, which no job deletes. ({error})"
             ) from error
 
     def _is_there(self) -> bool:
         try:
             return is_snapshot(self.path, FileSystemStore.open_folder)
         except StorageError:
-            return True  # what storage said first tells more
+            return True  # the first error of storage is more useful than this one
 
 
 def register(spark: SparkSession | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Tables: the keyed state of a snapshot as files of the canonical format, whatever wrote the snapshot.
+"""Tables: the keyed state of a snapshot as files of the canonical format, for snapshots of any kind.
 
-Those of a canonical savepoint are fetched. Anything else is restored into a backend, subtask by subtask, and written
-as a canonical savepoint would be: into a temporary folder, once.
+The files of a canonical savepoint are fetched. Any other snapshot is restored into a backend, subtask by subtask, and
+written once in the canonical format, into a temporary folder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ATTEMPT: Final = Attempt(1)
 @final
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The keyed state of one subtask, in the canonical form, and where its files are."""
+    """The keyed state of one subtask in the canonical format, and the store with its files."""
 
     store: CheckpointStore
     keyed: KeyedState
@@ -59,7 +59,7 @@ class KeyedTables:
         self._files: dict[tuple[str, str], list[CanonicalFile]] = {}
 
     def close(self) -> None:
-        """Remove what was fetched and made. What was read before stays."""
+        """Remove fetched and converted files. Tables that were read before stay usable."""
         self._files.clear()
         self._remove()
 
@@ -115,7 +115,10 @@ class KeyedTables:
         return self._files[place]
 
     def places(self, operator: OperatorManifest, state: str) -> list[str] | None:
-        """Return where others can read the files of a state, None when they are not in storage, or not alike."""
+        """Return the locations of a state's files, for other processes.
+
+        None if the state is not in files of a canonical savepoint, or if the files have different types.
+        """
         if any(state.keyed is not None and state.keyed.kind != "canonical" for state in operator.subtasks.values()):
             return None
         found = self._files_as_they_are(operator, state)
@@ -126,7 +129,7 @@ class KeyedTables:
         return list(map(self.store.locate, paths)) if len(paths) == len(handles) else None
 
     def files_of_state(self, operator: OperatorManifest, state: str, subtask: int) -> list[CanonicalFile]:
-        """Return the files that one subtask has of a state, with the types of columns that each has by itself."""
+        """Return one subtask's files of a state. Their columns may have different types."""
         found = self.files_of(operator, subtask, _prefix(state))
         return [file for _, file in found if file.facts.meta.name == state]
 
@@ -141,7 +144,7 @@ class KeyedTables:
     def files_of(
         self, operator: OperatorManifest, subtask: int, prefix: str = ""
     ) -> Iterator[tuple[StateFile, CanonicalFile]]:
-        """Yield the files of a subtask whose names begin so."""
+        """Yield the files of a subtask whose names begin with `prefix`."""
         part = self._part(operator, subtask)
         if part is None:
             return
@@ -152,12 +155,12 @@ class KeyedTables:
             yield file, CanonicalFile(source, place, self._moved)
 
     def _alike(self, files: list[CanonicalFile]) -> list[CanonicalFile]:
-        """Return the files; as one new file if the types of their columns differ, for keys or values are of several."""
+        """Return the files, merged into one new file if the types of their columns differ."""
         if len(set(map(_types, files))) <= 1:
             return files
         meta = files[0].facts.meta
         with CanonicalTable(meta, self._new_folder("merged") / file_name(meta.name)) as table:
-            # In turns, so that the first rows show the types of all.
+            # Alternate between the files, so that the first rows have the types of all files.
             for entry in filter(None, chain.from_iterable(zip_longest(*(file.entries(ALL_GROUPS) for file in files)))):
                 table.add(*entry)
             table.flush()

@@ -1,4 +1,4 @@
-"""Tasks: a partition of a Spark data frame becomes files of a savepoint, in the process that has it."""
+"""Tasks of Spark: each writes a partition of a Spark data frame into files of a savepoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.savepoints.written import StateTarget
 from headgate.state.files import FileHandle, StateFile
 
 WRITTEN: Final = "subtask int, name string, path string, size_bytes long, crc32 long"
-"""The schema of what a task says of its files, in Spark's words."""
+"""The schema of the rows in which a task reports its files, as a schema string of Spark."""
 _SCHEMA: Final = pa.schema(
     [
         ("subtask", pa.int32()),
@@ -31,9 +31,9 @@ _SCHEMA: Final = pa.schema(
 @final
 @dataclass(frozen=True, slots=True)
 class TaskWriter:
-    """Called with the batches of a partition, writes its files below `location` and yields what they are.
+    """Writes the batches of a partition into files below `location` when called, and yields a report of the files.
 
-    A task that runs twice writes files of other names; only those of the run that Spark counts become known.
+    A task that runs twice uses other file names in each run. Only the reports of the run that Spark accepts are used.
     """
 
     target: StateTarget
@@ -62,7 +62,7 @@ class TaskWriter:
 
 
 def written_files(rows: Iterable[Sequence[Any]]) -> list[tuple[int, StateFile]]:
-    """Return the files that tasks have written, with the indices of their subtasks, in the order of their names."""
+    """Return the files in the reports of tasks, with their subtasks' indices, sorted by name."""
     return sorted(
         ((subtask, StateFile(name, FileHandle(path, size, crc32))) for subtask, name, path, size, crc32 in rows),
         key=lambda found: (found[0], found[1].name),

@@ -36,9 +36,9 @@ _FIRST: Final = CheckpointId(1)
 class SavepointWriter:
     """Makes a canonical savepoint, from which a job starts as from one of its own.
 
-    The methods `with_...` note what is to be written and return the writer; `write` does it all. Data of a state are an
-    Arrow table (or whatever gives Arrow batches: a reader, a data frame of pandas), a Spark data frame, a dict, or
-    pairs of key and value.
+    The methods `with_...` add state to the plan and return the writer; `write` writes everything. Data of a state are
+    an Arrow table (or another source of Arrow batches, such as a reader or a data frame of pandas), a Spark data frame,
+    a dict, or pairs of key and value.
 
     >>> from headgate.state.descriptors import ValueStateDescriptor
     >>> from headgate.types.typeinfo import Types
@@ -58,20 +58,19 @@ class SavepointWriter:
     def new(cls, max_parallelism: int, *, parallelism: int = 1) -> SavepointWriter:
         """Begin an empty savepoint for operators of this max parallelism, which the job must have as well.
 
-        State is written in `parallelism` parts. A job may have any other; with much state, about its own is best.
-        Raises `ProgramError` for what no operator can have.
+        State is written in `parallelism` parts. The job may have another parallelism; for large state, choose about
+        the same. Raises `ProgramError` for a parallelism that no operator can have.
         """
         check_parallelism("the savepoint", parallelism, max_parallelism)
         return cls(None, parallelism, max_parallelism)
 
     @classmethod
     def from_existing(cls, path: str, *, moved_classes: Mapping[str, str] | None = None) -> SavepointWriter:
-        """Begin with all state of a savepoint, or of a retained checkpoint of any kind, which stays as it is. Blocks.
+        """Begin with all state of a savepoint, or of a retained checkpoint of any kind. It is not changed. Blocks.
 
-        Operators that are added have the highest parallelism and max parallelism of those that are there.
-        `moved_classes` maps the old names of classes that have moved to the new ones. Raises `RestoreError` when there
-        is no complete snapshot, or one with data in flight, which a savepoint cannot hold; `StorageError` when storage
-        does not answer.
+        Added operators get the highest parallelism and max parallelism of the existing operators. `moved_classes` maps
+        the old names of moved classes to their new names. Raises `RestoreError` if there is no complete snapshot, or if
+        it has data in flight, which a savepoint cannot hold, and `StorageError` if storage does not answer.
         """
         opened = open_snapshot(str(path), FileSystemStore.open_folder)
         manifest = opened.manifest
@@ -86,7 +85,7 @@ class SavepointWriter:
         writer._operators = {operator.uid: _planned(operator) for operator in manifest.operators}
         return writer
 
-    # --- what is to be written
+    # --- planning
 
     def with_keyed_state(  # noqa: PLR0913  # three of them are keywords with defaults
         self,
@@ -98,15 +97,15 @@ class SavepointWriter:
         value: str = VALUE,
         key_type: TypeInformation | None = None,
     ) -> SavepointWriter:
-        """Write a keyed state of an operator, in the place of all that it had.
+        """Write a keyed state of an operator. It replaces all values of the state.
 
-        Declare it as the program does; of an aggregating state the values are accumulators, of a list state lists, of a
-        map state dicts (maps). Of a table, the columns named `key` and `value` count, and `last_access_ms` for state
-        with a time to live: without it, values count as accessed now. Keys become what the column holds, structs with
-        the fields f0, f1 and so on tuples, other structs rows, unless `key_type` says otherwise: it must be what the
-        program's key selector returns. If a key comes twice, its last value counts. None is not a value.
+        Declare the state as the program does. Values of an aggregating state are accumulators, of a list state lists,
+        of a map state dicts (maps). `key` and `value` name the columns of a table. State with a time to live also uses
+        the column `last_access_ms`; without it, values count as accessed now. `key_type` is the type that the program's
+        key selector returns. By default it follows from the column: structs with the fields f0, f1 and so on are
+        tuples, other structs rows. If a key comes twice, its last value counts. None is not a value.
 
-        Data that can be read only once are read by `write`. Raises `ProgramError` for anything but a descriptor.
+        `write` reads the data. Raises `ProgramError` for anything but a descriptor.
         """
         if not isinstance(descriptor, StateDescriptor) or not descriptor.kind.name:
             raise ProgramError(f"a keyed state is written by its descriptor, not {descriptor!r}")
@@ -115,14 +114,14 @@ class SavepointWriter:
         return self
 
     def with_list_state(self, uid: str, descriptor: ListStateDescriptor, values: Any) -> SavepointWriter:
-        """Write an operator list state, dealt out evenly to the subtasks, in the place of what it had.
+        """Write an operator list state, distributed evenly over the subtasks. It replaces the state's elements.
 
         `values` are elements, or a table with the column `value`. Raises `ProgramError` for anything but a list state.
         """
         return self._with_elements(uid, descriptor, values, ListMode.SPLIT)
 
     def with_union_list_state(self, uid: str, descriptor: ListStateDescriptor, values: Any) -> SavepointWriter:
-        """Write an operator list state of which every subtask gets all elements; otherwise as `with_list_state`."""
+        """Write an operator list state whose elements go to every subtask. Otherwise as `with_list_state`."""
         return self._with_elements(uid, descriptor, values, ListMode.UNION)
 
     def _with_elements(self, uid: str, descriptor: Any, values: Any, mode: ListMode) -> SavepointWriter:
@@ -137,7 +136,7 @@ class SavepointWriter:
         return self
 
     def with_broadcast_state(self, uid: str, descriptor: MapStateDescriptor, data: Any) -> SavepointWriter:
-        """Write a broadcast state, in the place of what it had.
+        """Write a broadcast state. It replaces the state's entries.
 
         `data` are a dict, pairs, or a table with the columns `key` and `value`. Raises `ProgramError` for anything but
         a map state.
@@ -152,12 +151,12 @@ class SavepointWriter:
         return self
 
     def remove_operator(self, uid: str) -> SavepointWriter:
-        """Leave an operator out. Raises `ProgramError` when there is none of this uid."""
+        """Leave an operator out. Raises `ProgramError` if there is no operator with this uid."""
         del self._operators[self._known(uid)]
         return self
 
     def change_uid(self, old: str, new: str) -> SavepointWriter:
-        """Give the state of an operator to another. Raises `ProgramError` when there is none, or both are there."""
+        """Change the uid of an operator. Raises `ProgramError` if there is none, or if another one has the new uid."""
         operator = self._operators[self._known(old)]
         if new in self._operators:
             raise ProgramError(f"operator {old!r} cannot get the uid {new!r}: another one has it; remove that first")
@@ -181,11 +180,11 @@ class SavepointWriter:
     # --- writing
 
     def write(self, path: str) -> str:
-        """Write the savepoint into the folder `path`, a URI or a local path; return where it is. Blocks.
+        """Write the savepoint into the folder `path`, a URI or a local path, and return its location. Blocks.
 
-        The manifest comes last: without it there is no savepoint. Raises `StorageError` when the folder has files, or
-        storage fails; `ProgramError` or `SerializationError` for data that do not fit; for state that is taken over,
-        what `SavepointReader` raises.
+        The manifest is written last: without it there is no savepoint. Raises `StorageError` if the folder has files or
+        storage fails, `ProgramError` or `SerializationError` for data that do not fit, and the errors of
+        `SavepointReader` for existing state.
         """
         location = absolute(str(path))
         store = FileSystemStore.open_folder(location)
@@ -199,7 +198,7 @@ class SavepointWriter:
             if tables is not None:
                 tables.close()
         manifest = self._manifest(operators, target.now_ms)
-        store.delete(sorted({*store.list_files("")} - manifest.files()))  # of tasks of Spark that ran twice
+        store.delete(sorted({*store.list_files("")} - manifest.files()))  # files of tasks that Spark ran twice
         store.write(paths.METADATA, [encode(manifest)])
         return location
 

@@ -1,4 +1,4 @@
-"""Written state: keys and values become files of the canonical format, in the storage of a savepoint."""
+"""Writes keys and values of a state into files of the canonical format, in the storage of a savepoint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headgate.types.typed_key import key_hash_code
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTarget:
-    """Which state is written, of an operator of which shape. `now_ms` is the last access to what does not say one."""
+    """The state to write, and its operator's shape. `now_ms` is the last access to values without a time of access."""
 
     uid: str
     attempt: Attempt
@@ -37,8 +37,8 @@ class StateTarget:
     def write(self, entries: Iterable[Given], store: CheckpointStore, part: str = "") -> list[tuple[int, StateFile]]:
         """Write files into `store`, one for each subtask that gets any keys; return them with the subtask's index.
 
-        Blocks. A few thousand entries for each subtask are in memory at a time. `part` tells apart files of one
-        state that several processes write. Raises `SerializationError`, `ProgramError`, `StorageError`.
+        Blocks. Memory holds a few thousand entries for each subtask at a time. `part` makes the file names unique if
+        several processes write one state. Raises `SerializationError`, `ProgramError`, `StorageError`.
         """
         name = file_name(self.meta.name)
         if part:
