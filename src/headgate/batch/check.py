@@ -1,4 +1,4 @@
-"""What a batch job cannot do, found before anything runs."""
+"""Checks, before a job runs, that the job has nothing that a batch job cannot do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.options import RECOVERY_PATH, RUNTIME_MODE
 def is_batch(graph: LogicalGraph, settings: Settings) -> bool:
     """Return whether the job is a batch job. AUTOMATIC makes it one when every source is bounded, as in Flink.
 
-    Raises ProgramError for BATCH with what only STREAMING can do.
+    Raises ProgramError for BATCH with an unbounded source, or with a snapshot to start from.
     """
     mode = settings.get(RUNTIME_MODE)
     if mode == "STREAMING" or not graph.nodes:
@@ -35,7 +35,7 @@ def is_batch(graph: LogicalGraph, settings: Settings) -> bool:
 
 
 def _is_bounded(operator: object) -> bool:
-    """Whether an operator, if it is a source, has all its splits at the start."""
+    """Return whether an operator, if it is a source, has all its splits at the start."""
     if not isinstance(operator, SourceFactory):
         return True
     return operator.source.bounded and operator.source.discovery_interval_ms is None

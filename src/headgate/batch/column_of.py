@@ -1,9 +1,9 @@
-"""Whether a key selector or a timestamp assigner does no more than take a column: Spark can sort by that itself.
+"""Finds out whether a key selector or timestamp assigner only returns a column: Spark can then sort by the column.
 
-It is called twice with a stand-in for a row, whose fields are marks: objects that can be handed on, and fail at
-everything else that is done with them. If it reads one column only, and returns its mark, and None when that column is
-None, it takes that column. What else it might do, such as look at the type of the value, is checked when it runs: see
-`taken`.
+The function is called twice with a substitute for a row, whose fields are marks: objects that can be returned, and that
+raise an error for any other use. The function takes a column if it reads only that column, returns the column's mark,
+and returns None if the column is None. Other behaviour, such as a check of the value's type, is found when the function
+runs: see `taken`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headgate.types.row import make_row
 
 
 class _Looked(Exception):
-    """A selector did something with a mark."""
+    """A function used a mark in another way than returning it."""
 
 
 def _fail(*_: object, **__: object) -> NoReturn:
@@ -33,7 +33,7 @@ _OPERATIONS = (
 
 @final
 class _Mark:
-    """A value that must not be looked at."""
+    """A value that a function may only return. Any other use raises an error."""
 
 
 for _name in _OPERATIONS.split():
@@ -42,7 +42,7 @@ for _name in _OPERATIONS.split():
 
 @final
 class _Fields(list[Any]):
-    """The values of a row. Notes which of them are read: another column, if only its being None, may decide on all."""
+    """The values of a row. Records the places that are read: a result may depend on any column that is read."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         super().__init__(values)
@@ -58,7 +58,7 @@ class _Fields(list[Any]):
 
 
 def column_of(take: Callable[[Any], Any], names: Sequence[str]) -> str | None:
-    """Return the column that `take` takes out of rows with these names, None if it does anything else.
+    """Return the column that `take` returns of rows with these names, None if `take` does anything else.
 
     >>> column_of(lambda row: row.city, ["name", "city"]), column_of(lambda row: row[0], ["name", "city"])
     ('city', 'name')
@@ -80,14 +80,15 @@ def column_of(take: Callable[[Any], Any], names: Sequence[str]) -> str | None:
 def _called(take: Callable[[Any], Any], names: Sequence[str], values: list[Any]) -> Any:
     try:
         return take(make_row(values, tuple(names)))
-    except Exception:  # noqa: BLE001  # whatever it does with what is no value
-        return names  # which is no mark, and not None
+    except Exception:  # noqa: BLE001  # the function may raise anything when it uses a mark
+        return names  # neither a mark nor None
 
 
 def taken(take: Callable[[Any], Any], what: str, batch: Batch, column: str) -> Any:
-    """Return what `take`, a function that takes a column, makes of the first of some rows.
+    """Return the result of `take`, a function that returns a column, for the first record of the batch.
 
-    `what` names it for people. Raises ProgramError if it does not take the column of the first and the last row.
+    `what` describes the function in errors. Raises ProgramError if the function does not return the column's value for
+    the first and the last record.
     """
     for record in (batch.records[-1], batch.records[0]):
         made = take(record)

@@ -1,4 +1,4 @@
-"""The sinks of a batch job: what its successful tasks have prepared is committed at the end, by the driver."""
+"""The sinks of a batch job: at the end, the driver commits the committables of the successful tasks."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class BatchSinks:
         self._together: dict[int, GlobalCommitter[Any]] = {}
         self._ready: list[int] = []
         self.committed = False
-        """Whether committing has begun: what follows is visible, and not taken back."""
+        """Whether a commit has begun: its output is visible and cannot be rolled back."""
 
     def prepare(self) -> None:
-        """Check the targets. Raises what `Sink.prepare` raises; those that were checked are given back."""
+        """Prepare the sinks. Raises the error of `Sink.prepare`, after releasing the sinks that were prepared."""
         try:
             for stage, (operator, sink) in self._sinks.items():
                 sink.prepare(self._identity(operator))
@@ -53,11 +53,11 @@ class BatchSinks:
             raise
 
     def prepared(self, stage: int, task: int, committables: list[Any]) -> None:
-        """Take what a task has prepared."""
+        """Store the committables of a task."""
         self._prepared[stage][task] = committables
 
     def commit(self) -> None:
-        """Commit everything that there is. Raises `SinkError` when a commit fails for good."""
+        """Commit the committables of all tasks. Raises `SinkError` if a commit fails after its retries."""
         self.committed = True
         for stage, (operator, sink) in self._sinks.items():
             tasks = self._prepared[stage]
@@ -101,9 +101,9 @@ class BatchSinks:
                 return
 
     def release(self, *, discards: bool) -> None:
-        """Give the targets back; first remove what was prepared and will not be committed, if `discards`.
+        """Release the sinks; with `discards`, first abort the committables that will not be committed.
 
-        All of them, whichever fails; what fails is logged, as what is left over harms nothing.
+        An error is logged and the other sinks are still released, because leftovers do no harm.
         """
         for stage in self._ready:
             operator, sink = self._sinks[stage]

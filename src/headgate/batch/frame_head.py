@@ -1,4 +1,4 @@
-"""A DataFrame as the input of a stage, in place of a source: Spark reads it itself, and nothing is copied before."""
+"""A DataFrame as the input of a stage, in place of a source: Spark reads it directly, without a copy before the job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.operators.base import Operator
 
 @final
 class FrameHead(Operator):
-    """Stands where the source stood, and passes the rows on."""
+    """Replaces the source operator, and emits the rows unchanged."""
 
     def process(self, batch: Batch) -> Batch:
         return batch

@@ -1,4 +1,4 @@
-"""What a task reads: the rows of other tasks, the columns of a DataFrame, or a source."""
+"""The input of a task: the rows of other tasks, the columns of a DataFrame, or a source."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _WAIT_S_MAX = 1.0
 
 
 def _go_on() -> None:
-    """Let the task go on."""
+    """Do nothing: the task continues."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SortedBy:
-    """The columns that a DataFrame is sorted by: that of the key, and that of the time, where there is one.
+    """The columns by which a DataFrame is sorted: the column of the key, and the column of the time if there is one.
 
-    Its rows have one more, `_key`: 32 bits of a hash of the key, by which they are sorted first. Rows of several keys
-    that have these in common come in one go, by their time; the keys only end together. `assign` is what takes the time
-    out of a row.
+    The DataFrame has another column `_key`, 32 bits of a hash of the key, by which it is sorted first. Rows of several
+    keys with the same hash come together, sorted by time, and these keys end together. `assign` is the timestamp
+    assigner.
     """
 
     key: str
@@ -45,10 +45,10 @@ class SortedBy:
 @final
 @dataclass(frozen=True, slots=True)
 class TaskInput:
-    """How to read. `schema` is that of a DataFrame, None: there are rows of tasks, or none.
+    """How a task reads its input. `schema` is the schema of a DataFrame, None for rows of tasks or for a source.
 
-    `sorted_by` tells how the DataFrame is sorted, None: it is not. `check` is called before each batch,
-    and while a source is waited for; what it raises ends the task.
+    `sorted_by` is the order of the DataFrame, None if it is not sorted. The task calls `check` before each batch, and
+    while it waits for a source. An error of `check` ends the task.
     """
 
     schema: pa.Schema | None = None
@@ -56,7 +56,7 @@ class TaskInput:
     check: Callable[[], None] = _go_on
 
     def runs(self, rows: pa.RecordBatch) -> Iterator[tuple[int, Any, Batch]]:
-        """Yield the input, what the key is sorted by (None: no key), and records that have these in common."""
+        """Yield the index of the input, the sort value of the key (None: no key), and the records with both."""
         self.check()
         if self.schema is None:
             for run in runs(rows, (INPUT, KEY, TIME)):
@@ -73,7 +73,7 @@ class TaskInput:
         return [typed(taken(selection.select, "key selector", batch, self.sorted_by.key))] * len(batch)
 
     def polled(self, source: Operator, records_max: Callable[[], int]) -> Iterator[Batch]:
-        """Yield what a source has, to its end. Blocks while it has nothing."""
+        """Yield the batches of a source until it ends. Blocks while the source has no records."""
         while not isinstance(polled := source.poll(records_max()), EndOfInput):
             self.check()
             if isinstance(polled, Batch):
@@ -86,7 +86,7 @@ def _sorted_runs(places: pa.Array, rows: pa.RecordBatch, order: SortedBy) -> Ite
     records = Batch(rows_from_batch(rows), None if order.time is None else _times(rows.column(order.time), order.time))
     keys = pa.RecordBatch.from_arrays([places, rows.column(order.key)], [KEY, order.key])
     start = 0
-    for run in runs(keys, (KEY, order.key)):  # null is no key, but tells its rows from others
+    for run in runs(keys, (KEY, order.key)):  # a null key separates its rows from other rows, as any key does
         stop = start + run.num_rows
         batch = records.piece(start, stop)
         if order.assign is not None and order.time is not None:

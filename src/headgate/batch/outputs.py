@@ -1,4 +1,4 @@
-"""Where a task's records go: gathered into batches, each with the task and the order of every record."""
+"""The output of a task: batches of rows with the target task and the order of every record."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from headgate.operators.keys import KeySelection, look_up
 @final
 @dataclass(slots=True)
 class TaskOutput:
-    """The rows that a task has made and not yet handed over, and how many records there were before."""
+    """The rows of a task that were not taken yet, and the number of records so far."""
 
     task: int
     rows: list[pa.RecordBatch] = field(default_factory=list)
     records: int = 0
 
     def take(self) -> list[pa.RecordBatch]:
-        """Return the rows and forget them."""
+        """Return the rows and remove them from the output."""
         rows, self.rows = self.rows, []
         return rows
 
 
 @final
 class RowsChannel:
-    """An `OutputChannel` that makes rows of batches. Control elements end here: the end of a task says it all."""
+    """An `OutputChannel` that converts batches to rows. It drops control elements: the end of a task replaces them."""
 
     writable = True
     records_max = NO_LIMIT
     sent_bytes = 0
 
     def __init__(self, target: OutgoingEdge, sent: TaskOutput) -> None:
-        """The key selector of the target has to be open."""
+        """Make a channel to `target`, whose key selector must be open. Rows are added to `sent`."""
         self._target = target
         selector = target.key_selector if target.shuffle is ShuffleKind.BY_KEY else None
         self._selection = None if selector is None else KeySelection(selector)
@@ -61,7 +61,7 @@ class RowsChannel:
         self._sent.rows.append(dealt(rows, self._target.parallelism) if self._target.deals else rows)
 
     def _routed(self, batch: Batch) -> tuple[list[int] | None, list[int] | None]:
-        """Return the task of each record, and what it is sorted by."""
+        """Return the target task and the sort value of the key of each record."""
         if self._selection is not None:
             keys = self._selection.keys(batch)
             routes = look_up(self._routes, keys, batch)

@@ -1,20 +1,20 @@
-"""The rows that go from task to task: a record each, with what it is routed and sorted by.
+"""The rows that travel between tasks: a record each, with the columns for its route and order.
 
 ==========  ========  ================================================================================================
 column      type      holds
 ==========  ========  ================================================================================================
-`_edge`     int16     which edge of the stage it leaves on
-`_input`    int8      which input of the next operator it is for, 0 or 1
-`_task`     int32     the task that it goes to
-`_key`      int64     64 bits of a hash of the key: what the rows of a task are sorted by first; null without a key
+`_edge`     int16     the outgoing edge of the stage
+`_input`    int8      the input of the next operator, 0 or 1
+`_task`     int32     the target task
+`_key`      int64     64 bits of a hash of the key, by which the rows of a task are sorted first; null without a key
 `_time`     int64     the timestamp in milliseconds; null without one
-`_order`    int64     the number of the sending task, then that of the record there
+`_order`    int64     the number of the sending task, then the number of the record in that task
 `_record`   binary    the record, pickled
 ==========  ========  ================================================================================================
 
-Rows of two keys whose `_key` is the same (on Spark: the upper half of it) are one run; the keys are told apart by
-themselves, and only end together. A DataFrame that is keyed by one of its columns does without most of this: see
-`SortedBy`.
+Rows of two keys with the same `_key` (on Spark: with the same upper half of it) are one run. The keys themselves
+distinguish the rows, but both keys end together. A DataFrame that is keyed by one of its columns needs fewer columns:
+see `SortedBy`.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ ROWS: Final = pa.schema(
     ]
 )
 READ: Final = (TASK, INPUT, KEY, TIME, RECORD)
-"""The columns that the next task needs; `_task` is then its own number."""
+"""The columns that the next task needs. It does not need `_task`, which is its own number."""
 SORTED_BY: Final = {True: (KEY, TIME, INPUT, EDGE, ORDER), False: (INPUT, EDGE, ORDER)}
-"""The order of a task's rows, for a stage with keys (True) and one without. What is null comes first."""
+"""The columns by which a task's rows are sorted, for a stage with keys (True) and without (False). Nulls are first."""
 ORDER_BITS: Final = 40
 _ROUTES_MAX: Final = 1 << 20
 
 
 @final
 class KeyRoutes(dict[Any, tuple[int, int]]):
-    """Key -> the task that owns it, and what its rows are sorted by; emptied when it holds `_ROUTES_MAX` keys."""
+    """Maps a key to its task and its sort value. The map is emptied when it holds `_ROUTES_MAX` keys."""
 
     __slots__ = ("_max_parallelism", "_parallelism")
 
@@ -84,8 +84,8 @@ class KeyRoutes(dict[Any, tuple[int, int]]):
 def encoded(batch: Batch, edge: tuple[int, int], tasks: Any, keys: Any, first: int) -> pa.RecordBatch:
     """Return a batch as rows.
 
-    `edge` is the edge and the input that it leads to, `tasks` and `keys` are columns or None, `first` is the order of
-    the first record. Raises what pickling a record raises.
+    `edge` is the edge and the input at its end, `tasks` and `keys` are columns or None, `first` is the order of the
+    first record. Raises the error of a record that cannot be pickled.
     """
     count = len(batch)
     columns = [
@@ -101,17 +101,17 @@ def encoded(batch: Batch, edge: tuple[int, int], tasks: Any, keys: Any, first: i
 
 
 def dealt(rows: pa.RecordBatch, tasks: int) -> pa.RecordBatch:
-    """Return rows with a task for each, by a checksum of its record.
+    """Return the rows with a task for each, chosen by a checksum of the record.
 
-    Not in turn: a task that Spark runs again may come upon the rows of a DataFrame in another order, and what went to
-    one task then must not go to another now.
+    Tasks are not chosen in turn: a task that Spark runs again may read the rows of a DataFrame in another order, and
+    every row must go to the same task as before.
     """
     numbers = [zlib.crc32(record) % tasks for record in rows.column(RECORD).to_pylist()]
     return rows.set_column(rows.schema.get_field_index(TASK), ROWS.field(TASK), pa.array(numbers, pa.int32()))
 
 
 def decoded(rows: pa.RecordBatch) -> Batch:
-    """Return rows, which all have a time or none, as a batch without keys."""
+    """Return the rows as a batch without keys. Either all rows have a time or none has."""
     loads = pickle.loads
     records = [loads(record) for record in rows.column(RECORD).to_pylist()]  # by a task of this job
     times = rows.column(TIME)
@@ -119,7 +119,7 @@ def decoded(rows: pa.RecordBatch) -> Batch:
 
 
 def runs(rows: pa.RecordBatch, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in pieces within which the columns do not change; the absence of a time is what counts of it."""
+    """Yield slices of the rows within which the columns do not change. Of a time only its absence counts."""
     if not rows.num_rows:
         return
     differences = [_differences(rows.column(name).is_null() if name == TIME else rows.column(name)) for name in columns]
@@ -131,7 +131,7 @@ def runs(rows: pa.RecordBatch, columns: tuple[str, ...]) -> Iterator[pa.RecordBa
 
 
 def _differences(column: pa.Array) -> pa.Array:
-    """Return for each value but the last whether it differs from the next; null is a value like others."""
+    """Return for each value but the last whether it differs from the next value. Null counts as a value."""
     next_ones, ones = column.slice(1), column.slice(0, len(column) - 1)
     differs = pc.fill_null(pc.not_equal(next_ones, ones), fill_value=False)
     if column.null_count:

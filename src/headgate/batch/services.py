@@ -1,4 +1,4 @@
-"""What the operators of a batch task may ask for. There is no loop to hold up, so all work is done at once."""
+"""The services of a batch task's operators. A batch task has no event loop, so the services may block."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from headgate.ids import CheckpointId
 from headgate.operators.services import Services
 
 _WAIT_S_MAX: Final = 1.0
-"""How long a task waits for coroutines before it looks whether the job was cancelled."""
+"""Seconds that a task waits for coroutines before it checks whether the job was cancelled."""
 
 
 @final
 @dataclass(slots=True)
 class TaskServices(Services):
-    """The services of a task's operators. It counts nothing: a task that Spark runs again would count twice."""
+    """The services of a task's operators. They have no metrics: a task that Spark runs again would count twice."""
 
     clock: Clock = field(default_factory=SystemClock)
     collected: list[bytes] = field(default_factory=list)
@@ -28,24 +28,24 @@ class TaskServices(Services):
     _folder: TemporaryDirectory[str] | None = None
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
-        """Wait, then call."""
+        """Block for the delay, then call."""
         time.sleep(delay_ms / 1000.0)
         call()
 
     def step(self) -> None:
-        """Let coroutines of the operators go on that can."""
+        """Run the operators' coroutines that are ready."""
         if self._event_loop is not None:
             self._event_loop.step()
 
     def wait(self) -> bool:
-        """Let coroutines go on; block until some can, but not for long. Return whether there may be any."""
+        """Run coroutines, after blocking for a short time until some are ready. Return whether any may remain."""
         if self._event_loop is None:
             return False
         self._event_loop.step(_WAIT_S_MAX)
         return True
 
     def scratch(self, uid: str) -> Path:
-        """Return a folder, which goes with the task."""
+        """Return a folder that `close` removes."""
         self._folder = self._folder or TemporaryDirectory(prefix="headgate-")
         folder = Path(self._folder.name, uid)
         folder.mkdir(exist_ok=True)
@@ -56,12 +56,12 @@ class TaskServices(Services):
         self.collected.append(records)
 
     def take(self) -> list[bytes]:
-        """Return what was collected, and forget it."""
+        """Return the collected records and remove them."""
         collected, self.collected = self.collected, []
         return collected
 
     def close(self) -> None:
-        """Remove the folder, and what is left of coroutines."""
+        """Remove the folder and the remaining coroutines."""
         self.end_event_loop()
         if self._folder is not None:
             self._folder.cleanup()

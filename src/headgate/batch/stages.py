@@ -1,8 +1,8 @@
-"""Stages: the plan of a job as a batch job runs it, in the order in which that is possible. Pure.
+"""Stages: the plan of a batch job, in an order in which its stages can run. Pure.
 
-What differs from a streaming job is decided here: watermarks are not made, as event time only moves at the end of a
-key; a rolling aggregate emits its last value alone, as in Flink; keyed state lies in memory, since it is that of one
-key. How records get from stage to stage is a `ShuffleKind`.
+The differences from a streaming job are decided here. There are no watermarks, because event time advances only at the
+end of a key. A rolling aggregate emits only its last value, as in Flink. Keyed state is in memory, because it is the
+state of one key. `ShuffleKind` tells how records get from stage to stage.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from headgate.types.typeinfo import Types
 
 @final
 class FinalReduce(Around, KeyedProcessFunction):
-    """Combines the records of a key by a `ReduceFunction` or a callable, and emits what they come to."""
+    """Combines the records of a key by a `ReduceFunction` or a callable, and emits the final value."""
 
     def __init__(self, function: object) -> None:
         self._function = function
@@ -62,32 +62,32 @@ class ShuffleKind(Enum):
     """How the records of an edge come to the tasks of the next stage."""
 
     NONE = "none"
-    """A task reads what the task before it has emitted, in that order."""
+    """A task reads the records of the previous stage's task with its number, in the order of emission."""
     BY_KEY = "by key"
-    """To the task that owns the key group; there sorted by key, time, input, and the order they were made in."""
+    """To the task that owns the key group. There records are sorted by key, time, input and order of emission."""
     BY_TASK = "by task"
-    """To the task that the sender has named; there sorted by input and the order that they were made in."""
+    """To the task that the sender names. There records are sorted by input and order of emission."""
     TO_ALL = "to all"
-    """Everything to every task, which reads it before all else."""
+    """Every record to every task, which reads these records before all others."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """An edge that ends at a stage. `edge` is its index in the plan, `stage` that of the stage it comes from."""
+    """An edge that ends at a stage. `edge` is its index in the plan, `stage` the index of the stage where it begins."""
 
     edge: int
     stage: int
     shuffle: ShuffleKind
     index: int
-    """Which input of the operator it is: 0 or 1."""
+    """The index of the operator's input, 0 or 1."""
     key_selector: AnyKeySelector | None
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingEdge:
-    """An edge that begins at a stage, and what decides on the task that a record goes to."""
+    """An edge that begins at a stage, with everything that decides to which task a record goes."""
 
     edge: int
     shuffle: ShuffleKind
@@ -96,7 +96,7 @@ class OutgoingEdge:
     tag_type: TypeInformation | None
     key_selector: AnyKeySelector | None
     deals: bool
-    """BY_TASK: to all tasks, by the record; else to the one with the sender's own number."""
+    """For BY_TASK: distribute records over all tasks; otherwise they go to the task with the sender's number."""
     parallelism: int
     max_parallelism: int
 
@@ -104,7 +104,7 @@ class OutgoingEdge:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A chain of operators, run by tasks. Its index is that of its vertex; all its inputs come from earlier ones."""
+    """A chain of operators, run by tasks. Its index is its vertex's; all its inputs come from earlier stages."""
 
     vertex: VertexPlan
     inputs: tuple[Input, ...]
@@ -112,12 +112,12 @@ class Stage:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether the first operator gets its records by key."""
+        """Whether the first operator is keyed."""
         return any(each.shuffle is ShuffleKind.BY_KEY for each in self.inputs)
 
 
 def batch_plan(plan: JobGraph) -> JobGraph:
-    """Return the plan with operators and settings as a batch job has them: state lies in memory, and is not saved."""
+    """Return the plan with the operators and settings of a batch job: state is in memory, without checkpoints."""
     in_memory = plan.settings.with_value(STATE_BACKEND, "hashmap")
     unsaved = in_memory.with_value(CHANGELOG, value=False).with_value(CHECKPOINT_INCREMENTAL, value=False)
     vertices = tuple(replace(vertex, operators=tuple(map(_in_batch, vertex.operators))) for vertex in plan.vertices)

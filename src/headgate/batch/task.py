@@ -1,6 +1,7 @@
 """A task of a stage: rows in, rows out, through the operators of the stage's chain.
 
-A task with keys gets its rows sorted. When the key changes, all timers of the one before fire, and its state goes.
+A task with keys gets its rows sorted by key. When the key changes, all timers of the previous key fire, and its state
+is removed.
 """
 
 from __future__ import annotations
@@ -46,19 +47,19 @@ from headgate.operators.output_type import OutputType
 from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
 
 CHECKPOINT: Final = CheckpointId(1)
-"""What sinks are told that their records belong to: all of them, as to the one checkpoint at the end."""
+"""The checkpoint id that sinks get for all records: a batch job has a single checkpoint, at its end."""
 RESULTS: Final = pa.schema([("task", pa.int32()), ("result", pa.binary())])
-"""What a stage without targets emits, pickled: committables of a sink, or records that are collected."""
+"""The schema of the output of a stage without targets: pickled committables of a sink, or collected records."""
 
 
 class TaskFailedError(Exception):
-    """A task failed; the text is the whole story, for people."""
+    """A task failed. The text explains the failure to the user, in full."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlace:
-    """Which task of how many, and which try of it. `splits` are those of all tasks, if it is one of a source."""
+    """A task's number, the number of tasks, and the attempt. `splits` are the splits of all tasks of a source."""
 
     task: int
     tasks: int
@@ -68,7 +69,7 @@ class TaskPlace:
 
 @final
 class StageTask:
-    """One task of the stage with this index, for one run."""
+    """One task of the stage with index `stage`, for one run."""
 
     def __init__(self, plan: JobGraph, stage: int, place: TaskPlace, reading: TaskInput) -> None:
         self._plan = plan
@@ -80,12 +81,12 @@ class StageTask:
         self._operators: list[Operator] = []
         self._open_selectors: list[KeySelector] = []
         self._to_close: list[tuple[Operator, Callable[[], None]]] = []
-        """What was opened, and the operator that it is part of."""
+        """The functions that close opened objects, each with the operator that the object is part of."""
         self._selections: dict[int, KeySelection] = {}
         self._key: Any = None
 
     def run(self, rows: Iterable[pa.RecordBatch], for_all: Iterable[pa.RecordBatch] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield what the task emits. `for_all` are the rows that every task reads, which come first.
+        """Yield the rows that the task emits. `for_all` are the rows that every task reads; they are read first.
 
         Raises `TaskFailedError`.
         """
@@ -170,7 +171,7 @@ class StageTask:
     def _batches(
         self, chain: Chain, rows: Iterable[pa.RecordBatch], for_all: Iterable[pa.RecordBatch]
     ) -> Iterator[tuple[int, Any, Batch]]:
-        """Yield the input, the key's place in the order of keys (None for no key), and some records of it."""
+        """Yield the index of the input, the sort value of the key (None for no key), and records of the key."""
         head = self._operators[0]
         if head.is_source:
             for batch in self._reading.polled(head, lambda: chain.records_max):
@@ -212,13 +213,13 @@ class StageTask:
         chain.flush()
 
     def _settle(self, chain: Chain) -> None:
-        """Work until nothing waits in the chain and it takes records again."""
+        """Run the chain until no element waits in it and it accepts records again."""
         self._services.step()
         while chain.waiting or chain.woken or not chain.accepts:
             self._go_on(chain)
 
     def _work_off(self, chain: Chain) -> None:
-        """Work until no inputs are pending either."""
+        """Run the chain until no inputs are pending either."""
         while chain.waiting or chain.has_pending:
             self._go_on(chain)
 
