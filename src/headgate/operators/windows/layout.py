@@ -1,6 +1,6 @@
 """Which layout the windows of an operator have in state, and whether the windows of a snapshot can go on in it.
 
-| layout | a record | a window |
+| layout | state | windows |
 |---|---|---|
 | `CellWindows` | each window of a key has a cell and timers, as in Flink | any assigner, trigger and evictor |
 | `MergingWindows` | the same, with a set of the key's windows | any merging assigner |
