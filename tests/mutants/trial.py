@@ -17,7 +17,7 @@ from typing import Final, final
 from tests.mutants.cores import WIDER, Core, Tests
 from tests.mutants.mutations import Mutation
 
-COPIED: Final = ("src", "tests", "examples", "docs", "pyproject.toml")
+COPIED: Final = ("src", "tests", "examples", "docs", "conftest.py", "pyproject.toml")
 QUICK: Final = "not spark and not standalone and not slow"
 WHOLE_S_MAX: Final = 1800.0
 """What tests may take that no mutant has slowed down."""
