@@ -196,7 +196,7 @@ def test_only_policies_of_files_are_taken(tmp_path: Path) -> None:
     tag: Any = "bad"
     with pytest.raises(ProgramError, match=r"takes an OutputTag, such as OutputTag\('bad'\)"):
         FileErrors.side_output(tag)
-    with pytest.raises(ProgramError, match="hold failed files, which are FailedFile objects"):
+    with pytest.raises(ProgramError, match="are FailedFile objects, but its type is String: leave the type out"):
         FileErrors.side_output(OutputTag("bad", Types.STRING()))
     with pytest.raises(ProgramError, match=r"on_error\(\) takes a FileErrors"):
         lines_of(tmp_path).on_error(tag)
