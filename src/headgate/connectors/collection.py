@@ -12,7 +12,7 @@ from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, Sourc
 @final
 @dataclass(frozen=True, slots=True)
 class CollectionSplit:
-    """The records from index `position` on."""
+    """The remaining records, which begin at index `position`."""
 
     position: int
 

@@ -24,7 +24,7 @@ class IndexSplit:
 
     @property
     def name(self) -> str:
-        """Which of the splits this is, whatever has been read of it."""
+        """The name of the split. It does not depend on the position."""
         return f"{self.next % self.step}/{self.step}"
 
 

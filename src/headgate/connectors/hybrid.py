@@ -1,4 +1,4 @@
-"""Several sources read one after the other, such as files of the past and then the topic that goes on with them."""
+"""Several sources that are read one after the other, such as files of the past and then a topic that continues them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from headgate.functions.source import (
 from headgate.ids import JobId
 
 _OPENED: Final = ""
-"""The id of the split that stands for a stage with nothing to read."""
+"""The id of the split of a stage that has nothing to read."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StageSplit:
-    """A split of the source of a stage; None where the stage had nothing to read when it began."""
+    """A split of a stage's source. The inner split is None if the stage had nothing to read when it began."""
 
     stage: int
     split: Any
@@ -33,11 +33,11 @@ class StageSplit:
 
 @final
 class HybridSource(Source[StageSplit]):
-    """Reads sources one after the other: all subtasks end one before any begins the next.
+    """Reads sources one after the other: a source begins when all subtasks have ended the previous source.
 
-    All but the last must be bounded. What there is to read of a source is listed when it begins. A snapshot holds what
-    is left of the source that is being read, by its place among them. Event time goes on across sources: records from
-    before the watermark that the one before has left are late. In batch mode all are read side by side.
+    All sources but the last must be bounded. The splits of a source are listed when it begins. A snapshot has the index
+    of the current source and its remaining splits. The watermark continues across sources: records with timestamps
+    below the watermark of the previous source are late. In batch mode all sources are read at the same time.
 
     >>> from headgate.connectors.number_seq import NumberSequenceSource
     >>> history, live = NumberSequenceSource(1, 9), NumberSequenceSource(10, 12)
@@ -60,7 +60,7 @@ class HybridSource(Source[StageSplit]):
 
     @staticmethod
     def builder(first_source: Source[Any]) -> HybridSourceBuilder:
-        """Return a builder whose first source is this one."""
+        """Return a builder that begins with `first_source`."""
         return HybridSourceBuilder([first_source])
 
     def prepare(self, job_id: JobId) -> None:
@@ -111,7 +111,7 @@ class HybridSource(Source[StageSplit]):
         return self._sources[_stage(split_id)]
 
     def to_remember(self, known: Iterable[str]) -> list[str]:
-        """Those of the newest stage: all before it are read."""
+        """Return the splits of the newest stage: all earlier stages are read."""
         known = list(known)
         if not known:
             return []
@@ -125,24 +125,24 @@ class HybridSource(Source[StageSplit]):
 
 @final
 class HybridSourceBuilder:
-    """Gathers the sources of a `HybridSource`, in the order in which they are read."""
+    """Builds a `HybridSource` of sources, in the order in which they are read."""
 
     def __init__(self, sources: list[Source[Any]]) -> None:
         self._sources = sources
 
     def add_source(self, source: Source[Any]) -> HybridSourceBuilder:
-        """Read this source behind those before."""
+        """Read this source after the previous ones."""
         self._sources.append(source)
         return self
 
     def build(self) -> HybridSource:
-        """Return the source. Raises ProgramError if one of them cannot be read so."""
+        """Return the source. Raises ProgramError naming a source that cannot be part of a `HybridSource`."""
         return HybridSource(self._sources)
 
 
 @final
 class HybridReader(SourceReader[StageSplit]):
-    """Readers of the sources, the later ones from when there are splits of them."""
+    """Reads each source with its own reader, which is created with the first splits of the source."""
 
     def __init__(self, sources: Sequence[Source[Any]], context: SourceContext) -> None:
         self._sources = sources

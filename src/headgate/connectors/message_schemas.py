@@ -1,4 +1,4 @@
-"""Records as the bytes of messages, as message brokers carry them."""
+"""Schemas that convert records to the bytes of messages, and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SerializationSchema(ABC):
         """Return the record's bytes."""
 
     def serialize_all(self, elements: list[Any]) -> list[bytes]:
-        """Return what `serialize` returns for each record. Override it where many are faster at once."""
+        """Return what `serialize` returns for each record. Override it if many records are faster together."""
         return list(map(self.serialize, elements))
 
 
@@ -35,17 +35,16 @@ class DeserializationSchema(ABC):
         """Return the message's record, or None to leave the message out."""
 
     def deserialize_all(self, messages: list[bytes]) -> list[Any]:
-        """Return what `deserialize` returns for each message. Override it where many are faster at once.
+        """Return what `deserialize` returns for each message. Override it if many messages are faster together.
 
-        It may raise anything for a message that is no record: `deserialize` is called to tell which, and why.
+        It may raise any error for a broken message: the source then calls `deserialize` for each message to find it.
         """
         return BY_VALUE.mapped(self.deserialize, iter(messages))[0]
 
     def deserialize_tombstone(self, key: bytes | None) -> Any:
         """Return the record of a message that has no value and so deletes `key`, or None to leave the message out.
 
-        Called only where a source is told to deliver such messages, for instance a `KafkaSource` by
-        `Tombstones.DELIVER`.
+        Called only if a source is set to deliver such messages, for instance a `KafkaSource` with `Tombstones.DELIVER`.
 
         >>> class Prices(DeserializationSchema):
         ...     def deserialize(self, message):
@@ -91,7 +90,7 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
 class JsonSchema(SerializationSchema, DeserializationSchema):
     """Records that are values of JSON: dictionaries, lists, texts, numbers. Rows are written as well.
 
-    What JSON does not have, such as dates, decimals and bytes, is written as text, as in lines of JSON.
+    Values that JSON does not have, such as dates, decimals and bytes, are written as text, as in lines of JSON.
 
     >>> JsonSchema().serialize({"name": "Zoë", "age": 7})
     b'{"name":"Zo\\xc3\\xab","age":7}'
@@ -108,7 +107,7 @@ class JsonSchema(SerializationSchema, DeserializationSchema):
 
 @final
 class RowFieldExtractorSchema(SerializationSchema):
-    """Takes one field of a row, which is bytes already, as the key or the value of a message; None as no bytes.
+    """Writes one field of a row, whose value is bytes, as the key or the value of a message. None becomes no bytes.
 
     >>> RowFieldExtractorSchema(1).serialize(("user", b"clicked"))
     b'clicked'

@@ -78,5 +78,5 @@ class NumberReader(SourceReader[NumberSplit]):
 
 
 def _name(split: NumberSplit) -> str:
-    """A range is named by its end: its start moves as it is read."""
+    """Return the name of a range: its end, because its start moves while it is read."""
     return str(split.end)

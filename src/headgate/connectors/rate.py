@@ -18,7 +18,7 @@ _NAP_MS_MIN: Final = 1.0
 
 
 def check_rate(records_per_second: float) -> None:
-    """Raise ProgramError unless this is a rate that can be kept."""
+    """Raise ProgramError unless the rate is possible."""
     if not 0 < records_per_second < math.inf:
         raise ProgramError(f"a rate of {records_per_second} records per second is not possible; give more than 0")
 
@@ -27,9 +27,9 @@ def check_rate(records_per_second: float) -> None:
 class RateLimitedSource(Source[Split]):
     """Any source, read at no more than `records_per_second`, shared evenly by its subtasks.
 
-    The limit is about time, not about position: after a restore it starts again. A reader that fell behind, as by
-    backpressure, catches up on at most one second. Splits and state are those of the source itself, so that
-    a job may go on with another rate, or without.
+    The limit is not part of the state: after a restore it starts again. A reader that fell behind, for instance by
+    backpressure, catches up on at most one second. Splits and state are the inner source's, so a restored job may have
+    another rate or no limit.
 
     >>> from headgate.connectors.number_seq import NumberSequenceSource
     >>> slowly = RateLimitedSource(NumberSequenceSource(1, 100), records_per_second=20)
@@ -96,7 +96,7 @@ class RateLimitedSource(Source[Split]):
 
 @final
 class RateLimitedReader(SourceReader[Split]):
-    """Another reader, polled for no more than what is due by the clock. The first record is due at once."""
+    """Polls another reader for the number of records that are due by the clock. The first record is due immediately."""
 
     def __init__(
         self, reader: SourceReader[Split], monotonic_ms: Callable[[], float], records_per_second: float

@@ -1,4 +1,4 @@
-"""The columns of a Delta table: which records have one, and whether a table takes what a sink writes."""
+"""The columns of a Delta table, and the check that they fit a sink."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEATURES: Final = frozenset(
         "vacuumProtocolCheck",
     }
 )
-"""Writer features that ask nothing of who appends files, or are looked for in the table's own settings."""
+"""Writer features that need nothing from a writer that appends files, or that `_special` checks separately."""
 
 _PARTITION_TYPES: Final = (
     pa.types.is_string,
@@ -38,10 +38,10 @@ _PARTITION_TYPES: Final = (
 
 
 def delta_columns(schema: pa.Schema | TypeInformation, partition_by: list[str]) -> pa.Schema:
-    """Return the columns as they are in the files of a Delta table, those that it is partitioned by included.
+    """Return the columns with Delta's types, including the partition columns.
 
     Text of any kind is `string`, and times have microseconds, in UTC if they have a zone. Raises `ProgramError` naming
-    the column that Delta has no type for, or that a table cannot be partitioned by.
+    a column whose type Delta does not have, or by which a table cannot be partitioned.
     """
     given = schema if isinstance(schema, pa.Schema) else arrow_schema(schema)
     twice = sorted({name for name in given.names if given.names.count(name) > 1})
@@ -100,9 +100,9 @@ def _delta_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def misfit(columns: str, partition_by: list[str], table: DeltaTable) -> str | None:
-    """Return why files with these columns do not belong into the table, None if they do.
+    """Return the reason why files with these columns do not fit the table, None if they fit.
 
-    `columns` is a schema as Delta writes it. A nullable column of the table that the files do not have is null there.
+    `columns` is a schema as Delta writes it. The files may lack a nullable column of the table: its values are null.
     """
     ours = {field.name: field for field in Schema.from_json(columns).fields}
     theirs = {field.name: field for field in table.schema().fields}
@@ -126,7 +126,7 @@ def _named(delta_type: DataType) -> str:
 
 
 def _special(table: DeltaTable) -> str | None:
-    """Return which of the table's features asks more of writers than files with its columns."""
+    """Return the feature of the table that this writer does not support, None if there is none."""
     settings = table.metadata().configuration
     if settings.get("delta.columnMapping.mode", "none") != "none":
         return "it maps columns to other names (delta.columnMapping.mode), which the sink does not do"

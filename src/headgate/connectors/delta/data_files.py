@@ -1,4 +1,4 @@
-"""Data files: records become columns, parts of a partition each, and Parquet files in the table's folder."""
+"""Data files: converts records to columns, divides them by partition, and writes Parquet files of the table."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ROW_GROUP_ROWS: Final = 131_072
 
 
 def batches_of(records: list[Any], columns: pa.Schema) -> list[pa.RecordBatch]:
-    """Return records as batches of columns: rows, tuples, dicts or plain values, or Arrow batches of many rows each.
+    """Return records as batches of columns. Records are rows, tuples, dicts, plain values, or Arrow batches.
 
-    Raises `SerializationError` naming the column and the record, when one does not fit.
+    Raises `SerializationError` naming column and record if a record does not fit.
     """
     if isinstance(records[0], pa.RecordBatch):
         batches = [_fitted(batch, columns) for batch in records]
@@ -49,9 +49,9 @@ def _fitted(batch: Any, columns: pa.Schema) -> pa.RecordBatch:
 
 
 def partitions_of(table: pa.Table, partition_by: list[str]) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
-    """Yield the rows of each partition, in order, without the columns that they are partitioned by, and its values.
+    """Yield the values of each partition and its rows, in order, without the partition columns.
 
-    Raises `SerializationError` naming the column for text that is empty where the column is never null.
+    Raises `SerializationError` naming the column for empty text in a column that must not be null.
     """
     if not partition_by:
         yield (), table
@@ -67,7 +67,7 @@ def partitions_of(table: pa.Table, partition_by: list[str]) -> Iterator[tuple[tu
 
 
 def _texts(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """Return the values as Delta writes them; text that is empty is null there."""
+    """Return the values as Delta writes them. Empty text becomes null."""
     texts = column.cast(pa.string())
     written = pc.if_else(pc.equal(texts, ""), None, texts)
     if written.null_count and not field.nullable:  # the table would refuse the commit, after its checkpoint
@@ -79,7 +79,7 @@ def _texts(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def folder_of(partition_by: Sequence[str], values: Sequence[str | None]) -> str:
-    """Return the folder of a partition below the table's, "" for a table without partitions."""
+    """Return the folder of a partition, relative to the table's folder; "" for a table without partitions."""
     return "".join(
         f"{quote(name, safe='')}={_NULL if value is None else quote(value, safe='')}/"
         for name, value in zip(partition_by, values, strict=True)
@@ -89,7 +89,7 @@ def folder_of(partition_by: Sequence[str], values: Sequence[str | None]) -> str:
 def _open_stream(files: fs.FileSystem, path: str) -> pa.NativeFile:
     try:
         return files.open_output_stream(path)
-    except FileNotFoundError:  # a partition that is new, where folders have to be made
+    except FileNotFoundError:  # the folder of a new partition does not exist yet
         files.create_dir(path.rpartition("/")[0])
         return files.open_output_stream(path)
 
@@ -107,7 +107,7 @@ class OpenFile:
         self._writer = pq.ParquetWriter(self._stream, columns, metadata_collector=self._footers, store_schema=False)
 
     def write(self, rows: pa.Table) -> int:
-        """Write rows, as row groups of their own; return the size of the file in bytes so far."""
+        """Write rows as separate row groups. Return the current size of the file in bytes."""
         self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
         return int(self._stream.tell())
 

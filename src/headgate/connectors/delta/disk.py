@@ -1,6 +1,6 @@
-"""Tables on a local file system, made durable: neither Arrow nor `deltalake` syncs what it writes.
+"""Makes tables on a local file system durable: neither Arrow nor `deltalake` syncs files to the disk.
 
-In an object store everything is durable when it is written.
+In an object store every file is durable when it is written.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from headgate.functions.sink import RetriableCommitError
 
 
 def sync_files(place: TablePlace, files: list[DataFile]) -> None:
-    """Make data files durable, and the folders of their partitions; blocks. Raises `SinkError`.
+    """Make data files durable, and the folders of their partitions. Blocks. Raises `SinkError`.
 
-    Those that are not there are left out: their commit says so.
+    Missing files are left out: their commit raises the error.
     """
     if not place.is_local:
         return
@@ -30,10 +30,10 @@ def sync_files(place: TablePlace, files: list[DataFile]) -> None:
 
 
 def sync_log(place: TablePlace, after: str) -> str:
-    """Make durable what the log of the table has behind the entry `after`; return its last one; blocks.
+    """Make the entries of the table's log after the entry `after` durable. Return the last entry. Blocks.
 
-    A commit is of use only with all those before it, which others may have made, back to the log's last checkpoint.
-    Raises `RetriableCommitError`.
+    A commit is useless without all earlier commits, also of other writers, back to the log's last checkpoint. Raises
+    `RetriableCommitError`.
     """
     if not place.is_local:
         return ""

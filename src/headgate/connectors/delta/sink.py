@@ -1,9 +1,9 @@
 """A sink to a Delta Lake table, exactly once: one commit for each checkpoint.
 
 Subtasks write Parquet files into the table's folder, where readers do not see them, and sync them to the disk. When a
-checkpoint is complete, the driver adds the files of all subtasks to the table in one commit, which also holds a
-transaction identifier: who has prepared them, and the checkpoint's number. A commit that is there already is known by
-it, whoever repeats it.
+checkpoint is complete, the driver adds the files of all subtasks to the table in one commit. The commit contains a
+transaction identifier, made of the preparer of the files and the checkpoint's number. A repeated commit finds the
+identifier in the log and does nothing.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _FILE_BYTES: Final = 128 << 20
 
 @final
 class DeltaSink(Sink[DataFile]):
-    """A Delta Lake table that records are appended to, each once, whatever fails.
+    """Appends records to a Delta Lake table, each exactly once.
 
     Records are rows, tuples, dicts or plain values that fit `schema`, an Arrow schema or type information, or Arrow
-    record batches. Many jobs may write to one table. A table that is not there is created, partitioned by these
-    columns, unless `create` is false. Columns of `partition_by` hold text, whole numbers, dates or booleans; empty text
-    is null there, and an error if the column is never null. `storage_options` are those of deltalake, for object
-    stores. A file is closed at each checkpoint, and when it reaches `file_bytes_max`.
+    record batches. Many jobs may write to one table. A missing table is created, partitioned by the columns
+    `partition_by`, unless `create` is false. These columns hold text, whole numbers, dates or booleans. Empty text
+    becomes null in them, and is an error if the column must not be null. `storage_options` are deltalake's options for
+    object stores. A file is closed at each checkpoint, and when it reaches `file_bytes_max`.
 
     >>> orders = pa.schema([("city", pa.string()), ("amount", pa.int64())])
     >>> sink = DeltaSink("/data/orders", orders, partition_by=["city"])
@@ -74,10 +74,10 @@ class DeltaSink(Sink[DataFile]):
 
 @final
 class DeltaCommitter(Committer[DataFile]):
-    """Only makes files durable: they are committed by the driver, those of all subtasks at once.
+    """Only makes files durable: the driver commits the files of all subtasks together.
 
-    Files of dead attempts stay until VACUUM runs, as those of any other writer of Delta tables do: only a
-    look at the whole table and its whole log could tell them from the others.
+    Files of dead attempts stay until VACUUM runs, as with any writer of Delta tables. To find them, the sink would have
+    to read the whole table and its whole log.
     """
 
     def __init__(self, place: TablePlace) -> None:
@@ -92,7 +92,7 @@ class DeltaCommitter(Committer[DataFile]):
 
 @final
 class DeltaGlobalCommitter(GlobalCommitter[DataFile]):
-    """Adds the files of all subtasks to the table, in one commit for each checkpoint and who has prepared them."""
+    """Adds the files of all subtasks to the table, in one commit for each checkpoint and preparer."""
 
     def __init__(self, place: TablePlace) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""What a Delta table's log says about a data file, so that readers can leave it out: counts, least and greatest values.
+"""Statistics of data files in a Delta table's log, by which readers skip files: counts, least and greatest values.
 
 Numbers with a fraction have no bounds, as readers do not agree on where NaN belongs.
 """
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _COLUMNS_MAX: Final = 32
-"""Statistics are of the first columns only, as Delta has it."""
+"""Number of leading columns that have statistics, as in Delta."""
 
 _TEXT_MAX: Final = 32
 _LAST_CHARACTER: Final = "\U0010ffff"
@@ -24,7 +24,7 @@ _Bounds = Callable[[Any, Any], tuple[object, object]]
 
 
 def statistics_of(metadata: pq.FileMetaData, columns: pa.Schema) -> str:
-    """Return the statistics of a file, as JSON, from its footer; `columns` are those of the file."""
+    """Return the statistics of a file, as JSON, from its footer. `columns` are the file's columns."""
     least: dict[str, object] = {}
     greatest: dict[str, object] = {}
     nulls: dict[str, int] = {}
@@ -63,7 +63,7 @@ def _bounds(found: list[Any], data_type: pa.DataType) -> tuple[object, object] |
         return None
     try:
         return written(min(each.min_raw for each in with_values), max(each.max_raw for each in with_values))
-    except (OverflowError, ValueError):  # a time that the calendar does not have
+    except (OverflowError, ValueError):  # a time outside the range of Python's datetime
         return None
 
 
@@ -81,7 +81,7 @@ def _written(data_type: pa.DataType) -> _Bounds | None:
 
 
 def _no_less(text: str) -> str:
-    """Return a text that is not long and does not come before this one."""
+    """Return a short text that does not sort before `text`."""
     return text if len(text) <= _TEXT_MAX else text[:_TEXT_MAX] + _LAST_CHARACTER
 
 

@@ -1,8 +1,8 @@
-"""A Delta table: where it is, its beginning, its folder, and commits to it that are made once.
+"""A Delta table: its place, its folder, its creation, and commits that are made once.
 
-`deltalake` has a file system of Arrow for a table's folder. It holds Python's lock while it writes, and with it the
-process and all its slots, for as long as the store takes to answer. So only commits are left to `deltalake`, and files
-are written by Arrow where it can.
+`deltalake` has a file system of Arrow for a table's folder. While that file system writes, it holds Python's global
+interpreter lock, which stops all slots of the process until the store answers. So `deltalake` makes only the commits,
+and Arrow writes the files where it can.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def table_folder(uri: str, storage_options: Mapping[str, str]) -> fs.FileSystem:
 
 
 def _s3_arguments(storage_options: Mapping[str, str]) -> dict[str, Any]:
-    """Return what deltalake calls by the names of environment variables by Arrow's names."""
+    """Return Arrow's arguments for deltalake's storage options, which have the names of environment variables."""
     options = {name.lower().removeprefix("aws_"): value for name, value in storage_options.items()}
     arguments = {_S3_NAMES[name]: value for name, value in options.items() if name in _S3_NAMES}
     scheme, separator, host = arguments.get("endpoint_override", "").partition("://")
@@ -71,17 +71,17 @@ FAILURES: Final = (OSError, DeltaError, pa.ArrowException)
 LOG: Final = "_delta_log"
 _ARROW: Final = re.compile(r"\s*\x1b\[31m↳\x1b\[0m\s*")
 _TRIES: Final = 5
-"""Times that a commit is tried at once when another one was quicker."""
+"""Immediate attempts of a commit that conflicts with other commits."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparer:
-    """Who has prepared a file: one attempt of one operator in one lineage of one job.
+    """The preparer of a file: one attempt of one operator in one lineage of one job.
 
-    Each has a transaction identifier of its own. The attempt is part of it: a job that goes back to before a savepoint
-    prepares what the savepoint holds once more, under later checkpoints, which must not let the savepoint's look as if
-    they were committed. `lineage` is empty where a release without lineages has prepared the file.
+    Each preparer has its own transaction identifier, which contains the attempt. If a job restarts from before a
+    savepoint, it prepares the savepoint's records again, in later checkpoints. Without the attempt, their commits would
+    make the savepoint's files look committed. `lineage` is empty for files of a release without lineages.
     """
 
     job_id: str
@@ -90,7 +90,7 @@ class Preparer:
     lineage: str = ""
 
     def __setstate__(self, state: Sequence[Any]) -> None:
-        """Take the fields in order, as dataclasses pickle them; earlier releases wrote no lineage."""
+        """Restore the fields in order, as dataclasses pickle them; earlier releases wrote no lineage."""
         job_id, uid, execution, *rest = state
         self.__init__(job_id=job_id, uid=uid, execution=str(execution), lineage=rest[0] if rest else "")
 
@@ -104,7 +104,7 @@ class Preparer:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A closed file in the table's folder that no commit names yet: what the commit has to say about it, and by whom.
+    """A closed file in the table's folder that is not committed yet, with its entry for the log and its preparer.
 
     `path` is below the table's folder, `columns` the schema as Delta writes it, `statistics` JSON. The keys of
     `partition_values` are the columns that the table is partitioned by, in order.
@@ -128,7 +128,7 @@ class DataFile:
 @final
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """Where a table is: `uri` is an absolute path or a URI, `storage_options` tell how to get at an object store."""
+    """The place of a table. `uri` is an absolute path or a URI; `storage_options` are for object stores."""
 
     uri: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -159,9 +159,9 @@ class TablePlace:
 
 
 def prepare_table(place: TablePlace, columns: pa.Schema, partition_by: list[str], *, create: bool) -> None:
-    """Check that the table takes files with these columns; blocks. A table that is not there is created, if told to.
+    """Check that the columns fit the table. A missing table is created if `create` is true. Blocks.
 
-    Raises `SinkError` naming the table and what does not fit.
+    Raises `SinkError` naming the table and the misfit.
     """
     try:
         table = _open_or_create(place, columns, partition_by, create=create)
@@ -193,7 +193,7 @@ def _open_or_create(place: TablePlace, columns: pa.Schema, partition_by: list[st
 
 
 def _create(place: TablePlace, columns: pa.Schema, partition_by: list[str]) -> None:
-    """Create the table, unless another job has just done so: a second try would change the table that it has made."""
+    """Create the table, unless another job has just created it: to create it again would change that table."""
     with contextlib.suppress(CommitFailedError):
         DeltaTable.create(
             place.uri,
@@ -206,11 +206,11 @@ def _create(place: TablePlace, columns: pa.Schema, partition_by: list[str]) -> N
 
 
 def append(place: TablePlace, preparer: Preparer, version: int, files: list[DataFile]) -> None:
-    """Make these files part of the table in one commit, unless the preparer's transaction is there already; blocks.
+    """Add the files to the table in one commit, unless the log has the preparer's transaction already. Blocks.
 
-    The commit conflicts with any other that has the preparer's identifier and came between looking and committing, so
-    that of two drivers at once only one commits. Raises `CommitLostError` when the files are gone or do not fit the
-    table any more, `RetriableCommitError` when the table cannot be reached or others were quicker too often.
+    The commit conflicts with any commit with the preparer's identifier that was made since the check, so of two
+    concurrent drivers only one commits. Raises `CommitLostError` if files are missing or do not fit the table any more,
+    `RetriableCommitError` if the table cannot be reached or after too many conflicts.
     """
     for _ in range(_TRIES):
         with _retriable(place):
@@ -227,7 +227,7 @@ def append(place: TablePlace, preparer: Preparer, version: int, files: list[Data
 
 
 def _commit(table: DeltaTable, transaction: Transaction, files: list[DataFile]) -> str | None:
-    """Commit; return what stands against it, such as another commit since the table was opened, or None."""
+    """Commit. Return None, or the conflict, such as another commit since the table was opened."""
     try:
         table.create_write_transaction(
             [file.action() for file in files],
@@ -266,7 +266,7 @@ def _check_fit(place: TablePlace, table: DeltaTable, files: list[DataFile]) -> N
 
 
 def _check_files(place: TablePlace, files: list[DataFile]) -> None:
-    """See that all files are there: a commit that names one that is not makes the table unreadable."""
+    """Check that all files exist: a commit that names a missing file makes the table unreadable."""
     found = place.files().get_file_info([file.path for file in files])
     for file, info in zip(files, found, strict=True):
         if not info.is_file or info.size != file.size_bytes:

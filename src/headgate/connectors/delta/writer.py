@@ -1,4 +1,4 @@
-"""The writer of one subtask: it holds some rows, then writes them to the open file of each partition."""
+"""The writer of one subtask: it collects rows, then writes them to the open file of each partition."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Partition = tuple[str | None, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class DataFiles:
-    """What is in the files of a sink, what they are parted by, and at what size the next one begins."""
+    """The columns of a sink's files, the partition columns, and the size at which the next file begins."""
 
     columns: pa.Schema
     partition_by: list[str]
@@ -40,8 +40,8 @@ class DataFiles:
 class DeltaWriter(SinkWriter[DataFile]):
     """Writes the data files of one subtask and attempt, into the table's folder but not into its log.
 
-    Memory is bounded: some rows are held until they are a row group, and the number of open files has a limit, beyond
-    which the one that was not written to for longest is closed.
+    Memory is bounded: the writer holds at most the rows of a row group, and limits the number of open files. Beyond the
+    limit it closes the least recently written file.
     """
 
     def __init__(self, place: TablePlace, kind: DataFiles, context: SinkContext) -> None:
@@ -86,7 +86,7 @@ class DeltaWriter(SinkWriter[DataFile]):
             if len(self._open) >= _OPEN_FILES_MAX:
                 self._finish(next(iter(self._open)))
             file = self._new_file(partition)
-        self._open[partition] = file  # the last one is the one written to last
+        self._open[partition] = file  # the last entry is the most recently written file
         if file.write(rows) >= self._kind.bytes_max:
             self._finish(partition)
 
@@ -142,5 +142,5 @@ class DeltaWriter(SinkWriter[DataFile]):
 
 
 def _stem(context: SinkContext) -> str:
-    """Return how the names of a writer's files begin: no other writer's do, nor those of a superseded driver."""
+    """Return the prefix of a writer's file names. It is unique, also among the writers of a superseded driver."""
     return f"part-{context.digest()}-{context.subtask}-{context.execution}-{uuid.uuid4().hex}"

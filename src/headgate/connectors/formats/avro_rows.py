@@ -1,4 +1,4 @@
-"""Records of Avro as rows, and back: which type a schema has in Flink, and how values differ from fastavro's."""
+"""Converts Avro records to rows and back: Flink's type for a schema, and values that differ from fastavro's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WITH_ZONE: Final = frozenset(["timestamp-millis", "timestamp-micros"])
 @final
 @dataclass(frozen=True, slots=True)
 class AvroRows:
-    """Rows of a schema, which is of a record. None in place of a function: values are the same on both sides."""
+    """Converts rows of a record schema. A conversion of None means that values are the same on both sides."""
 
     schema: AvroSchema
 
@@ -75,7 +75,7 @@ class AvroRows:
         return _TYPES.get(kind) or _TYPES[schema["type"]]
 
     def to_rows(self) -> Callable[[list[dict[str, Any]]], list[Row]]:
-        """Return what makes rows of the dicts that fastavro reads, column by column."""
+        """Return the function that makes rows of the dicts that fastavro reads, column by column."""
         return self._record_reader(self.schema.parsed)
 
     def _record_reader(self, record: Json) -> Callable[[list[dict[str, Any]]], list[Row]]:
@@ -108,7 +108,7 @@ class AvroRows:
         return self._inner(schema, self._reader)
 
     def to_datum(self) -> Convert:
-        """Return what makes a dict of a record, for `fitted`. Raises ValueError for one without such fields."""
+        """Return the function that makes a dict of a record, for `fitted`. It raises ValueError for missing fields."""
         return self._record_writer(self.schema.parsed)
 
     def _record_writer(self, record: Json) -> Convert:
@@ -128,7 +128,7 @@ class AvroRows:
         return self._record_writer(schema) if _kind(schema) == "record" else self._inner(schema, self._writer)
 
     def _inner(self, schema: Json, of: Callable[[Json], Convert | None]) -> Convert | None:
-        """Return what converts the values within an array, a map, or a union of one type and null."""
+        """Return the conversion of values within an array, a map, or a union of one type and null."""
         match _kind(schema):
             case "array" if (element := of(schema["items"])) is not None:
                 return lambda values: _nullable(element, values)
@@ -140,7 +140,7 @@ class AvroRows:
 
 
 def _kind(schema: Json) -> str:
-    """Return which kind of type a schema is; a logical type by its own name."""
+    """Return the name of a schema's type; for a logical type, the name of the logical type."""
     if isinstance(schema, list):
         return "union"
     if isinstance(schema, str):

@@ -1,4 +1,4 @@
-"""Files of CSV by a `CsvSchema`: how they are read and written."""
+"""Reads and writes CSV files by a `CsvSchema`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.types.records import UNWRITABLE
 
 @final
 class CsvReaderFormat(StreamFormat):
-    """Each line is a row of the schema's columns. A file is read by one subtask, as quotes may hold newlines.
+    """Each line is a row of the schema's columns. One subtask reads a file, because quotes may contain newlines.
 
     >>> format = CsvReaderFormat.for_schema(CsvSchema.builder().add_number_column("id").build())
     """

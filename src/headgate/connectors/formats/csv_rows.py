@@ -1,4 +1,4 @@
-"""Rows as lines of CSV: Flink's schemas of messages in CSV."""
+"""Flink's schemas of messages in CSV, which convert rows to lines of CSV and back."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             return self
 
         def set_quote_character(self, c: str) -> Self:
-            """Set what is around texts that hold delimiters."""
+            """Set the character that quotes texts with delimiters."""
             self._dialect = replace(self._dialect, quote=single(c, "the quote"))
             return self
 
         def set_escape_character(self, c: str) -> Self:
-            """Set what stands before a character that means itself; nothing by default."""
+            """Set the escape character: the character after it is taken literally. The default is none."""
             self._dialect = replace(self._dialect, escape=single(c, "the escape character"))
             return self
 
         def set_null_literal(self, null_literal: str) -> Self:
-            """Set which text is None; none is by default."""
+            """Set the text that is read as None. The default is no such text."""
             self._dialect = replace(self._dialect, null_literal=null_literal)
             return self
 
@@ -116,7 +116,7 @@ def _deserialization(rows: CsvRows, allow_comments: bool) -> CsvRowDeserializati
 
 @final
 class CsvRowSerializationSchema(SerializationSchema):
-    """Makes a line of CSV of a row; what `CsvRowDeserializationSchema` reads.
+    """Makes a line of CSV of a row, for `CsvRowDeserializationSchema` to read.
 
     >>> from headgate.types.typeinfo import Types
     >>> types = Types.ROW([Types.INT(), Types.BASIC_ARRAY(Types.STRING())])
@@ -153,7 +153,7 @@ class CsvRowSerializationSchema(SerializationSchema):
             return self
 
         def set_line_delimiter(self, delimiter: str) -> Self:
-            """Set what ends a line: a newline by default, CR, both, or nothing."""
+            """Set the end of a line: a newline (the default), CR, both, or nothing."""
             if delimiter not in _ENDS:
                 raise ValueError(f"a line of CSV must end with a newline, CR, both, or nothing, not {delimiter!r}")
             self._end = delimiter
@@ -165,22 +165,22 @@ class CsvRowSerializationSchema(SerializationSchema):
             return self
 
         def disable_quote_character(self) -> Self:
-            """Put nothing into quotes."""
+            """Write all texts without quotes."""
             self._dialect = replace(self._dialect, quote=None)
             return self
 
         def set_quote_character(self, c: str) -> Self:
-            """Set what is around texts that may hold delimiters."""
+            """Set the character that quotes texts that may have delimiters."""
             self._dialect = replace(self._dialect, quote=single(c, "the quote"))
             return self
 
         def set_escape_character(self, c: str) -> Self:
-            """Set what is doubled within quotes."""
+            """Set the character that is doubled within quotes."""
             self._dialect = replace(self._dialect, escape=single(c, "the escape character"))
             return self
 
         def set_null_literal(self, s: str) -> Self:
-            """Set what stands for None, nothing by default."""
+            """Set the text that is written for None. The default is the empty text."""
             self._dialect = replace(self._dialect, null_literal=s)
             return self
 

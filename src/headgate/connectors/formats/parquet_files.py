@@ -1,4 +1,4 @@
-"""Parquet files by a row type, as Flink names what reads and writes them."""
+"""Formats of Parquet files by a row type, under Flink's names."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PARQUET_CODECS: Final = {name.upper(): name for name in ("snappy", "gzip", "zst
 class ParquetColumnarRowInputFormat(ParquetFormat):
     """Parquet files, whose records are rows of the type: its columns are read, in its order.
 
-    `batch_size` and `is_utc_timestamp` change nothing: how many rows are read at once is not seen, and a time is what
-    is in the file. Columns are found by names that are the same, small letters and capitals as well.
+    `batch_size` and `is_utc_timestamp` change nothing: the size of batches has no effect on the records, and times are
+    read as the file has them. Names of columns must be equal, including small letters and capitals.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A client of Confluent's schema registry: schemas by their ids, each asked for once."""
+"""A client of Confluent's schema registry. It requests each schema once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTIONS: Final = (_LOGIN, _CA, "basic.auth.credentials.source")
 
 @final
 class SchemaRegistry:
-    """Asks a registry. Picklable: connections are made, and schemas asked for, where they are needed first.
+    """A client of a registry. Picklable: it connects, and requests schemas, when they are first needed.
 
     `options` may hold `basic.auth.user.info` (`user:password`; or have them in the URL) and
     `schema.registry.ssl.ca.location` (a file of certificates to trust).
@@ -39,9 +39,9 @@ class SchemaRegistry:
         self._client: httpx.Client | None = None
 
     def schema(self, schema_id: int) -> AvroSchema:
-        """Return the schema of an id.
+        """Return the schema with this id.
 
-        Raises EnvironmentFault if the registry cannot be asked, ValueError if it does not know a schema of Avro by it.
+        Raises EnvironmentFault if the registry does not answer, ValueError if it has no Avro schema with the id.
         """
         if schema_id not in self._schemas:
             answer = self._ask("GET", f"/schemas/ids/{schema_id}")
@@ -51,7 +51,7 @@ class SchemaRegistry:
         return self._schemas[schema_id]
 
     def register(self, subject: str, schema: AvroSchema) -> int:
-        """Return the id of a schema, which is registered under the subject if it is not yet."""
+        """Return the id of a schema, after registering the schema under the subject if it is new."""
         key = subject, schema
         if key not in self._ids:
             path = f"/subjects/{quote(subject, safe='')}/versions"
@@ -95,6 +95,6 @@ class SchemaRegistry:
         return SchemaRegistry, (",".join(self._urls), self._options)
 
     def __str__(self) -> str:
-        """Return where the registry is, without a login."""
+        """Return the URL of the registry without the login."""
         hosts = (httpx.URL(url).copy_with(username=None, password=None) for url in self._urls)
         return f"the schema registry at {', '.join(map(str, hosts))}"
