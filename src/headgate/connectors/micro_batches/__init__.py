@@ -1,1 +1,1 @@
-"""A source of numbered batches that a query outside hands over and wants to have acknowledged, one after the other."""
+"""A source of numbered batches, which an external query offers one after the other and which the job acknowledges."""

@@ -1,6 +1,6 @@
-"""The feed of one query into one job: carries out what the batch protocol orders, for all the threads that take part.
+"""The feed of one query into one job: carries out the effects of the batch protocol, for several threads.
 
-The query's thread hands batches over and waits; the job master asks for splits and tells of checkpoints on others.
+The query's thread offers batches and waits. The job master requests splits and reports checkpoints on other threads.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from headgate.functions.acknowledging import Acknowledger, SourceProgress
 from headgate.functions.source import NO_MORE_SPLITS, NoMoreSplits
 
 WAIT_S_MAX: Final = 1.0
-"""How long a look for new splits waits for some."""
+"""Seconds that a discovery waits for new splits."""
 
 _Order = protocol.FeedWrite | protocol.Acknowledge | protocol.Refuse
 
 
 class Query(Protocol):
-    """What hands batches over: it calls `BatchFeed.process` for one after the other, and in the end `ended`."""
+    """A query that calls `BatchFeed.process` for one batch after the other, and at its end `BatchFeed.ended`."""
 
     def record(self) -> Record:
-        """Return what the query's own storage says, also before it is started. Blocks. Raises StorageError."""
+        """Return the record in the query's own storage, also before its start. Blocks. Raises StorageError."""
         ...
 
     def start(self, feed: BatchFeed) -> None:
-        """Start the query, with the first batch that is not acknowledged. Raises what keeps it from running."""
+        """Start the query with its first unacknowledged batch. Raises the error if it cannot start."""
         ...
 
     def stop(self) -> None:
-        """Stop the query, if it runs. Blocks until it hands over nothing more."""
+        """Stop the query, if it runs. Blocks until it offers no more batches."""
         ...
 
 
 @final
 class BatchFeed(Acknowledger[BatchSplit]):
-    """Takes batches from a query, one at a time, hands them to a job, and answers when a checkpoint covers them."""
+    """Takes one batch at a time from a query, gives its splits to a job, and acknowledges it when it is covered."""
 
     def __init__(self, query: Query, folder: str, *, ends: bool) -> None:
-        """Batches are written to `folder`, a path or URI; `ends`: the query comes to an end by itself."""
+        """Make a feed that writes batches to `folder`, a path or URI. `ends`: the query ends by itself."""
         self._query = query
         self.folder = folder
         self._place = Place.of(folder, SourceError)
@@ -58,10 +58,10 @@ class BatchFeed(Acknowledger[BatchSplit]):
     # --- called by the query
 
     def process(self, query: str, batch: int, write: Callable[[str], None]) -> None:
-        """Take a batch; block until a complete checkpoint covers it.
+        """Take a batch and block until a complete checkpoint covers it.
 
-        `write` writes its rows as Parquet into the folder given. Raises what that raises, and SourceError when the
-        batch is not to be acknowledged.
+        `write` writes the batch's rows as Parquet into the folder that it is called with. Raises the errors of `write`,
+        and SourceError if the batch is refused.
         """
         self._handle(protocol.Offered(batch))
         while not isinstance(order := self._next_order(), protocol.Acknowledge):
@@ -73,12 +73,12 @@ class BatchFeed(Acknowledger[BatchSplit]):
             self._handle(protocol.Written(batch))
 
     def ended(self, error: str | None) -> None:
-        """The query runs no more: it has failed with this, or (None) has come to its end, or was stopped."""
+        """Report that the query has ended: with this error, or (None) because it finished or was stopped."""
         self._handle(protocol.QueryEnded(error))
 
     @property
     def closed(self) -> bool:
-        """Whether the job is over, so that the query is being stopped."""
+        """Whether the job has ended, so that the query is being stopped."""
         return self._protocol.state is FeedState.CLOSED
 
     def _next_order(self) -> _Order:
@@ -90,7 +90,7 @@ class BatchFeed(Acknowledger[BatchSplit]):
 
     def restored(self, progress: SourceProgress[BatchSplit]) -> None:
         with self._changed:
-            self._attempts += 1  # which ends a look for the attempt before
+            self._attempts += 1  # ends a discovery for the previous attempt
         self._handle(protocol.FeedRestored(splits.position(progress), self._query.record()))
 
     def completed(self, progress: SourceProgress[BatchSplit]) -> None:
@@ -101,9 +101,9 @@ class BatchFeed(Acknowledger[BatchSplit]):
         splits.drop(self._place, self._query.record().acknowledged)
 
     def discover(self, known: frozenset[str]) -> list[BatchSplit] | NoMoreSplits:
-        """Return the splits of the batch that is to be read; blocks for a while when there are none.
+        """Return the unknown splits of the current batch. Blocks for a limited time if there are none.
 
-        Raises SuppressRestartsException, with the cause, when the query has failed.
+        Raises SuppressRestartsException, with the cause, if the query has failed.
         """
         with self._changed:
             attempt = self._attempts
@@ -119,7 +119,7 @@ class BatchFeed(Acknowledger[BatchSplit]):
         offered = [] if self._protocol.reading is None else self._splits
         return [split for split in offered if splits.id_of(split) not in known]
 
-    # --- what is ordered
+    # --- effects
 
     def _handle(self, event: protocol.Event) -> None:
         with self._changed:

@@ -1,15 +1,15 @@
-"""The protocol between a query that hands over numbered batches and a job that reads each of them exactly once.
+"""The protocol between a query that offers numbered batches and a job that reads each of them exactly once.
 
 Theory of operation
 -------------------
-The query has a durable record of its own: which batches were acknowledged, and which one it has planned. It offers one
-batch at a time, waits until that is acknowledged, and offers a batch again that was not, with the same number and rows.
-A batch is *covered* by a snapshot of the job whose state knows it and has nothing of it left to read. It is
-acknowledged when a complete checkpoint covers it. So the record is never ahead of the newest complete checkpoint, and
-at most one batch behind it:
+The query has its own durable record of the acknowledged batches and of the planned batch. It offers one batch at a time
+and waits for the acknowledgement. It offers an unacknowledged batch again, with the same number and rows. A snapshot of
+the job *covers* a batch if its state knows the batch and has nothing of it left to read. A batch is acknowledged when a
+complete checkpoint covers it. So the record is never ahead of the newest complete checkpoint, and at most one batch
+behind it:
 
     killed                               record  newest checkpoint   what the next driver does with batch 7
-    while 7 is being written             6       covers 6            writes it again; the half-written one is never read
+    while 7 is being written             6       covers 6            writes it again; the partial files are never read
     before a checkpoint knows of 7       6       covers 6            writes it again
     with 7 half read in a checkpoint     6       knows 7             reads the rest of what was written
     covered, and not yet acknowledged    6       covers 7            acknowledges it at once
@@ -29,8 +29,8 @@ at most one batch behind it:
     FAILED   the query has failed                       (the job fails)
     all      QueryEnded otherwise -> FAILED; FeedClosed -> CLOSED, and the query is stopped and its batch refused
 
-FeedRestored with a snapshot that does not fit the record is refused, in any state, and changes nothing: an acknowledged
-batch is never offered again, so that a job which went back before it would miss its records.
+FeedRestored with a snapshot that does not fit the record is refused, in any state, and changes nothing. The reason: an
+acknowledged batch is never offered again, so a job that restored an older snapshot would miss its records.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from headgate.event_history import EventHistory
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPosition:
-    """What a snapshot holds of the batches: of which query, the newest that it knows, and whether that is read.
+    """A snapshot's position in the batches: the query, the newest batch that it knows, and whether it is read.
 
     A snapshot that knows nothing has no query.
     """
@@ -60,9 +60,9 @@ class QueryPosition:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What the query's own storage says: its id, None before it has ever run; the last batches planned, acknowledged.
+    """The query's own record: its id (None before its first run), the last planned and the last acknowledged batch.
 
-    Batches count from 0; -1 stands for none.
+    Batches count from 0; -1 means none.
     """
 
     query: str | None = None
@@ -70,7 +70,7 @@ class Record:
     acknowledged: int = -1
 
 
-# --- what happens
+# --- events
 
 
 @final
@@ -93,7 +93,7 @@ class Completed:
 @final
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The query hands over a batch. All batches before it are acknowledged, and its record says so."""
+    """The query offers a batch. All earlier batches are acknowledged, also in the query's record."""
 
     batch: int
 
@@ -101,7 +101,7 @@ class Offered:
 @final
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The batch is in storage, whole."""
+    """The batch is completely written to storage."""
 
     batch: int
 
@@ -109,7 +109,7 @@ class Written:
 @final
 @dataclass(frozen=True, slots=True)
 class QueryEnded:
-    """The query runs no more: it has failed, or (None) was stopped or has come to its end."""
+    """The query has ended: it failed, or (None) it was stopped or finished."""
 
     error: str | None
 
@@ -117,12 +117,12 @@ class QueryEnded:
 @final
 @dataclass(frozen=True, slots=True)
 class FeedClosed:
-    """The job is over."""
+    """The job has ended."""
 
 
 Event = FeedRestored | Completed | Offered | Written | QueryEnded | FeedClosed
 
-# --- what is to be done
+# --- effects
 
 
 @final
@@ -140,7 +140,7 @@ class StopQuery:
 @final
 @dataclass(frozen=True, slots=True)
 class FeedWrite:
-    """Write the batch to storage, into a folder of its own, then answer `Written`."""
+    """Write the batch to storage, into a new folder, then send the event `Written`."""
 
     batch: int
 
@@ -148,7 +148,7 @@ class FeedWrite:
 @final
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
-    """Let the query go on: the batch is acknowledged."""
+    """Acknowledge the batch, so that the query continues."""
 
     batch: int
 
@@ -156,7 +156,7 @@ class Acknowledge:
 @final
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Have the query fail with the batch, which is offered again when it is started the next time."""
+    """Fail the query's batch. The query offers the batch again at its next start."""
 
     batch: int
     reason: str
@@ -165,7 +165,7 @@ class Refuse:
 @final
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Delete the files of all batches up to this one, which are acknowledged: what needs them is never restored."""
+    """Delete the files of acknowledged batches up to this one: no snapshot that needs them is restored any more."""
 
     batch: int
 
@@ -175,7 +175,7 @@ Effect = StartQuery | StopQuery | FeedWrite | Acknowledge | Refuse | Drop
 
 @final
 class FeedState(Enum):
-    """Where the protocol is: see the table at the top of this module."""
+    """The state of the protocol: see the table at the top of this module."""
 
     NEW = "new"
     IDLE = "idle"
@@ -194,7 +194,7 @@ class BatchProtocol:
     """The protocol of one query and one job, in one driver. Pure."""
 
     def __init__(self, *, ends: bool) -> None:
-        """`ends`: the query is one that comes to an end by itself."""
+        """`ends`: the query ends by itself."""
         self.state = FeedState.NEW
         self.failure: str | None = None
         """Why the query has failed."""
@@ -207,11 +207,11 @@ class BatchProtocol:
 
     @property
     def reading(self) -> int | None:
-        """The batch whose splits are to be handed out to an attempt that does not know them; None: there is none."""
+        """The batch whose splits an attempt gets if it does not know them, None if there is no such batch."""
         return self._batch if self.state is FeedState.READING and self._written == self._batch else None
 
     def handle(self, event: Event) -> list[Effect]:
-        """Return what to do, in this order. Raises RestoreError for a snapshot that does not fit the query."""
+        """Return the effects to carry out, in order. Raises RestoreError for a snapshot that does not fit the query."""
         self._history.add(event)
         match event:
             case FeedRestored():
@@ -294,7 +294,7 @@ class BatchProtocol:
 
 
 def check_fits(position: QueryPosition, record: Record, acknowledged: int) -> None:
-    """Raise RestoreError, saying what to do, unless a query with this record goes on exactly where a snapshot is."""
+    """Raise RestoreError, with the next step, unless a query with this record continues exactly at the snapshot."""
     if position.query != record.query and position.query is not None:
         found = "no query has run yet" if record.query is None else f"there is query {record.query}"
         raise RestoreError(
@@ -321,7 +321,7 @@ def check_fits(position: QueryPosition, record: Record, acknowledged: int) -> No
 
 
 def position_of(known: Iterable[tuple[str, int]], unfinished: Iterable[tuple[str, int]]) -> QueryPosition:
-    """Return what a snapshot holds, from the query and batch of each split that it knows, and has not read."""
+    """Return a snapshot's position, from the query and batch of its known splits and of its unfinished splits."""
     batches = {*known, *unfinished}
     queries = {query for query, _ in batches}
     if not queries:

@@ -1,4 +1,4 @@
-"""The source of numbered batches, as slots see it: Parquet, of which more comes while the job runs."""
+"""The source of numbered batches, which slots read as Parquet files that are added while the job runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from headgate.functions.source import NoMoreSplits, Poll, Records, Source, Sourc
 
 @final
 class MicroBatchSource(Source[BatchSplit]):
-    """The rows of the batches that a feed takes, each batch acknowledged when a checkpoint covers it."""
+    """Reads the rows of a feed's batches. A batch is acknowledged when a checkpoint covers it."""
 
     one_split_at_a_time = True
     discovery_interval_ms = 1
-    """At once: looking waits for batches itself."""
+    """No pause between discoveries: a discovery itself waits for batches."""
 
     def __init__(
         self, feed: BatchFeed, format: BulkFormat[RowGroupSplit], *, bounded: bool, free_cores: int = 0
     ) -> None:
-        """`format` is that of the files, `free_cores` what the query needs of Spark beside the job's slots."""
+        """`format` is the files' format; `free_cores` is the number of cores that the query needs besides the slots."""
         self._format = format
         self.free_cores = free_cores
         self.folder = feed.folder
@@ -56,7 +56,7 @@ class MicroBatchSource(Source[BatchSplit]):
         return MicroBatchReader(self._format.reader(context))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the feed behind: slots need only splits."""
+        """Leave the feed out: slots need only splits."""
         return {**self.__dict__, "_feed": None}
 
 
@@ -67,7 +67,7 @@ class MicroBatchReader(SourceReader[BatchSplit]):
     def __init__(self, rows: SourceReader[RowGroupSplit]) -> None:
         self._rows = rows
         self._names: dict[str, str] = {}
-        """The ids of the splits to read, by those that their files give them."""
+        """The ids of the splits to read, by the ids of their row groups."""
 
     def add_splits(self, splits: list[BatchSplit]) -> None:
         row_groups = [split for split in splits if not isinstance(split, EmptyBatch)]

@@ -1,8 +1,8 @@
-"""Numbered batches in storage, and the splits that they are cut into.
+"""Numbered batches in storage, and their splits.
 
-A batch of a query lies in `<folder>/<query>/<batch>-<nonce>/` as Parquet, and a split is one row group of it. A batch
-without rows is a split, too, with nothing to read: state has to know of it all the same. The id of a split is the end
-of its path, so that a snapshot tells of which query and batch each one is.
+A batch of a query is stored in `<folder>/<query>/<batch>-<nonce>/` as Parquet, and each row group is a split. A batch
+without rows is a split with nothing to read, because state has to know every batch. The id of a split is the end of its
+path, so a snapshot tells the query and batch of each split.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ BatchSplit = RowGroupSplit | EmptyBatch
 
 
 def new_folder(folder: str, query: str, batch: int) -> str:
-    """Return the location, below that of all batches, that this batch was not written to yet."""
+    """Return a new location for the batch, below the folder of all batches."""
     return below(folder, f"{query}/{batch}-{uuid.uuid4().hex[:8]}")
 
 
 def cut(folder: Place) -> list[BatchSplit]:
-    """Return the splits of a batch that was written into this folder: at least one. Blocks. Raises SourceError."""
+    """Return the splits of the batch in this folder, at least one. Blocks. Raises SourceError."""
     return [*ParquetFormat().cut(list_files(folder, SourceError), _PART_BYTES)] or [EmptyBatch(folder)]
 
 
@@ -64,7 +64,7 @@ def batch_of(split_id: str) -> tuple[str, int]:
 
 
 def newest(ids: Iterable[str]) -> list[str]:
-    """Return the ids of the newest batch: as batches come one after the other, they tell which came before."""
+    """Return the ids of the newest batch's splits. Batches come in order, so these ids imply all earlier batches."""
     by_batch: dict[int, list[str]] = {}
     for split_id in ids:
         by_batch.setdefault(batch_of(split_id)[1], []).append(split_id)
@@ -72,12 +72,12 @@ def newest(ids: Iterable[str]) -> list[str]:
 
 
 def position(progress: SourceProgress[BatchSplit]) -> QueryPosition:
-    """Return which batches a snapshot holds. Raises RestoreError if they are of several queries."""
+    """Return a snapshot's position in the batches. Raises RestoreError for batches of several queries."""
     return position_of(map(batch_of, progress.known), [batch_of(id_of(split)) for split in progress.unfinished])
 
 
 def drop(folder: Place, batch: int) -> None:
-    """Delete all batches of all queries in the folder up to this one, and nothing else; log what cannot be. Blocks."""
+    """Delete all batches up to this one, of all queries in the folder. Log errors. Blocks."""
     try:
         for query in _folders(folder):
             for place in _folders(query):
