@@ -127,7 +127,7 @@ def test_keys_of_several_types_are_refused_and_never_bent(tmp_path: Path) -> Non
     keys = [pickle.loads(row["key_pickle"]) if row["key"] is None else row["key"] for row in rows(found)]  # noqa: S301
     assert {*keys} == {*mixed}
     text = pa.schema([("key", pa.string()), ("value", pa.string())])
-    told = r"column 'value' is int64 in count/visits, subtask 0, of .*, but string .* schema that was given is wrong"
+    told = r"column 'value' is int64 in count/visits, subtask 0, of .*, but string .* the given schema is wrong"
     with pytest.raises(RestoreError, match=told):
         rows(found, text)
     with pytest.raises(RestoreError, match="no column 'keys' in"):
