@@ -296,7 +296,7 @@ def test_a_source_with_a_strategy_marks_what_it_polled() -> None:
         (lambda: WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(-1)), "negative"),
         (lambda: MONOTONOUS.with_idleness(Duration.of_millis(0)), "above zero"),
         (lambda: MONOTONOUS.with_timestamp_assigner(Second), "an instance"),  # type: ignore[arg-type]
-        (lambda: WatermarkStrategy.for_generator(AtMarkers()), "the class itself"),  # type: ignore[arg-type]
+        (lambda: WatermarkStrategy.for_generator(AtMarkers()), "such as its class"),  # type: ignore[arg-type]
         (lambda: MONOTONOUS.with_watermark_alignment("", SECOND), "the name of a group, a text that is not empty"),
         (lambda: MONOTONOUS.with_watermark_alignment(None, SECOND), "the name of a group"),  # type: ignore[arg-type]
         (lambda: MONOTONOUS.with_watermark_alignment("g", 5), "takes a Duration"),  # type: ignore[arg-type]
