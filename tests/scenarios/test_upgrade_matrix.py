@@ -182,7 +182,7 @@ def change_the_code(kind: Kind, jobs: Snapshots) -> None:
 def change_the_release(kind: Kind, jobs: Snapshots) -> None:
     """Snapshots of every version are there, and are restored; `tests/compat` restores all, with every backend."""
     names = {Kind.CANONICAL: "canonical", Kind.NATIVE: "native", Kind.ALIGNED: "full", Kind.UNALIGNED: "unaligned"}
-    found = sorted(restoring.GOLDEN.glob(f"*/*-{names[kind]}"))
+    found = sorted(restoring.GOLDEN.glob(f"v*/*-{names[kind]}"))
     assert found
     for kept in found:
         backend = kept.name.partition("-")[0]

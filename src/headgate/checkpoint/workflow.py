@@ -315,8 +315,15 @@ def read_result(store: CheckpointStore) -> JobResult | None:
 
 def _result_of(data: bytes, store: CheckpointStore) -> JobResult:
     document = unseal(data, store.locate(paths.RESULT))
+    try:
+        status = JobStatus.of_word(document["status"])
+    except ValueError:
+        raise StorageError(
+            f"{store.locate(paths.RESULT)} says that the job is {document['status']!r}, which this release does not "
+            "know: use the release that wrote it"
+        ) from None
     return JobResult(
-        status=JobStatus.of_word(document["status"]),
+        status=status,
         cause=document["cause"],
         ended_ms=document["ended_ms"],
         owner=document.get("owner", ""),

@@ -42,12 +42,12 @@ def moment(time_ms: int | None) -> str | None:
 
 
 def length(time_ms: float | None) -> str | None:
-    """Return a length of time.
+    """Return a length of time, None for a negative one, which stands for one that is not known.
 
-    >>> length(87), length(4200), length(3_723_000)
-    ('87 ms', '4.2 s', '1:02:03')
+    >>> length(87), length(4200), length(3_723_000), length(-1)
+    ('87 ms', '4.2 s', '1:02:03', None)
     """
-    if time_ms is None:
+    if time_ms is None or time_ms < 0:
         return None
     if time_ms < 1000:
         return f"{time_ms:.0f} ms"

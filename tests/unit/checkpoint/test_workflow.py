@@ -15,6 +15,7 @@ from headgate.checkpoint.drivers.epochs import Base, EpochOwner
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorShape, encode
+from headgate.checkpoint.seal import seal
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore, chunks_of
 from headgate.errors import DamagedFileError, RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex, SubtaskId
@@ -324,6 +325,13 @@ def test_the_result_stays_when_all_checkpoints_go(tmp_path: Path) -> None:
 
 
 # --- the result --------------------------------------------------------------------------------------------------
+
+
+def test_a_result_of_another_release_is_refused_with_its_word_and_place() -> None:
+    store = MemoryStore()
+    store.write(paths.RESULT, [seal({"status": "hibernating", "cause": None, "ended_ms": 5})])
+    with pytest.raises(StorageError, match=r"_result.*'hibernating'.*the release that wrote it"):
+        workflow.read_result(store)
 
 
 def test_a_result_is_read_as_written_and_the_first_one_stands() -> None:

@@ -203,7 +203,8 @@ class RunningJob:
             return JobStatus.FAILED  # what the job runs on has failed, and `wait` raises how
         if self._cancelled:
             return JobStatus.CANCELLING
-        return JobStatus.CREATED if self._master is None else self._master.status
+        known = JobStatus.CREATED if self._master is None else self._master.status
+        return JobStatus.RUNNING if known.is_terminal_state() else known  # what the job holds is still given back
 
     def ending(self) -> JobOutcome | None:
         """Return how the job ended, also while what it held is given back; None while it goes on."""

@@ -421,7 +421,7 @@ class JobStorage:
         self._writes.step(now_ms)
 
     def finish(self, plan: JobGraph, outcome: JobOutcome, done: Done[None]) -> None:
-        """Write the durable result, then give sinks back and delete what does not stay: see `ending`."""
+        """Write the durable result, then give sinks back and delete what does not stay: see `finish`."""
         self._newest_attempt = Attempt(0)  # one that is still being prepared goes no further
         self._is_ending = True
         end = JobFinish(

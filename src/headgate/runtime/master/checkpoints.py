@@ -60,6 +60,8 @@ class JobTakenOver:
 class GateAwaited:
     """A restore, or the end of the job, is to begin as soon as the gate is open for it."""
 
+    order: ResolveRestore | EndJob
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -148,8 +150,7 @@ class Checkpoints:
 
     def begin_when_settled(self, order: ResolveRestore | EndJob) -> None:
         """Find what the attempt starts from, or end the job, as soon as nothing is in doubt: see `gate`."""
-        self._awaiting = order
-        self._post(GateAwaited())
+        self._post(GateAwaited(order))
 
     def may_pass_over(self, cause: str) -> bool:
         """Note that a file that the attempt started from is damaged; return whether an older snapshot may be used."""
@@ -225,8 +226,8 @@ class Checkpoints:
         match event:
             case JobTakenOver() | RestoreResolved() | RestoreFailed():
                 yield event
-            case GateAwaited():
-                pass
+            case GateAwaited(order=order):
+                self._awaiting = order
             case _:
                 for effect in self._coordinator.handle(event):
                     yield from self._perform(effect)

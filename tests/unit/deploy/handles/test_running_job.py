@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import pytest
 
@@ -91,11 +92,12 @@ def test_a_job_that_is_to_end_is_cancelling_until_it_has_ended() -> None:
 
 
 class BrokenHost:
-    """A deployment that fails at its start, or in a turn."""
+    """A deployment that fails at its start, in a turn, or nowhere."""
 
     def __init__(self, where: str) -> None:
         self.where = where
         self.closed = 0
+        self.at_close: Callable[[], object] = lambda: None
         plan = line_plan([1], CollectFactory(), settings={"execution.checkpointing.interval": "1 h"})
         self.inner = LocalHost(plan, SystemClock())
 
@@ -111,14 +113,27 @@ class BrokenHost:
         return self.inner.facts()
 
     def turn(self) -> None:
-        raise OSError("the cluster is gone")
+        if self.where == "turn":
+            raise OSError("the cluster is gone")
+        self.inner.turn()
 
     def wake(self) -> None:
-        pass
+        self.inner.wake()
 
     def close(self) -> None:
         self.closed += 1
+        self.at_close()
         self.inner.close()
+
+
+def test_a_job_runs_until_what_it_holds_is_given_back() -> None:
+    host = BrokenHost("nowhere")
+    running = RunningJob(line_plan([1], CollectFactory()), host)
+    seen: list[JobStatus] = []
+    host.at_close = lambda: seen.append(running.status())
+    assert running.start().wait(timeout_s=10) is not None
+    assert seen == [JobStatus.RUNNING]
+    assert running.status() is JobStatus.FINISHED
 
 
 def test_what_the_start_raises_is_raised_by_start_and_everything_is_closed() -> None:
