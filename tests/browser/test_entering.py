@@ -124,4 +124,4 @@ def test_the_page_tells_that_the_job_was_cancelled_by_its_button(browser: Browse
     with served() as own, visitor(browser, own.address) as anna:
         anna.clicks("button", "Cancel")
         anna.page.get_by_role("dialog").get_by_role("button", name="Cancel the job").click()
-        anna.sees("The job has ended: CANCELLED")
+        anna.sees("The job has ended: CANCELED")

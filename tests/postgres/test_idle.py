@@ -97,7 +97,7 @@ def test_an_attempt_that_a_later_one_has_ended_writes_nothing_more(make: Any, wo
     new, recovering = open_sink(make(PostgresTable(words.url, "words", ["word", "number"])), sink_context(attempt=2))
     recovering.recover([])
     old.write([("b", 2)])
-    with pytest.raises(SinkError, match="cannot write to table 'words': a later attempt of the job has begun"):
+    with pytest.raises(SinkError, match="cannot write to table 'words': a later attempt of the job has ended this one"):
         old.prepare_commit(CheckpointId(2))
     old.close()
     new.close()
