@@ -33,8 +33,8 @@ from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.sink_commits import SinkCommits
 from headgate.runtime.job_storage.snapshots import Snapshots
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.supervision import SupervisorEffect
 from headgate.runtime.master.supervisor import Supervisor
+from headgate.runtime.master.supervisor_vocabulary import SupervisorEffect
 from headgate.runtime.slot.subtask import Subtask
 from headgate.runtime.slot_storage.state_writers import StoreWriter, StoreWriters
 from headgate.state.files import FileHandle, StateHandle

@@ -28,7 +28,7 @@ PURE = [
     *("checkpoint/restore/resolve.py", "checkpoint/restore/assign.py", "checkpoint/restore/in_flight.py"),
     *("checkpoint/cleanup/retention.py", "checkpoint/cleanup/registry.py", "checkpoint/drivers/epochs.py"),
     "runtime/master/supervisor*.py",
-    *("runtime/master/supervision.py", "runtime/master/restart_strategies.py", "runtime/master/assembly.py"),
+    *("runtime/master/supervisor_vocabulary.py", "runtime/master/restart_strategies.py", "runtime/master/assembly.py"),
     *("runtime/master/allocation.py", "runtime/master/taps.py", "runtime/master/discovery.py"),
     *("runtime/job_storage/finish.py", "runtime/job_storage/place.py"),
     *("runtime/monitoring/failures.py", "runtime/monitoring/statistics*.py"),

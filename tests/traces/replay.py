@@ -21,7 +21,7 @@ from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted
 from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex, SubtaskId
 from headgate.job_status import JobStatus
-from headgate.runtime.master import supervision as s
+from headgate.runtime.master import supervisor_vocabulary as s
 from headgate.runtime.master.restart_strategies import FixedDelay
 from tests.unit.checkpoint import coordinated
 from tests.unit.checkpoint.coordinated import SINK

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, final
 from headgate.errors import ProgramError
 from headgate.functions.asynchronous import retry_after_s
 from headgate.functions.batch_calls import BatchCalls, class_of, is_coroutine_function
+from headgate.operators.async_retry import retried
 from headgate.operators.base import USER_ERRORS, UserCodeError
-from headgate.operators.retried import retried
 from headgate.operators.services import Services
 from headgate.operators.token_bucket import TokenBucket
 from headgate.types.values import Passing

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
-from headgate.runtime.master import supervision as s
+from headgate.runtime.master import supervisor_vocabulary as s
 from headgate.runtime.master.restart_strategies import RestartStrategy
-from headgate.runtime.master.supervision import SupervisorState
 from headgate.runtime.master.supervisor import Supervisor
+from headgate.runtime.master.supervisor_vocabulary import SupervisorState
 
 State = SupervisorState
 A1, A2, A3 = Attempt(1), Attempt(2), Attempt(3)

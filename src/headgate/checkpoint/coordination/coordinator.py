@@ -45,7 +45,7 @@ The end. Subtasks that have ended stay, acknowledge and forward barriers like al
 checkpoint starts at once, beside any that is under way (which was triggered earlier and may miss last records) and also
 if periodic checkpoints are off. If it fails it is tried again a little later.
 
-Clean-up, and the restores and the end of the job that wait for it: see `gate`.
+Clean-up, and the restores and the end of the job that wait for it: see `restore_gate`.
 
 Ids grow and are never reused, also across attempts and masters. Messages of another attempt are dropped, except
 commits, which subtasks may report before they are all started. A late acknowledgement of an aborted checkpoint has its
@@ -60,8 +60,8 @@ from typing import Final, assert_never, final
 from headgate.checkpoint import messages
 from headgate.checkpoint.coordination import vocabulary as c
 from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureCounter, FailureReason
-from headgate.checkpoint.coordination.gate import Gate
 from headgate.checkpoint.coordination.pending import PendingCheckpoint, Stop
+from headgate.checkpoint.coordination.restore_gate import Gate
 from headgate.checkpoint.coordination.schedule import NOW, REQUESTS_MAX, CheckpointSchedule, RequestQueue
 from headgate.elements import Barrier, SavepointOrder
 from headgate.event_history import EventHistory

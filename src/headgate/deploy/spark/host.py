@@ -28,12 +28,12 @@ from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.observe import slots_taken, slots_total
 from headgate.deploy.spark.preflight import is_local, slot_count, unfit
 from headgate.deploy.spark.session import embedded_max
-from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode
 from headgate.deploy.spark.slot_process import UNFIT
 from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.slot_task import SlotTask, slot_task
 from headgate.deploy.spark.stage import SlotStage, StageEnd, StageOrder
+from headgate.deploy.spark.storage_proof import StorageProof
 from headgate.deploy.spark.task_entry import task_entry
 from headgate.deploy.temporary import temporary_storage
 from headgate.errors import StorageError

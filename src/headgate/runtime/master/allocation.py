@@ -12,7 +12,7 @@ from typing import final
 
 from headgate.graph.placement import Placement, fitted
 from headgate.ids import Attempt, Launch, SlotIndex
-from headgate.runtime.master.supervision import RescaleOver, RescaleRequested
+from headgate.runtime.master.supervisor_vocabulary import RescaleOver, RescaleRequested
 
 
 @final

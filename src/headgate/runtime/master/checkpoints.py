@@ -34,7 +34,7 @@ from headgate.runtime.master.assembly import (
 )
 from headgate.runtime.master.requests import Requests, SavepointRequest
 from headgate.runtime.master.services import SendToAll
-from headgate.runtime.master.supervision import (
+from headgate.runtime.master.supervisor_vocabulary import (
     AttemptFailed,
     EndJob,
     JobDone,

@@ -32,7 +32,7 @@ from headgate.runtime.control.messages import AddSplits, SplitsRead
 from headgate.runtime.job_storage.restore import RestorePoint
 from headgate.runtime.job_storage.sources import sources_of
 from headgate.runtime.master.services import SendToSubtask
-from headgate.runtime.master.supervision import AttemptFailed
+from headgate.runtime.master.supervisor_vocabulary import AttemptFailed
 from headgate.state.operator.list_elements import ListElements
 
 _log = logging.getLogger(__name__)

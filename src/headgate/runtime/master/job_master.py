@@ -28,7 +28,7 @@ from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot
 from headgate.runtime.job_storage.snapshots import PriorRuns
-from headgate.runtime.master import supervision
+from headgate.runtime.master import supervisor_vocabulary as supervision
 from headgate.runtime.master.assembly import deploy_messages, growth_of, supervisor_of, watermark_aligner_of
 from headgate.runtime.master.checkpoints import BeginEnd, CheckpointEffect, CheckpointEvent, Checkpoints, JobTakenOver
 from headgate.runtime.master.discovery import CheckpointToAcknowledge, Discovery, DiscoveryEffect, FindSplits
@@ -36,7 +36,7 @@ from headgate.runtime.master.job_end import JobEnd
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds, CountSlots, Rescales
 from headgate.runtime.master.services import MasterServices, SendToAll, SendToSubtask, SlotCount, SlotLink, SlotLinks
-from headgate.runtime.master.supervision import SupervisorState, origin_of_event
+from headgate.runtime.master.supervisor_vocabulary import SupervisorState, origin_of_event
 from headgate.runtime.master.taps import See, Taps
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, describe_unclosed, origin_of
 from headgate.runtime.monitoring.outcome import JobOutcome

@@ -19,7 +19,7 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, fitted, place
 from headgate.ids import Attempt
 from headgate.runtime.master.services import SlotCount
-from headgate.runtime.master.supervision import RescaleOver, RescaleRequested
+from headgate.runtime.master.supervisor_vocabulary import RescaleOver, RescaleRequested
 
 COUNT_EVERY_MS: Final = 1_000.0
 """Milliseconds between two counts of slots after the cooldown."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from headgate.runtime.master.supervision import Verdict
+from headgate.runtime.master.supervisor_vocabulary import Verdict
 
 
 class RestartStrategy(Protocol):

@@ -60,10 +60,10 @@ from headgate.event_history import EventHistory
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, Launch, SlotIndex
 from headgate.job_status import JobStatus
-from headgate.runtime.master import supervision as s
+from headgate.runtime.master import supervisor_vocabulary as s
 from headgate.runtime.master.allocation import AttemptPlacements, SlotPool
 from headgate.runtime.master.restart_strategies import Restarts, RestartStrategy
-from headgate.runtime.master.supervision import SupervisorState
+from headgate.runtime.master.supervisor_vocabulary import SupervisorState
 
 _S = SupervisorState
 

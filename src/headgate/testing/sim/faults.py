@@ -8,7 +8,7 @@ from typing import Final, final
 
 from headgate.checkpoint import paths
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.master.supervision import SupervisorState
+from headgate.runtime.master.supervisor_vocabulary import SupervisorState
 from headgate.testing.sim.cluster import SimCluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.slot_process import HEARTBEAT_TIMEOUT_MS, SimSlotProcess

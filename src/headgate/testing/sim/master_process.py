@@ -17,7 +17,7 @@ from headgate.runtime.control.messages import FromSlot
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices, SlotCount
-from headgate.runtime.master.supervision import SupervisorState
+from headgate.runtime.master.supervisor_vocabulary import SupervisorState
 from headgate.testing.sim.process import Process
 from headgate.testing.sim.slot_process import ZOMBIE_MS_MAX, SimSlotProcess
 from headgate.testing.sim.storage import is_simulated

@@ -17,7 +17,7 @@ from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.master.supervision import SupervisorState
+from headgate.runtime.master.supervisor_vocabulary import SupervisorState
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan

@@ -18,7 +18,7 @@ from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Shutdown
-from headgate.runtime.master import supervision as s
+from headgate.runtime.master import supervisor_vocabulary as s
 from headgate.runtime.master.rescales import SETTLE_MS
 from headgate.runtime.master.restart_strategies import FixedDelay, NoRestart
 from headgate.runtime.master.supervisor import Supervisor

@@ -9,7 +9,7 @@ import pytest
 from headgate.errors import InternalError
 from headgate.ids import Attempt, CheckpointId
 from headgate.job_status import JobStatus
-from headgate.runtime.master import supervision as s
+from headgate.runtime.master import supervisor_vocabulary as s
 from headgate.runtime.master.restart_strategies import FixedDelay, NoRestart
 from tests.unit.runtime.supervised import A1, A2, A3, L1, L2, S0, S1, TWO, Job, State
 

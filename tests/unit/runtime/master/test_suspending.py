@@ -10,7 +10,7 @@ from headgate.checkpoint import paths, workflow
 from headgate.ids import Launch
 from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
-from headgate.runtime.master import supervision as s
+from headgate.runtime.master import supervisor_vocabulary as s
 from headgate.runtime.master.restart_strategies import FixedDelay, NoRestart
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
