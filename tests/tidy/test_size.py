@@ -17,6 +17,9 @@ from tests.tidy.sources import PACKAGE, name, parse, python_files
 
 FILE_LINES_MAX = 450
 FUNCTION_LINES_MAX = 70
+SMALL_FILE_LINES = 60
+SMALL_FILES_SHARE_MAX = 0.185
+"""Of the modules of the package. A reader of many small files opens files half of the time."""
 EMPTY_WORDS = {"manager", "util", "utils", "helper", "helpers", "impl", "abstract"}
 # PyFlink's own public names.
 ALLOWED = {"JobManagerCheckpointStorage"}
@@ -75,6 +78,10 @@ def test_files_and_functions_are_short_and_names_say_what_a_thing_is() -> None:
             for node in tree.body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     public[node.name].append(name(path))
+    modules = [path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"]
+    small = [path for path in modules if len(path.read_text().splitlines()) < SMALL_FILE_LINES]
+    if len(small) > SMALL_FILES_SHARE_MAX * len(modules):
+        found.append(f"{len(small)} of {len(modules)} modules are small: put a new one where its concept is")
     found += [f"{each} is a class of {' and '.join(paths)}" for each, paths in public.items() if len(paths) > 1]
     assert found == []
 
