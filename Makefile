@@ -120,11 +120,11 @@ $(SPARKS): %: .venv-%/.locked
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements/spark$*.lock
 	@touch $@
 
-soak: $(STAMP) ## the demo, half a minute of killed and frozen processes, and a random search for examples that break a property
-	HEADGATE_SEARCH=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not spark and not standalone and not soak"
+soak: $(STAMP) ## the demo, and half a minute of killed and frozen processes, as tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "soak and not long"
 
-soak-long: $(STAMP) ## what takes longer than a change should wait for
+soak-long: $(STAMP) ## what takes longer than a change should wait for, among it a random search for examples that break a property
+	HEADGATE_SEARCH=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not spark and not standalone and not soak"
 	$(BIN)/python -m pytest -q -m long
 
 soak-chaos: $(STAMP) ## ten minutes of killed and frozen processes on a standalone Spark

@@ -1,6 +1,6 @@
 """What holds for every test: hypothesis measures no time, because a shared machine is slow now and then.
 
-Its examples are the same in each run, and few, but in `make soak`.
+Its examples are the same in each run, and few, but in `make soak-long`.
 
 JVMs of Spark drivers are tuned for a short life. Drivers of jobs leave their addresses in a folder of the test run, not
 in the user's.

@@ -1,4 +1,4 @@
-"""How many examples a property test tries: a small sample, the same in each run, or many at random in `make soak`."""
+"""How many examples a property test tries: a small sample, always the same, or many at random in `make soak-long`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 SEARCHES: Final = os.environ.get("HEADGATE_SEARCH") == "1"
-"""Whether to search at random for examples that fail, as `make soak` does."""
+"""Whether to search at random for examples that fail, as `make soak-long` does."""
 
 
 def sample_size(thorough: int) -> int:
