@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import traceback
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +15,7 @@ from headgate.functions.sink import CommitLostError, Sink, SinkWriter
 from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink import JOB, open_sink, sink_context
 from headgate.testing.servers.postgres import PostgresServer
+from tests.nobody import nobody
 from tests.postgres.databases import TestDatabase
 
 pytestmark = pytest.mark.slow
@@ -48,10 +48,9 @@ def refusal(sink: Sink[Any]) -> str:
 
 @pytest.mark.parametrize("make", SINKS)
 def test_a_server_that_is_not_there_is_named(make: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    told = refusal(make(PostgresTable(f"postgresql://ann:secret@127.0.0.1:{port}/shop", "totals", COLUMNS)))
-    assert f"database 'shop' at 127.0.0.1:{port}" in told
+    with nobody() as address:
+        told = refusal(make(PostgresTable(f"postgresql://ann:secret@{address}/shop", "totals", COLUMNS)))
+    assert f"database 'shop' at {address}" in told
     assert "Connection refused" in told
 
 

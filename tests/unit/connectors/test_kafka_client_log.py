@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import time
 
 import pytest
@@ -11,6 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from headgate.connectors.kafka.client import open_client
 from headgate.connectors.kafka.client_log import Seldom
+from tests.nobody import nobody
 
 
 def said(at_s: float, text: str, client: str = "rdkafka#consumer-1") -> logging.LogRecord:
@@ -42,9 +42,8 @@ def test_what_is_not_of_librdkafka_passes() -> None:
 
 @pytest.mark.slow
 def test_a_client_whose_broker_is_away_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        host = f"127.0.0.1:{nobody.getsockname()[1]}"
+    with nobody() as address:
+        host = str(address)
         consumer = open_client(Consumer, {"bootstrap.servers": host, "group.id": "g"})
         consumer.assign([TopicPartition("t", 0, 0)])
         due_s = time.monotonic() + 120.0

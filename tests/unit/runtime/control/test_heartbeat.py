@@ -8,8 +8,8 @@ import pytest
 
 from headgate.runtime.control.heartbeat import BEAT, HeartbeatConfig, HeartbeatThread
 from headgate.runtime.wire import Address
+from tests.nobody import nobody
 from tests.unit.runtime.wire.echo import Echo, echo
-from tests.unit.runtime.wire.loopback import nobody
 
 FAST = HeartbeatConfig(interval_s=0.005, silence_s_max=30.0)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 from headgate.clock import Clock
-from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, JobSecret, NetworkConfig, Poller, Wire
+from headgate.runtime.wire import Closed, Connection, Frame, Handlers, JobSecret, NetworkConfig, Poller, Wire
 
 SECRET = JobSecret(b"the secret of the job under test")
 PATIENCE_S = 120.0
@@ -94,11 +93,3 @@ def loopback(
         yield pair
     finally:
         pair.close()
-
-
-@contextmanager
-def nobody() -> Iterator[Address]:
-    """An address where nobody listens: the port stays taken, so that no other process gets it meanwhile."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield Address(*taken.getsockname())

@@ -4,8 +4,8 @@ import pytest
 
 from headgate.errors import NetworkError
 from headgate.runtime.wire import JobSecret, NetworkConfig, Wire
+from tests.nobody import nobody
 from tests.unit.runtime.wire.echo import echo
-from tests.unit.runtime.wire.loopback import nobody
 
 
 def test_frames_go_to_and_fro() -> None:

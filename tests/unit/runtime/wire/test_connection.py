@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from headgate.errors import NetworkError
 from headgate.runtime.wire import LARGE_BYTES, Address, CloseCause, Connection, Frame, Handlers, NetworkConfig
+from tests.nobody import nobody
 from tests.sample_size import sample_size
-from tests.unit.runtime.wire.loopback import loopback, nobody
+from tests.unit.runtime.wire.loopback import loopback
 
 MB = 1 << 20
 
