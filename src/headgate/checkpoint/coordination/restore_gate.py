@@ -35,7 +35,7 @@ class Gate:
         self.storing: CheckpointId | None = None
         """The checkpoint whose manifest or commit for all is in doubt."""
         self.recording: CheckpointId | None = None
-        """The savepoint of which it is in doubt whether the job ends with it, or its commit for all."""
+        """The savepoint that the job is to end with, while its record or its commit for all is in doubt."""
         self._to_keep: tuple[CheckpointId, ...] | None = None
         self._retaining = False
         self._to_abort = False

@@ -1,4 +1,4 @@
-"""Bulk writers, each of which writes the records of one part file, and their factories."""
+"""Bulk writers and their factories. A bulk writer writes the records of one part file."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def make_folder(folder: Place) -> None:
 
 
 def sync_files(files: Iterable[Place]) -> None:
-    """Make durable what the files hold, except those that are not there; blocks."""
+    """Make the contents of the files durable; blocks. Files that do not exist are left out."""
     durable.sync_files(file.path for file in files if not file.root)
 
 

@@ -66,7 +66,7 @@ def _rate(plan: JobGraph, progress: JobProgress) -> float:
 
 
 def _share(plan: JobGraph, progress: JobProgress) -> str:
-    """Return a bar of what has been read, nothing where that is not known."""
+    """Return a bar with the share of the input that is read, an empty text if the share is not known."""
     sources = sources_of(plan)
     totals = [source.records_total for source in sources.values()]
     known = [total for total in totals if total is not None]
@@ -204,7 +204,7 @@ class RunningJob:
         if self._cancelled:
             return JobStatus.CANCELLING
         known = JobStatus.CREATED if self._master is None else self._master.status
-        return JobStatus.RUNNING if known.is_terminal_state() else known  # what the job holds is still given back
+        return JobStatus.RUNNING if known.is_terminal_state() else known  # it gives its resources back
 
     def ending(self) -> JobOutcome | None:
         """Return how the job ended, also while what it held is given back; None while it goes on."""

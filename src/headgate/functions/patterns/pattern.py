@@ -18,7 +18,7 @@ from headgate.types.instant import Duration, Time
 @final
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A sequence of steps, each of which takes records.
+    """A sequence of steps. Each step takes records.
 
     Methods return a new pattern. Methods that describe a step change the last step.
 

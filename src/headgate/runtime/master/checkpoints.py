@@ -149,7 +149,7 @@ class Checkpoints:
         self._post(coordination.CheckpointRequested(request=request, now_ms=self._now()))
 
     def begin_when_settled(self, order: ResolveRestore | EndJob) -> None:
-        """Find what the attempt starts from, or end the job, as soon as nothing is in doubt: see `gate`."""
+        """Find what the attempt starts from, or end the job, as soon as nothing is in doubt: see `restore_gate`."""
         self._post(GateAwaited(order))
 
     def may_pass_over(self, cause: str) -> bool:

@@ -23,7 +23,7 @@ _SECOND_BITS: Final = 10
 def sorted_by_key(rows: DataFrame, key: Column, time: Column | None, *then: str) -> DataFrame:
     """Return rows sorted within their partitions by a hash of the key, 64 bits, by the time and by other columns.
 
-    They have the upper half of the hash as `_key`: equal for rows of one key, and seldom for those of two.
+    The column `_key` is the upper half of the hash: equal for rows of one key, and seldom equal for rows of two keys.
     """
     times = [] if time is None else [time]
     in_order = rows.withColumn(KEY, _packed(key, time)).sortWithinPartitions(KEY, *times, *then)

@@ -43,7 +43,7 @@ _TICK_MS: Final = 10
 @final
 @dataclass(frozen=True, slots=True)
 class PreparedMessage:
-    """A message of the writer, and after which batch id those of its lineage follow."""
+    """A message of the writer, and the batch id after which the batch ids of its lineage begin."""
 
     message: WriterCommitMessage
     after: int
