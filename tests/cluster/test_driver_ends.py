@@ -41,6 +41,16 @@ numbers = env.from_source(DataGeneratorSource(lambda index: index, 10**9, 500), 
 numbers.key_by(lambda number: "all").process(Nth()).filter(lambda number: False).print()
 env.execute("ends")
 """
+USES_AN_ACCUMULATOR = """
+import os
+import sys
+from pyspark.sql import SparkSession
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+spark = SparkSession.builder.master("local[3]").getOrCreate()
+seen = spark.sparkContext.accumulator(0)
+spark.sparkContext.parallelize([1]).foreach(seen.add)
+"""
 GOES_ON = r"its last checkpoint is \S+/chk-\d+: start the same program again, and it goes on from there"
 
 
@@ -80,11 +90,20 @@ def test_a_program_that_is_told_to_end_goes_on_with_its_own_last_checkpoint(tmp_
     assert "py4j" not in said.lower()
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("first", "how"),
+    [
+        ("", signal.SIGKILL),
+        ("", signal.SIGTERM),
+        # The JVM holds a connection now, of which pyspark prints a traceback when the JVM is gone.
+        (USES_AN_ACCUMULATOR, signal.SIGKILL),
+    ],
+    ids=["killed", "told", "killed-with-accumulators"],
+)
 def test_a_program_whose_jvm_dies_names_the_checkpoint_that_it_goes_on_from(
-    tmp_path: Path, how: signal.Signals
+    tmp_path: Path, first: str, how: signal.Signals
 ) -> None:
-    (tmp_path / "job.py").write_text(PROGRAM)
+    (tmp_path / "job.py").write_text(first + PROGRAM)
     code, said = ended(tmp_path, lambda pid: os.kill(children(pid)[0], how))
     assert code == 1
     assert re.search(f"JobSuspendedError: job 0123\\w+ is suspended: Spark is gone: .*; {GOES_ON}$", said, re.MULTILINE)

@@ -18,7 +18,7 @@ from headgate.deploy.handles.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.batch.engine import SparkBatch
 from headgate.deploy.spark.host import SparkHost
-from headgate.deploy.spark.jvm_loss import quieten_py4j
+from headgate.deploy.spark.jvm_loss import quieten_accumulators, quieten_py4j
 from headgate.deploy.spark.micro_batches import cores_beside, micro_batches_of
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship
@@ -57,6 +57,7 @@ class SparkDeployment:
         """Start the job. Blocks while a session is made and checked. Raises EnvironmentFault."""
         quieten_py4j()
         spark = session.obtain(self._spark, as_programmed(job).slots)
+        quieten_accumulators(spark)
         check(spark, job)
         host = SparkHost(job, spark, ship(spark.sparkContext, job.settings))
         return _ended_at_exit(RunningJob(job, host, endpoint_of(job.settings, default=True)).start())

@@ -1,9 +1,10 @@
-"""A JVM that is gone, as Python sees it: how to tell, and which log lines of py4j about it are of no use."""
+"""A JVM that is gone, as Python sees it: how to tell, and which reports of py4j and pyspark about it are of no use."""
 
 from __future__ import annotations
 
 import logging
-from typing import Final, final
+import sys
+from typing import Any, Final, final
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -43,3 +44,17 @@ def quieten_py4j() -> None:
     """Keep the traces out of the log that py4j writes when a call fails, of either side: it raises them, too."""
     for name in (None, "py4j.java_gateway"):  # a filter of a logger sees only what is logged to that very logger
         logging.getLogger(name).addFilter(_without_py4j)
+
+
+def quieten_accumulators(spark: SparkSession) -> None:
+    """Keep the trace off stderr that pyspark's server of accumulators prints when the JVM closes its connection."""
+    server = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is None or "handle_error" in vars(server):
+        return
+    report = server.handle_error
+
+    def handle_error(request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), EOFError | ConnectionError):
+            report(request, client_address)
+
+    server.handle_error = handle_error
