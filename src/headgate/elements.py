@@ -98,7 +98,7 @@ class Batch:
         """Return the records at these positions."""
         times = None if self.timestamps is None else [self.timestamps[at] for at in positions]
         if self._columns is not None:
-            from headgate.types.arrow_stream import taken  # noqa: PLC0415  # Arrow takes long to load
+            from headgate.types.arrow import taken  # noqa: PLC0415  # Arrow takes long to load
 
             return Batch.of_arrow(taken(self._columns, positions), times)
         keys = None if self.keys is None else [self.keys[at] for at in positions]
@@ -129,7 +129,7 @@ class Batch:
         if not self._is_like(other):
             return False
         if self._columns is not None:
-            from headgate.types.arrow_stream import concatenated  # noqa: PLC0415  # Arrow takes long to load
+            from headgate.types.arrow import concatenated  # noqa: PLC0415  # Arrow takes long to load
 
             self._columns = concatenated(self._columns, other._columns)
         else:
@@ -154,7 +154,7 @@ class Batch:
         Raises whatever the pickling of a record raises.
         """
         if self._columns is not None:
-            from headgate.types.arrow_stream import stream_of  # noqa: PLC0415  # Arrow takes long to load
+            from headgate.types.arrow import stream_of  # noqa: PLC0415  # Arrow takes long to load
 
             return stream_of(self._columns, self.timestamps)
         return pickle.dumps((self._records, self.timestamps, self.keys), 5)
@@ -181,7 +181,7 @@ class Batch:
     def decode(cls, payload: Payload, load: Callable[..., _Lists] = pickle.loads) -> Batch:
         """Return the batch that was encoded; `load` unpickles. Raises whatever the class of a record raises."""
         if is_arrow(payload):
-            from headgate.types.arrow_stream import of_stream  # noqa: PLC0415  # Arrow takes long to load
+            from headgate.types.arrow import of_stream  # noqa: PLC0415  # Arrow takes long to load
 
             return cls.of_arrow(*of_stream(payload))
         return cls(*load(payload))

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from headgate import unsupported
 from headgate.state.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
-from headgate.state.handles import (
     AggregatingState,
+    AggregatingStateDescriptor,
     AppendingState,
     ListState,
+    ListStateDescriptor,
     MapState,
+    MapStateDescriptor,
     MergingState,
     ReducingState,
+    ReducingStateDescriptor,
     State,
+    StateDescriptor,
     ValueState,
+    ValueStateDescriptor,
 )
 from headgate.state.operator.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from headgate.state.operator.operator_state import OperatorListState, OperatorStateStore

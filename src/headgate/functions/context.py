@@ -12,13 +12,17 @@ from headgate.errors import ProgramError
 if TYPE_CHECKING:
     from headgate.functions.metrics import MetricGroup
     from headgate.state.descriptors import (
+        AggregatingState,
         AggregatingStateDescriptor,
+        ListState,
         ListStateDescriptor,
+        MapState,
         MapStateDescriptor,
+        ReducingState,
         ReducingStateDescriptor,
+        ValueState,
         ValueStateDescriptor,
     )
-    from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
 
 
 class KeyedStateStore(ABC):

@@ -17,8 +17,8 @@ from headgate.operators.stepped_loop import SteppedLoop
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.keyed.cells import KEY, NO_CELL
-from headgate.state.kinds.binding import bind
 from headgate.state.kinds.forms import StoredForm
+from headgate.state.kinds.handle import bind
 from headgate.time.timers import whole_time
 from headgate.types.typed_key import untyped
 

@@ -8,14 +8,18 @@ from typing import Any, cast
 from headgate.errors import ProgramError
 from headgate.functions.context import KeyedStateStore
 from headgate.state.descriptors import (
+    AggregatingState,
     AggregatingStateDescriptor,
+    ListState,
     ListStateDescriptor,
+    MapState,
     MapStateDescriptor,
+    ReducingState,
     ReducingStateDescriptor,
     StateDescriptor,
+    ValueState,
     ValueStateDescriptor,
 )
-from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
 
 
 class StatesByKind(KeyedStateStore):

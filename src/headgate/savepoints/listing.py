@@ -7,8 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from headgate.savepoints.descriptions import OperatorInfo
-from headgate.savepoints.reader import TIMER_STATES, SavepointReader
+from headgate.savepoints.reader import TIMER_STATES, OperatorInfo, SavepointReader
 
 LISTING: Final = pa.schema(
     [

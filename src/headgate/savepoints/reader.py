@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import pyarrow as pa
@@ -17,10 +18,8 @@ from headgate.checkpoint.restore.snapshots import open_snapshot
 from headgate.checkpoint.store import read_state
 from headgate.errors import ProgramError, RestoreError
 from headgate.ids import CheckpointId, JobId
-from headgate.savepoints.descriptions import OperatorInfo, StateEntry, StateInfo
 from headgate.savepoints.tables import ALL_GROUPS, KeyedTables
-from headgate.state.canonical.layout import KEY, NAMESPACE, VALUE, pickle_of, refined_type
-from headgate.state.canonical.pairs import ColumnPair
+from headgate.state.canonical.layout import KEY, NAMESPACE, VALUE, ColumnPair, pickle_of, refined_type
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cells import namespace_of, plain_key
@@ -30,6 +29,52 @@ from headgate.types.typeinfo import ListTypeInfo, MapTypeInfo, TypeInformation, 
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorInfo:
+    """An operator of a snapshot. `size_bytes` is the size of all its state as it is stored."""
+
+    uid: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    has_keyed_state: bool
+    list_states: tuple[str, ...]
+    broadcast_states: tuple[str, ...]
+    size_bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateInfo:
+    """A keyed state that has values. `kind` and `type` are texts; `entries` is the number of keys (and namespaces).
+
+    `size_bytes` is the size of the state's tables. The state of a checkpoint is converted to tables first.
+    """
+
+    name: str
+    kind: str
+    type: str
+    has_time_to_live: bool
+    entries: int
+    size_bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateEntry:
+    """The value of a state for a key, as objects of the program.
+
+    For timers, `value` is the list of their times. `last_access_ms` is None without a time to live. For a list or a map
+    it is a list, with a time for each element or entry.
+    """
+
+    key: Any
+    namespace: Any
+    value: Any
+    last_access_ms: Any
 
 
 def element_table(types: Mapping[str, TypeInformation], columns: list[list[Any]]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Arrow and records: batches of columns as rows, and records as batches of columns.
+"""Arrow record batches: from rows and to rows, and as bytes for a channel.
 
 `headgate.types.arrow_types` says which column each type becomes.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -93,3 +93,44 @@ def _wrong_value(
         except WrongValueError as own:
             return SerializationError(f"{own}; the record is {record!r}")
     return SerializationError(str(error))
+
+
+TIMESTAMP: Final = "headgate:timestamp"
+"""The name of the column of event times in a stream."""
+
+
+def stream_of(columns: pa.RecordBatch, timestamps: list[int] | None) -> bytes:
+    """Return an Arrow IPC stream of one record batch, with the event times in milliseconds, if any, as its last column.
+
+    >>> of_stream(stream_of(pa.RecordBatch.from_pydict({"n": [1, 2]}), [10, 20]))[1]
+    [10, 20]
+    """
+    if timestamps is not None:
+        times = pa.array(timestamps, pa.int64())
+        schema = columns.schema.append(pa.field(TIMESTAMP, pa.int64()))
+        columns = pa.RecordBatch.from_arrays([*columns.columns, times], schema=schema)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, columns.schema) as writer:
+        writer.write_batch(columns)
+    return bytes(sink.getvalue())
+
+
+def of_stream(stream: bytes | memoryview) -> tuple[pa.RecordBatch, list[int] | None]:
+    """Return the columns and the event times of an Arrow IPC stream. Raises ArrowInvalid for other bytes."""
+    columns = pa.ipc.open_stream(pa.py_buffer(stream)).read_next_batch()
+    last = columns.num_columns - 1
+    if last < 0 or columns.schema.names[last] != TIMESTAMP:
+        return columns, None
+    own = pa.RecordBatch.from_arrays(columns.columns[:last], schema=columns.schema.remove(last))
+    return own, columns.column(last).to_pylist()
+
+
+def concatenated(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows of two batches of the same schema as one batch."""
+    arrays = [pa.concat_arrays(pair) for pair in zip(one.columns, other.columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=one.schema)
+
+
+def taken(columns: pa.RecordBatch, positions: list[int]) -> pa.RecordBatch:
+    """Return the rows at these positions."""
+    return columns.take(pa.array(positions, pa.int64()))

@@ -15,9 +15,8 @@ from headgate.config import Settings
 from headgate.ids import CheckpointId
 from headgate.options import resolve
 from headgate.state.backend import BackendContext, KeyedBackend, KeyedSnapshot
-from headgate.state.descriptors import ValueStateDescriptor
+from headgate.state.descriptors import ValueState, ValueStateDescriptor
 from headgate.state.files import FetchedKeyed, FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
-from headgate.state.handles import ValueState
 from headgate.state.keyed.cells import GENERATION
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.types.typeinfo import Types

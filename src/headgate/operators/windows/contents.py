@@ -18,7 +18,7 @@ from headgate.operators.windows.slice_values import ElementSlices, SliceValues
 from headgate.operators.windows.two_stacks import SlicesBetween
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import ListStateDescriptor, StateDescriptor
-from headgate.state.kinds.binding import merged
+from headgate.state.kinds.merging import merged
 from headgate.state.type_check import TypeCheck
 from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation, Types
 

@@ -22,8 +22,7 @@ from headgate.operators.windows.cell_windows import CellWindows, as_namespace, w
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.state.backend import KeyedBackend
-from headgate.state.descriptors import MapStateDescriptor
-from headgate.state.handles import MapState
+from headgate.state.descriptors import MapState, MapStateDescriptor
 from headgate.types.typeinfo import Types
 
 

@@ -24,7 +24,7 @@ from headgate.operators.windows.contents import PaneContents
 from headgate.operators.windows.merging_windows import MERGING_SET, merging_set
 from headgate.operators.windows.session_state import END, OTHERS, Session, over_ms, rows_of, session_states
 from headgate.state.backend import KeyedBackend, KeyedSnapshot, StateWriter
-from headgate.state.descriptors import StateDescriptor
+from headgate.state.descriptors import TIMERS, StateDescriptor
 from headgate.state.files import KeyedState, LocalFile, StateFile
 from headgate.state.formats.codecs import pickled
 from headgate.state.formats.schema import StateMeta
@@ -32,7 +32,6 @@ from headgate.state.formats.snapshot import Entry, FileLayout, decode
 from headgate.state.keyed.cells import CHUNK_CELLS, NAMESPACED, Cell
 from headgate.state.keyed.columns import meta_of
 from headgate.state.keyed.timer_index import NEVER
-from headgate.state.kinds.table import TIMERS
 from headgate.time.timers import EVENT_TIMERS
 from headgate.types.typeinfo import Types
 

@@ -27,8 +27,9 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from headgate.errors import DamagedFileError, RestoreError
-from headgate.state.canonical.columns import ColumnCodec
+from headgate.state.canonical.columns import ColumnCodec, column_codec
 from headgate.state.canonical.observed import observed_type
+from headgate.state.formats.codecs import pickled
 from headgate.state.formats.schema import StateMeta
 from headgate.types.typeinfo import ListTypeInfo, MapTypeInfo, PickledBytesTypeInfo, TypeInformation, Types
 
@@ -148,3 +149,35 @@ def file_name(state: str) -> str:
         digest = hashlib.sha1(state.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
         quoted = f"{quoted[:_NAME_MAX]}~{digest}"
     return f"{quoted}{SUFFIX}"
+
+
+@final
+class ColumnPair:
+    """A column that shows values, and a column with the pickles of the values that the first does not show exactly."""
+
+    def __init__(self, name: str, type_info: TypeInformation) -> None:
+        self.name = name
+        self._marks: list[None] = []
+        self.codec: ColumnCodec = column_codec(type_info, lambda: self._marks.append(None))
+        self._shown: list[Any] = []
+        self._pickles: list[bytes | None] = []
+
+    def add(self, shown: Any, exact: Any) -> None:
+        """Add a value that stands for another, which is pickled if the column cannot show the value exactly."""
+        self._marks.clear()
+        self._shown.append(self.codec.encode(shown))
+        self._pickles.append(pickled(exact) if self._marks else None)
+
+    def add_pickled(self, shown: Any, exact: Any) -> None:
+        """Add a value that stands for another, which is pickled."""
+        self._shown.append(self.codec.encode(shown))
+        self._pickles.append(pickled(exact))
+
+    def take(self) -> dict[str, pa.Array]:
+        """Return both columns, and empty them."""
+        shown, pickles = self._shown, self._pickles
+        self._shown, self._pickles = [], []
+        return {
+            self.name: pa.array(shown, type=self.codec.arrow),
+            pickle_of(self.name): pa.array(pickles, type=pa.binary()),
+        }

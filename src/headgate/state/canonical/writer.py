@@ -17,12 +17,12 @@ from headgate.state.canonical.layout import (
     LAST_ACCESS,
     NAMESPACE,
     VALUE,
+    ColumnPair,
     TableFacts,
     file_name,
     value_type,
 )
 from headgate.state.canonical.observed import observed_type
-from headgate.state.canonical.pairs import ColumnPair
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
 from headgate.state.keyed.cells import namespace_of, plain_key

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 from headgate.errors import RestoreError
+from headgate.state.descriptors import KINDS
 from headgate.state.kinds import forms
 from headgate.state.kinds.forms import StoredForm
-from headgate.state.kinds.table import KINDS
 from headgate.types.row import Row, make_row
 from headgate.types.typeinfo import (
     BasicArrayTypeInfo,

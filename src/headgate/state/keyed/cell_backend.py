@@ -9,19 +9,18 @@ from typing import Any, Generic, TypeVar
 
 from headgate.ids import CheckpointId
 from headgate.state.backend import BackendContext
+from headgate.state.descriptors import TIMERS
 from headgate.state.formats.schema import StateMeta
 from headgate.state.keyed.cells import NO_CELL, Cell, namespace_of
-from headgate.state.keyed.cleanup import IncrementalCleanup
 from headgate.state.keyed.columns import ExpiryFilter, StateColumns, meta_of, snapshot_filter
 from headgate.state.keyed.increments import Increments
 from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.timer_index import TimerIndex
+from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.keyed.walk import Filter
-from headgate.state.kinds.binding import bind
-from headgate.state.kinds.handle import State
+from headgate.state.kinds.handle import State, bind
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner, ListLike, MapLike
-from headgate.state.kinds.table import TIMERS
 from headgate.types.typeinfo import Types
 
 Index = TypeVar("Index", bound=TimerIndex)

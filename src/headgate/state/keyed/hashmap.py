@@ -37,11 +37,11 @@ from headgate.state.keyed.cells import (
     plain_key,
 )
 from headgate.state.keyed.changelog import Changelog
-from headgate.state.keyed.cleanup import TIMES_A_BATCH, IncrementalCleanup, cleanup_of
 from headgate.state.keyed.increments import NOTHING_KEPT, IncrementBase
 from headgate.state.keyed.loading import SavedFile, check_group, saved_files, spread
 from headgate.state.keyed.panes import Namespace, Pane, Panes
 from headgate.state.keyed.timer_index import HeapTimerIndex
+from headgate.state.keyed.ttl_cleanup import TIMES_A_BATCH, IncrementalCleanup, cleanup_of
 from headgate.state.keyed.walk import DeltaWalk, PaneEntries, Walk, WholeWalk
 from headgate.state.keygroups import murmur32
 from headgate.state.kinds.kind import StateDescriptor

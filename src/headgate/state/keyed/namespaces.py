@@ -10,8 +10,8 @@ from headgate.errors import InternalError, StateAccessError
 from headgate.state.formats.schema import StateMeta
 from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, NO_CELL, Cell, namespace_of
 from headgate.state.keyed.columns import meta_of
-from headgate.state.kinds.binding import merged
 from headgate.state.kinds.kind import StateDescriptor
+from headgate.state.kinds.merging import merged
 from headgate.state.kinds.owner import CellOwner, HandleOwner, ListLike, MapLike
 
 

@@ -1,1 +1,1 @@
-"""Kinds of keyed state: handles, descriptors, and what backends have to know of each kind. `table` lists them."""
+"""The kinds of keyed state, each with handles, a descriptor and a stored form; `state/descriptors.py` lists them."""

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from headgate.clock import Clock
+from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.kinds.kind import StateDescriptor
+from headgate.state.kinds.lifetime import Lifetime
 from headgate.state.kinds.owner import HandleOwner
 from headgate.state.type_check import TypeCheck
 
@@ -119,3 +122,20 @@ class ContainerHandle(Handle):
     def clear(self) -> None:
         """Remove what the current key has."""
         self._owner.drop(self._column)
+
+
+def bind(
+    descriptor: StateDescriptor,
+    owner: HandleOwner,
+    column: int,
+    clock: Clock,
+    cleanup: IncrementalCleanup | None = None,
+) -> State:
+    """Return a new handle of the state, which lies in `column` of the owner's cells.
+
+    With a time to live, `clock` tells the time, and `cleanup` goes on with each access.
+    """
+    kind = descriptor.kind
+    if descriptor.ttl is None:
+        return kind.handle(descriptor, owner, column)
+    return kind.expiring(descriptor, owner, column, Lifetime(descriptor.ttl, clock, cleanup))

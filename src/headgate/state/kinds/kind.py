@@ -1,7 +1,7 @@
-"""Kinds of keyed state: what all code but that of a kind itself has to know of one; and what all descriptors share.
+"""The description of a kind of keyed state, by which all other code uses the kind, and the base class of descriptors.
 
-A kind is one file beside this one, with its handles, its descriptor and its `StateKind`, and a row of `table.KINDS`.
-docs/internals/adding-a-state-kind.md tells how to add one.
+A kind is one module of this package, with its handles, its descriptor and its `StateKind`, and a row of `KINDS` in
+`state/descriptors.py`. docs/internals/adding-a-state-kind.md explains how to add a kind.
 """
 
 from __future__ import annotations

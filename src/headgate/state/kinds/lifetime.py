@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Protocol, final
 
 from headgate.clock import Clock
-from headgate.state.keyed.cleanup import IncrementalCleanup
+from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.kinds.forms import Stamped
 from headgate.state.ttl import StateTtlConfig
 

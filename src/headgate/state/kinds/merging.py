@@ -1,4 +1,4 @@
-"""Merging: how several namespaces' combined values become one, as session windows need it."""
+"""Merging: combines the contents that a state has in several namespaces, as session windows need it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, TypeAlias
 
+from headgate.errors import ProgramError
 from headgate.state.kinds.forms import Stamped
+from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.ttl import StateTtlConfig
 
 Combination: TypeAlias = Callable[[Any, Any], Any]
@@ -34,3 +36,19 @@ def expiring(combine: Combination, config: StateTtlConfig | None, now_ms: int) -
         return (now_ms, reduce(combine, living)) if living else None
 
     return combine_living
+
+
+def merged(descriptor: StateDescriptor, target: Any | None, sources: Sequence[Any | None], now_ms: int) -> Any | None:
+    """Return the stored form of several namespaces' content, made one: the sources in order, then they to the target.
+
+    None is no content. Changes nothing, except for accumulators that an aggregate function changes in its `merge`.
+    Where two accumulators are merged, one that has expired by `now_ms` is left out. Raises `ProgramError` for kinds
+    that cannot be merged, and what the program's functions raise.
+    """
+    kind = descriptor.kind
+    if kind.merge is None:
+        raise ProgramError(
+            f"{kind.name} state {descriptor.name!r} cannot be merged, which session windows need; use a list, "
+            "reducing or aggregating state there"
+        )
+    return kind.merge(descriptor, target, [content for content in sources if content is not None], now_ms)

@@ -14,9 +14,15 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
 
 from headgate.errors import ProgramError, RestoreError, SerializationError, StateAccessError
-from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor
+from headgate.state.descriptors import (
+    BROADCAST,
+    OPERATOR_LIST,
+    UNION_LIST,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    StateDescriptor,
+)
 from headgate.state.formats.schema import Incompatible, Migrate, StateMeta, compatibility
-from headgate.state.kinds.table import BROADCAST, OPERATOR_LIST, UNION_LIST
 from headgate.state.operator.broadcast_state import BroadcastState
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.state.type_check import TypeCheck

@@ -35,7 +35,6 @@ from headgate.state.kinds.owner import HandleOwner
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.entries_snapshot import EntriesSnapshot, EntriesTerms
-from headgate.state.rocksdb.flush import Frames
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.loading import EntryLoader
@@ -43,10 +42,10 @@ from headgate.state.rocksdb.pane_rows import PaneRows
 from headgate.state.rocksdb.restore import RestoreScope, best_base, clip, load_file, load_part, merge_part, open_files
 from headgate.state.rocksdb.row_keys import CELL_AT, LAYOUTS_ROW, cells_of, key_of
 from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, FilesSnapshot, RowsSnapshot
-from headgate.state.rocksdb.store import Store
+from headgate.state.rocksdb.store import Frames, Store
 from headgate.state.rocksdb.stored_panes import StoredPanes
-from headgate.state.rocksdb.sweep import Sweep
 from headgate.state.rocksdb.timers import StoredTimerIndex
+from headgate.state.rocksdb.ttl_cleanup import BackgroundCleanup
 from headgate.state.rocksdb.window_entries import WindowEntries
 
 _CELLS_PART: Final = 4
@@ -74,7 +73,7 @@ class RocksDBBackend(CellCache):
         store = self._store_of(RocksDatabase(self._new_path("db"), self._memory), layouts)
         super().__init__(context, store, settings.get(options.ROCKSDB_CACHE_SIZE))
         self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
-        self._sweep = Sweep(self, store, context.key_groups)
+        self._cleanup = BackgroundCleanup(self, store, context.key_groups)
 
     def _store_of(self, database: RocksDatabase, layouts: Layouts) -> Store:
         frames = self._frames if self._with_frames else None
@@ -95,7 +94,7 @@ class RocksDBBackend(CellCache):
         return column
 
     def _cleanup_of(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> None:
-        self._sweep.add(descriptor, column)
+        self._cleanup.add(descriptor, column)
 
     def _lay_out(self, column: int, meta: StateMeta, now_ms: int, *, is_new: bool) -> None:
         layouts = self._store.layouts
@@ -244,7 +243,7 @@ class RocksDBBackend(CellCache):
     # --- in the background
 
     def background(self, now_ms: float) -> float | None:
-        swept_ms = self._sweep.advance(now_ms, self._context.clock.wall_ms())
+        swept_ms = self._cleanup.advance(now_ms, self._context.clock.wall_ms())
         self.leave()
         if self._changelog is None:
             return swept_ms
@@ -282,7 +281,7 @@ class RocksDBBackend(CellCache):
             clip(database, place.groups)
         self._store = self._store_of(database, layouts)
         self._store.rows.is_empty = False
-        self._sweep = Sweep(self, self._store, place.groups)
+        self._cleanup = BackgroundCleanup(self, self._store, place.groups)
 
     def _add(self, parts: Sequence[FetchedKeyed], place: RestoreScope, *, has_base: bool) -> None:
         into = (self._store.database, self._store.layouts)

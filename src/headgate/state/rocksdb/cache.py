@@ -22,7 +22,9 @@ from headgate.state.rocksdb.stored_panes import StoredPanes
 from headgate.state.rocksdb.timers import StoredTimerIndex
 
 EVICTED_AT_ONCE: Final = 4096
+"""Cells that one eviction removes at most."""
 _MEASURED: Final = 64
+"""Cells whose size is measured at a time, to estimate the mean of all."""
 
 
 class CellCache(CellBackend[StoredTimerIndex]):

@@ -25,9 +25,8 @@ from headgate.state.formats.snapshot import ALL_GROUPS, FileLayout
 from headgate.state.keyed.cell_snapshot import FileTerms
 from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, GENERATION, SAVED, Cell
 from headgate.state.keyed.increments import IncrementBase
-from headgate.state.rocksdb.flush import Frames
 from headgate.state.rocksdb.layouts import Layouts, metas_of
-from headgate.state.rocksdb.store import Store
+from headgate.state.rocksdb.store import Frames, Store
 
 _ALL: Final = object()
 _SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")

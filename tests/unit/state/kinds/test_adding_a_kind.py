@@ -14,8 +14,8 @@ from headgate.errors import RestoreError
 from headgate.options import resolve
 from headgate.savepoints import SavepointReader, SavepointWriter
 from headgate.state.choose import open_backend
+from headgate.state.descriptors import KINDS
 from headgate.state.formats.schema import StateMeta
-from headgate.state.kinds.table import KINDS
 from headgate.types.typeinfo import Types
 from tests.contract.backends import keyed_states
 from tests.contract.backends.backend import check_against_model

@@ -1,4 +1,4 @@
-"""Sweep: finds what has expired, in rows and in cells, some at a time, round after round."""
+"""Clean-up of expired state in the background: checks some cells and rows at a time, round after round."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUND_MS_MAX: Final = 3_600_000
 _ROUND_MS_MIN: Final = 1000
 
 
-class Swept(CellOwner, Protocol):
+class ExpiringBackend(CellOwner, Protocol):
     """The backend whose state expires."""
 
     cells: dict[Any, Cell]
@@ -31,10 +31,10 @@ class Swept(CellOwner, Protocol):
 
 
 @final
-class Sweep:
+class BackgroundCleanup:
     """The rounds through the state of one backend. Begins with the first state that expires."""
 
-    def __init__(self, owner: Swept, store: Store, groups: range) -> None:
+    def __init__(self, owner: ExpiringBackend, store: Store, groups: range) -> None:
         self._owner = owner
         self._cell_rows = store.rows
         self._database = store.database
@@ -47,7 +47,7 @@ class Sweep:
         self._next_round_ms = 0.0
 
     def add(self, descriptor: StateDescriptor, column: int) -> None:
-        """Sweep a state too, if it expires and is to be cleaned up in the background."""
+        """Include a state in the rounds, if it has a time to live and is to be cleaned up in the background."""
         ttl = descriptor.ttl
         if ttl is None or ttl.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy() is None:
             return

@@ -11,8 +11,8 @@ import pytest
 from headgate.clock import VirtualClock
 from headgate.errors import StateAccessError
 from headgate.state.keyed.cells import FIRST, KEY, NO_CELL, Cell
-from headgate.state.keyed.cleanup import IncrementalCleanup
 from headgate.state.keyed.hashmap import HashMapBackend
+from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.kinds.forms import SINGLE
 from headgate.state.ttl import StateTtlConfig
 from headgate.types.instant import Time

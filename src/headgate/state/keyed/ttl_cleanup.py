@@ -11,7 +11,7 @@ from headgate.state.kinds.forms import StoredForm
 from headgate.state.ttl import StateTtlConfig
 
 
-class Sweepable(Protocol):
+class CleanupOwner(Protocol):
     """What a backend offers that holds all its state in cells. Stored lists and maps are plain ones there."""
 
     cell: Cell
@@ -49,7 +49,7 @@ class IncrementalCleanup:
         "for_every_record",
     )
 
-    def __init__(self, form: StoredForm, owner: Sweepable, column: int, config: StateTtlConfig) -> None:
+    def __init__(self, form: StoredForm, owner: CleanupOwner, column: int, config: StateTtlConfig) -> None:
         strategy = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
         self._form = form
         self._owner = owner
@@ -90,7 +90,7 @@ class IncrementalCleanup:
                 owner.emptied.append(cell)
 
 
-def cleanup_of(form: StoredForm, config: StateTtlConfig, owner: Sweepable, column: int) -> IncrementalCleanup | None:
+def cleanup_of(form: StoredForm, config: StateTtlConfig, owner: CleanupOwner, column: int) -> IncrementalCleanup | None:
     """Return the incremental clean-up of a state, None when it is configured to have none."""
     strategy = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
     if strategy is None or strategy.get_cleanup_size() == 0:

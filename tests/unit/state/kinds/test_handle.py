@@ -10,11 +10,15 @@ import pytest
 from headgate.errors import ProgramError, StateAccessError
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
+    AppendingState,
+    ListState,
     ListStateDescriptor,
+    MapState,
     MapStateDescriptor,
+    MergingState,
     ReducingStateDescriptor,
+    State,
 )
-from headgate.state.handles import AppendingState, ListState, MapState, MergingState, State
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.types.typeinfo import Types
 from tests.contract.backends.keyed_states import Gather
