@@ -1,4 +1,4 @@
-"""What state backends and those who run them ask of each other."""
+"""The interfaces between a state backend and the code that runs it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 
 class StateWriter(Protocol):
-    """Takes the files of one subtask's keyed state, for one checkpoint, into storage. Called on an I/O thread; blocks.
+    """Writes the files of one subtask's keyed state for one checkpoint to storage. Called on an I/O thread; blocks.
 
-    A name is used once in a checkpoint. A file that is `shared` may be named by later checkpoints, too, and lives for
-    as long as one of them is kept. Small state becomes part of the handle, except for local files that are
-    shared. All raise `StorageError`.
+    A checkpoint uses each name once. Later checkpoints may also name a `shared` file; storage keeps it as long as a
+    retained checkpoint names it. Small state becomes part of the handle, except for local files that are shared. All
+    methods raise `StorageError`.
     """
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
@@ -41,44 +41,50 @@ class StateWriter(Protocol):
 
 
 class KeyedSnapshot(Protocol):
-    """Keyed state as it was at a barrier, still to be walked and written."""
+    """Keyed state as it was at a barrier. It still has to be walked and written."""
 
     @property
     def key_groups(self) -> tuple[int, int]:
-        """The first and the last key group that it holds."""
+        """The first and the last key group in the snapshot."""
         ...
 
     def advance(self) -> bool:
-        """Do a bounded piece, on the loop; return whether nothing that follows can change the snapshot any more.
+        """Do a bounded piece of the walk, on the loop. Return True once later changes no longer affect the snapshot.
 
         Raises `SerializationError`.
         """
         ...
 
     def store(self, writer: StateWriter) -> KeyedState:
-        """Write the files, once `advance` has returned True. On an I/O thread; blocks. Raises `StorageError`."""
+        """Write the files after `advance` has returned True. Blocks: call it on an I/O thread.
+
+        Raises `StorageError`.
+        """
         ...
 
 
 class BackendServices(Protocol):
-    """What a backend may ask of the slot that runs it."""
+    """What the slot offers to its backends."""
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` on an I/O thread and call `done` on the loop with its result or exception."""
         ...
 
     def state_writer(self) -> StateWriter:
-        """Return a writer for files that belong to no checkpoint yet: they live until one that names them is gone."""
+        """Return a writer for files that no checkpoint names yet.
+
+        Storage keeps such a file until the last checkpoint that names it is deleted.
+        """
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendContext:
-    """Which part of whose state a backend holds, and with what means.
+    """The operator, the subtask and the key groups whose state a backend holds, and the services that it uses.
 
-    `scratch` gives a local folder for the operator's files, made at the first call. With `checkpointing` there will be
-    snapshots that a job can go on from; without, nothing is written for them.
+    `scratch` returns a local folder for the operator's files and creates the folder at the first call. `checkpointing`
+    is False if the job takes no snapshots from which it could restart; the backend then writes nothing for them.
     """
 
     uid: str
@@ -94,12 +100,12 @@ class BackendContext:
 
     @property
     def moved_classes(self) -> dict[str, str]:
-        """The new names of classes that have moved since they were saved."""
+        """The new names of classes that were moved after state of them was saved."""
         return self.settings.get(options.MOVED_CLASSES)
 
     @property
     def has_changelog(self) -> bool:
-        """Whether what changes is written ahead of the barriers."""
+        """Whether the backend writes changes ahead of the barriers."""
         return self.checkpointing and self.settings.get(options.CHANGELOG)
 
     @property
@@ -109,16 +115,14 @@ class BackendContext:
 
 
 class KeyedBackend(Protocol):
-    """Keyed state of one operator in one subtask. Belongs to the mailbox loop; no method but `restore` blocks.
+    """Keyed state of one operator in one subtask. Only the mailbox loop uses it; no method except `restore` blocks.
 
-    The loop that runs a keyed operator does, for each record::
+    For each record, the loop of a keyed operator does this, and it calls `leave` after each batch:
 
         cell = cells.get(key)
         if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
         backend.cell = cell
-
-    and calls `leave` after each batch.
     """
 
     cells: dict[Any, Cell]
@@ -126,92 +130,100 @@ class KeyedBackend(Protocol):
     emptied: list[Cell]
     generation: int
     namespaces: NamespaceView
-    """The states of keys and namespaces. Its cell belongs to the current key and namespace, until the key changes."""
+    """The states of keys and namespaces. Its cell is that of the current key and namespace until the key changes."""
     prefetch: Callable[[list[Any]], None] | None
-    """Makes the cells of a batch's keys ready, where that is cheaper than one at a time."""
+    """Loads the cells of all keys of a batch. None if loading them one at a time costs no more."""
 
     def lacks(self, content: MapLike, key: Any) -> bool:
-        """Whether it takes a read to tell what a map that a column holds has for a key."""
+        """Return whether the backend must read the disk to know the value of `key` in `content`, a map in a column."""
         ...
 
     def load_entries(self, wanted: list[tuple[MapLike, Any]]) -> None:
-        """Read what these maps have for these keys, in one go. Raises `StorageError`, `DamagedFileError`."""
+        """Read these keys of these maps with one request. Raises `StorageError`, `DamagedFileError`."""
         ...
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
-        """Return the cell of `key` (`cell`, or None when it is not in `cells`), safe to read and change."""
+        """Return the cell of `key`, safe to read and change. `cell` is its cell in `cells`, None if there is none."""
         ...
 
     def leave(self) -> None:
-        """End the use of a current key: after a batch."""
+        """End the use of the current key. Called after each batch."""
         ...
 
     def state(self, descriptor: StateDescriptor) -> Any:
-        """Return the handle of the state with the descriptor's name; the same one each time.
+        """Return the handle of the state with the descriptor's name. Each call returns the same handle.
 
-        Raises `ProgramError` when the name is in use for another kind or type, `RestoreError` when the restored state
-        of this name has a type that cannot become the declared one.
+        Raises `ProgramError` if the name is in use for another kind or type, and `RestoreError` if the type of the
+        restored state of this name cannot be converted to the declared type.
         """
         ...
 
     def timers(self, name: str) -> tuple[int, TimerIndex]:
-        """Return the column of the timers called `name`, and their index."""
+        """Return the column of the timers called `name`, and the index of these timers."""
         ...
 
     def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1) -> Panes:
-        """Return the panes of namespaced states that were declared, with what was restored of them; once.
+        """Return the panes of declared states with namespaces, with their restored contents. Called once.
 
-        `make` makes those of what was restored, for which `timers` tells which keys have been evaluated. There are
-        those of one operator. From then on handles of the states, and the timers of this name, are not to be used.
-        `copies` is how many values the caller holds for each entry, its own among them.
+        `make` makes the pane of a restored namespace; the timers called `timers` tell which of its keys have been
+        evaluated. A backend has the panes of one operator. After this call, the handles of the states and these timers
+        must not be used. `copies` is the number of values that the caller holds for each entry, including the value in
+        the pane.
         """
         ...
 
     def keys(self, state_name: str) -> Iterator[Any]:
-        """Yield the keys that have a value of the state without a namespace. State must not change meanwhile."""
+        """Yield the keys that have a value of a state without a namespace.
+
+        State must not change during the iteration.
+        """
         ...
 
     @property
     def has_states(self) -> bool:
-        """Whether any state was declared or restored: without, there is nothing to save."""
+        """Whether any state was declared or restored. Otherwise there is nothing to save."""
         ...
 
     def snapshot(self, checkpoint_id: CheckpointId) -> KeyedSnapshot:
-        """Begin a snapshot of the state as it is now. Cheap: the work is done by `KeyedSnapshot.advance`."""
+        """Begin a snapshot of the current state. Cheap: `KeyedSnapshot.advance` does the work."""
         ...
 
     def savepoint(self, checkpoint_id: CheckpointId, form: SavepointFormat) -> KeyedSnapshot:
-        """Begin a snapshot of all state as it is now, that builds on nothing, and on which nothing is built.
+        """Begin a snapshot of all current state that is independent of every other snapshot.
 
-        It is of kind "entries", except for the `NATIVE` files of a backend that has some of its own. The next
-        checkpoint builds on what it would have built on without.
+        Its kind is "entries", except that a backend with its own file format writes that format for `NATIVE`. A
+        savepoint does not change the base of the next checkpoint.
         """
         ...
 
     def forget(self, pending: KeyedSnapshot) -> None:
-        """End the walk of a snapshot, finished or given up."""
+        """End the walk of a snapshot, whether the snapshot was finished or aborted."""
         ...
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
-        """The checkpoint is complete: later ones may build on it."""
+        """Note that the checkpoint is complete. Later checkpoints may build on it."""
         ...
 
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
-        """The checkpoint will never be complete."""
+        """Note that the checkpoint was aborted and will never be complete."""
         ...
 
     def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
-        """Take the key groups that this subtask owns; once, before any state is asked for. `where` is for messages.
+        """Restore the key groups that this subtask owns. Called once, before any state is declared. Blocks.
 
-        Snapshots to come may build on parts that are the job's own, on others they never do.
-        Raises `DamagedFileError` for a file that is not whole, `RestoreError` for one that cannot be read here.
+        Later snapshots may build on parts that the job owns, but not on other parts. Error messages begin with `where`.
+        Raises `DamagedFileError` for a file that is incomplete or changed, and `RestoreError` for a file that this
+        backend cannot read.
         """
         ...
 
     def background(self, now_ms: float) -> float | None:
-        """Do a bounded piece of background work; return the monotonic time of the next, None for none."""
+        """Do a bounded piece of background work.
+
+        Return the monotonic time of the next piece in ms, None if none is due.
+        """
         ...
 
     def close(self) -> None:
-        """Release everything."""
+        """Release all memory, files and folders of the backend."""
         ...

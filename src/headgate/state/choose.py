@@ -1,4 +1,4 @@
-"""Which backend holds the state of a job."""
+"""The choice of the state backend from the settings of a job."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from headgate.state.keyed.hashmap import HashMapBackend
 
 
 def open_backend(context: BackendContext) -> KeyedBackend:
-    """Return a new, empty backend of the kind that the job's settings ask for (`state.backend.type`).
+    """Return a new, empty backend of the type that `state.backend.type` names.
 
-    Raises `EnvironmentFault` when a package that it needs is not installed.
+    Raises `EnvironmentFault` if a package that the backend needs is not installed.
     """
     if context.settings.get(options.STATE_BACKEND) == "rocksdb":
         from headgate.state.rocksdb.backend import RocksDBBackend  # noqa: PLC0415  # an extra that not everybody has
@@ -23,6 +23,6 @@ def open_backend(context: BackendContext) -> KeyedBackend:
 
 
 def check_backend(settings: Settings) -> None:
-    """Raise `EnvironmentFault` when the chosen backend needs a package that is not installed: before a slot does."""
+    """Raise `EnvironmentFault` in the driver if the backend of the settings needs a package that is not installed."""
     if settings.get(options.STATE_BACKEND) == "rocksdb":
         importlib.import_module("headgate.state.rocksdb.database")

@@ -1,4 +1,4 @@
-"""Handles on state files: what a subtask tells the job master about the state it has written.
+"""Handles of state files: a subtask reports to the job master by handles which state it has written.
 
 A handle is small and immutable. Paths are relative to the job's folder in checkpoint storage.
 """
@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Final, Literal, final
 
 KEY_FORMAT: Final = 2
-"""How keys are told apart: 1, by Python's equality, where 1, True and 1.0 are one key; 2, as `types.typed_key` says."""
+"""The version of the rule by which keys are equal.
+
+1: as in Python, so 1, True and 1.0 are one key. 2: as described in `types.typed_key`.
+"""
 
 SHARED: Final = "shared"
 """Folder of the files that several checkpoints may name."""
@@ -21,7 +24,7 @@ SHARED: Final = "shared"
 @final
 @dataclass(frozen=True, slots=True)
 class FileHandle:
-    """State in a file of its own: `crc32` and `size_bytes` are of the whole file."""
+    """State in its own file. `crc32` and `size_bytes` cover the whole file."""
 
     path: str
     size_bytes: int
@@ -29,20 +32,20 @@ class FileHandle:
 
     @property
     def is_shared(self) -> bool:
-        """Whether checkpoints after the one that it was written for may name it."""
+        """Whether later checkpoints than the one that the file was written for may name it."""
         return self.path.startswith(f"{SHARED}/")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class InlineHandle:
-    """State small enough to travel in the acknowledgement and to live in `_metadata`."""
+    """State that is small enough for the acknowledgement and for `_metadata`."""
 
     data: bytes
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of state."""
+        """Bytes of the state."""
         return len(self.data)
 
 
@@ -52,7 +55,7 @@ StateHandle = FileHandle | InlineHandle
 @final
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """A file of keyed state under the name that its backend knows it by."""
+    """A file of keyed state, with the name that its backend gave it."""
 
     name: str
     handle: StateHandle
@@ -64,11 +67,16 @@ KeyedKind = Literal["entries", "rocksdb", "canonical"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedState:
-    """The keyed state of one operator of one subtask, which holds `key_groups` (first and last, both included).
+    """The keyed state of one operator in one subtask. `key_groups` are the first and the last key group that it holds.
 
-    `kind` says what `base` is: "entries", one file of entries; "rocksdb", the files of a RocksDB checkpoint;
-    "canonical", a Parquet file for each state. `log` holds files of changed entries, oldest first, to be applied over
-    the base. `key_format` is that of the keys, `KEY_FORMAT` of what is written today.
+    `kind` describes the files in `base`:
+
+    - "entries": one file of entries
+    - "rocksdb": the files of a RocksDB checkpoint
+    - "canonical": a Parquet file for each state
+
+    `log` holds files of changed entries, oldest first; a restore applies them after the base. `key_format` is the
+    version of the keys; new state has `KEY_FORMAT`.
     """
 
     key_groups: tuple[int, int]
@@ -78,18 +86,18 @@ class KeyedState:
     key_format: int = KEY_FORMAT
 
     def handles(self) -> list[StateHandle]:
-        """Return the handles on all of its files."""
+        """Return the handles of all its files."""
         return [file.handle for file in (*self.base, *self.log)]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedKeyed:
-    """Keyed state whose files are at hand, for an operator to restore.
+    """Keyed state whose files have been fetched, so that an operator can restore it.
 
-    `files` has their contents; of those of a base that is not of entries, paths of local copies. The name of a file is
-    not enough to find it by: parts of a log that attempts before this one wrote may have the same. Files that are not
-    `owned` are those of a savepoint or of another job: nothing that this job writes may name them.
+    `files` maps each file to its contents; the files of a "rocksdb" or "canonical" base to the paths of local copies.
+    The key is the whole `StateFile`, because files in the logs of earlier attempts may have the same name. With `owned`
+    False the files belong to a savepoint or to another job, so no snapshot of this job may name them.
     """
 
     state: KeyedState
@@ -99,7 +107,7 @@ class FetchedKeyed:
 
 @final
 class LocalFile:
-    """A `StateWriter` of one local file; its handles are of no use."""
+    """A `StateWriter` that writes one local file. Its handles are placeholders."""
 
     def __init__(self, target: Path) -> None:
         self._target = target

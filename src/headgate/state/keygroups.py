@@ -1,7 +1,8 @@
-"""Key groups: which key belongs to which group, and which group to which subtask.
+"""Key groups: which key group a key belongs to, and which subtask owns a key group.
 
-A key group is the smallest part that keyed state moves in. Their number, the max parallelism, is fixed for the life of
-the state. The formulas are Flink's, so that the same hash codes give the same groups.
+A key group is the smallest unit of keyed state that moves between subtasks. The number of key groups, the max
+parallelism, never changes during the life of the state. The formulas are Flink's, so equal hash codes give equal key
+groups.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def murmur3(number: int, seed: int) -> int:
 
 
 def murmur32(code: int) -> int:
-    """Return Murmur3 of one 32-bit number, made non-negative the way Flink does it.
+    """Return Murmur3 of one 32-bit number, made non-negative as Flink does.
 
     >>> murmur32(0), murmur32(-1)
     (593689054, 1982413648)
@@ -53,7 +54,7 @@ def subtask_of_group(group: int, parallelism: int, max_parallelism: int) -> int:
 
 
 def key_group_range(subtask: int, parallelism: int, max_parallelism: int) -> range:
-    """Return the key groups that the subtask owns. Those of all subtasks tile all groups.
+    """Return the key groups that the subtask owns. Each key group has exactly one owner.
 
     >>> key_group_range(1, parallelism=3, max_parallelism=128)
     range(43, 86)

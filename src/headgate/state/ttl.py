@@ -1,6 +1,6 @@
-"""Time to live of state, as a program configures it, under PyFlink's names. What it does to values: `expiry`.
+"""The time to live of state, as a program configures it, under PyFlink's names. `kinds/lifetime.py` applies it.
 
-Classes that `StateTtlConfig` has as attributes have a second name here, with an underscore, for use in its body.
+Classes that are attributes of `StateTtlConfig` have a second name here, with an underscore, for use in its body.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from headgate.types.instant import Duration, Time
 
 
 class UpdateType(Enum):
-    """When the time of the last access, from which the time to live counts, is set again."""
+    """Which accesses reset the time of the last access. The time to live counts from that time."""
 
     Disabled = 0
-    """There is no time to live."""
+    """The state has no time to live."""
 
     OnCreateAndWrite = 1
-    """When the state is written."""
+    """Writes reset the time."""
 
     OnReadAndWrite = 2
-    """When the state is written, and when it is read before it has expired."""
+    """Writes reset the time, and so do reads of a value that has not expired."""
 
 
 _UpdateType: TypeAlias = UpdateType
 
 
 class StateVisibility(Enum):
-    """Whether a program gets to see what has expired."""
+    """Whether a read may return an expired value."""
 
     ReturnExpiredIfNotCleanedUp = 0
-    """Yes, if it is still there. Reading it removes it, so it is seen once."""
+    """A read returns an expired value that has not been removed yet, and removes it. So it is returned once."""
 
     NeverReturnExpired = 1
-    """No."""
+    """A read never returns an expired value."""
 
 
 _StateVisibility: TypeAlias = StateVisibility
 
 
 class TtlTimeCharacteristic(Enum):
-    """The clock that counts: there is the wall clock of the machine only."""
+    """The clock that measures the time to live. Only the wall clock of the machine is supported."""
 
     ProcessingTime = 0
 
@@ -52,7 +52,7 @@ _TtlTimeCharacteristic: TypeAlias = TtlTimeCharacteristic
 
 
 class Strategies(Enum):
-    """Names of the ways to clean up."""
+    """The names of the clean-up strategies."""
 
     FULL_STATE_SCAN_SNAPSHOT = 0
     INCREMENTAL_CLEANUP = 1
@@ -63,7 +63,7 @@ _Strategies: TypeAlias = Strategies
 
 
 class CleanupStrategy:
-    """Root of the settings of ways to clean up."""
+    """Base class of the settings of a clean-up strategy."""
 
 
 _CleanupStrategy: TypeAlias = CleanupStrategy
@@ -71,7 +71,7 @@ _CleanupStrategy: TypeAlias = CleanupStrategy
 
 @final
 class EmptyCleanupStrategy(_CleanupStrategy):
-    """A way to clean up that has no settings."""
+    """A clean-up strategy without settings."""
 
 
 _EmptyCleanupStrategy: TypeAlias = EmptyCleanupStrategy
@@ -88,11 +88,11 @@ class IncrementalCleanupStrategy(_CleanupStrategy):
         self._run_cleanup_for_every_record = bool(run_cleanup_for_every_record)
 
     def get_cleanup_size(self) -> int:
-        """Return how many keys are checked with each access."""
+        """Return the number of keys that each access checks."""
         return self._cleanup_size
 
     def run_cleanup_for_every_record(self) -> bool:
-        """Return whether keys are also checked with each record that does not access the state."""
+        """Return whether records that do not access the state also check keys."""
         return self._run_cleanup_for_every_record
 
 
@@ -101,18 +101,18 @@ _IncrementalCleanupStrategy: TypeAlias = IncrementalCleanupStrategy
 
 @final
 class RocksdbCompactFilterCleanupStrategy(_CleanupStrategy):
-    """Check all keys in the background, a piece at a time (RocksDB only)."""
+    """Check all keys in the background, some at a time (RocksDB only)."""
 
     def __init__(self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None) -> None:
         self._query_time_after_num_entries = query_time_after_num_entries
         self._periodic_compaction_time = periodic_compaction_time or Duration.of_days(30)
 
     def get_query_time_after_num_entries(self) -> int:
-        """Return after how many entries the clock is read again."""
+        """Return the number of entries after which the clock is read again. It has no effect here."""
         return self._query_time_after_num_entries
 
     def get_periodic_compaction_time(self) -> Duration:
-        """Return how long a file may lie without being checked, zero for any time."""
+        """Return the time after which an unchecked file is compacted; zero disables it. It has no effect here."""
         return self._periodic_compaction_time
 
 
@@ -124,7 +124,7 @@ _Configured: TypeAlias = Mapping[_Strategies, _CleanupStrategy]
 
 @final
 class CleanupStrategies:
-    """The ways in which expired state is removed, besides being removed when it is read."""
+    """The strategies that remove expired state. A read removes expired state with any strategy."""
 
     Strategies: TypeAlias = _Strategies
     CleanupStrategy: TypeAlias = _CleanupStrategy
@@ -138,21 +138,21 @@ class CleanupStrategies:
         self._is_cleanup_in_background = is_cleanup_in_background
 
     def is_cleanup_in_background(self) -> bool:
-        """Return whether a backend cleans up in its own way where nothing else is configured."""
+        """Return whether a backend uses its default strategy if the program configures none for it."""
         return self._is_cleanup_in_background
 
     def in_full_snapshot(self) -> bool:
-        """Return whether expired state is left out of full snapshots. The state itself is not touched by that."""
+        """Return whether full snapshots leave out expired state. The backend keeps that state."""
         return _Strategies.FULL_STATE_SCAN_SNAPSHOT in self._strategies
 
     def get_incremental_cleanup_strategy(self) -> _IncrementalCleanupStrategy | None:
-        """Return how the hash map cleans up: by default 5 keys with each access. None when it does not."""
+        """Return the strategy of the hash map, by default 5 keys with each access; None if it has none."""
         default = _IncrementalCleanupStrategy(5, False) if self._is_cleanup_in_background else None
         found = self._strategies.get(_Strategies.INCREMENTAL_CLEANUP, default)
         return found if isinstance(found, _IncrementalCleanupStrategy) else None
 
     def get_rocksdb_compact_filter_cleanup_strategy(self) -> _RocksdbCompactFilterCleanupStrategy | None:
-        """Return how RocksDB cleans up: by default reading the clock every 1000 entries. None when it does not."""
+        """Return the strategy of RocksDB, by default with the clock read every 1000 entries; None if it has none."""
         default = _RocksdbCompactFilterCleanupStrategy(1000) if self._is_cleanup_in_background else None
         found = self._strategies.get(_Strategies.ROCKSDB_COMPACTION_FILTER, default)
         return found if isinstance(found, _RocksdbCompactFilterCleanupStrategy) else None
@@ -163,7 +163,7 @@ _CleanupStrategies: TypeAlias = CleanupStrategies
 
 @final
 class Builder:
-    """Builds a `StateTtlConfig`; every method returns the builder."""
+    """Builds a `StateTtlConfig`. Every setter returns the builder."""
 
     def __init__(self, ttl: Time | Duration) -> None:
         self._ttl = ttl
@@ -174,47 +174,47 @@ class Builder:
         self._strategies: dict[_Strategies, _CleanupStrategy] = {}
 
     def set_update_type(self, update_type: _UpdateType) -> _Builder:
-        """Set when the time of the last access is set again."""
+        """Set which accesses reset the time of the last access."""
         self._update_type = update_type
         return self
 
     def update_ttl_on_create_and_write(self) -> _Builder:
-        """Count from the last write. This is the default."""
+        """Measure the time to live from the last write. This is the default."""
         return self.set_update_type(_UpdateType.OnCreateAndWrite)
 
     def update_ttl_on_read_and_write(self) -> _Builder:
-        """Count from the last read or write."""
+        """Measure the time to live from the last read or write."""
         return self.set_update_type(_UpdateType.OnReadAndWrite)
 
     def set_state_visibility(self, state_visibility: _StateVisibility) -> _Builder:
-        """Set whether expired state can be seen."""
+        """Set whether a read may return an expired value."""
         self._state_visibility = state_visibility
         return self
 
     def return_expired_if_not_cleaned_up(self) -> _Builder:
-        """Let expired state be seen once more."""
+        """Let a read return an expired value that has not been removed yet. The read removes it."""
         return self.set_state_visibility(_StateVisibility.ReturnExpiredIfNotCleanedUp)
 
     def never_return_expired(self) -> _Builder:
-        """Hide expired state. This is the default."""
+        """Never return an expired value. This is the default."""
         return self.set_state_visibility(_StateVisibility.NeverReturnExpired)
 
     def set_ttl_time_characteristic(self, ttl_time_characteristic: _TtlTimeCharacteristic) -> _Builder:
-        """Set the clock that counts."""
+        """Set the clock that measures the time to live. Only the wall clock is supported."""
         self._ttl_time_characteristic = ttl_time_characteristic
         return self
 
     def use_processing_time(self) -> _Builder:
-        """Count by the wall clock. This is the default, and there is no other."""
+        """Measure the time to live by the wall clock. This is the default and the only choice."""
         return self.set_ttl_time_characteristic(_TtlTimeCharacteristic.ProcessingTime)
 
     def cleanup_full_snapshot(self) -> _Builder:
-        """Leave expired state out of full snapshots. Incremental ones are as they are."""
+        """Leave expired state out of full snapshots. Incremental snapshots may still contain it."""
         self._strategies[_Strategies.FULL_STATE_SCAN_SNAPSHOT] = _CleanupStrategies.EMPTY_STRATEGY
         return self
 
     def cleanup_incrementally(self, cleanup_size: int, run_cleanup_for_every_record: bool) -> _Builder:
-        """On the hash map, check so many keys with each access to the state, or also with each record.
+        """On the hash map, check `cleanup_size` keys with each access to the state, or also with each record.
 
         Raises `ProgramError` for a negative number.
         """
@@ -225,13 +225,13 @@ class Builder:
     def cleanup_in_rocksdb_compact_filter(
         self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None
     ) -> _Builder:
-        """On RocksDB, clean up in the background, also where `disable_cleanup_in_background` is called."""
+        """On RocksDB, clean up in the background, even after `disable_cleanup_in_background`."""
         strategy = _RocksdbCompactFilterCleanupStrategy(query_time_after_num_entries, periodic_compaction_time)
         self._strategies[_Strategies.ROCKSDB_COMPACTION_FILTER] = strategy
         return self
 
     def disable_cleanup_in_background(self) -> _Builder:
-        """Clean up in no way but those that are asked for by the other methods, and on read."""
+        """Use only the strategies that other methods configure. Reads still remove expired state."""
         self._is_cleanup_in_background = False
         return self
 
@@ -241,7 +241,7 @@ class Builder:
         return self
 
     def build(self) -> StateTtlConfig:
-        """Return the configuration. Raises `ProgramError` when the time to live is not positive."""
+        """Return the configuration. Raises `ProgramError` if the time to live is not positive."""
         return StateTtlConfig(
             self._update_type,
             self._state_visibility,
@@ -256,7 +256,7 @@ _Builder: TypeAlias = Builder
 
 @final
 class StateTtlConfig:
-    """How long state lives after its last access, and what becomes of it then. Made by a builder.
+    """How long state lives after its last access, and what happens when it expires. `new_builder` starts one.
 
     >>> config = StateTtlConfig.new_builder(Time.hours(1)).update_ttl_on_read_and_write().build()
     >>> config.get_ttl(), config.get_update_type().name
@@ -285,15 +285,15 @@ class StateTtlConfig:
 
     @staticmethod
     def new_builder(ttl: Time | Duration) -> _Builder:
-        """Return a builder. `build` raises `ProgramError` when the time to live is not positive."""
+        """Return a builder. Its `build` raises `ProgramError` if the time to live is not positive."""
         return _Builder(ttl)
 
     def get_update_type(self) -> _UpdateType:
-        """Return when the time of the last access is set again."""
+        """Return which accesses reset the time of the last access."""
         return self._update_type
 
     def get_state_visibility(self) -> _StateVisibility:
-        """Return whether expired state can be seen."""
+        """Return whether a read may return an expired value."""
         return self._state_visibility
 
     def get_ttl(self) -> Time:
@@ -301,15 +301,15 @@ class StateTtlConfig:
         return self._ttl
 
     def get_ttl_time_characteristic(self) -> _TtlTimeCharacteristic:
-        """Return the clock that counts."""
+        """Return the clock that measures the time to live."""
         return self._ttl_time_characteristic
 
     def is_enabled(self) -> bool:
-        """Return whether there is a time to live at all."""
+        """Return whether the state has a time to live."""
         return self._update_type is not _UpdateType.Disabled
 
     def get_cleanup_strategies(self) -> _CleanupStrategies:
-        """Return how expired state is removed."""
+        """Return the strategies that remove expired state."""
         return self._cleanup_strategies
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The check of what is written to a state: it has to be of the type that the state is declared with."""
+"""The check that a value written to a state has the declared type."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _EXAMPLES: Final = {int: "Types.LONG()", str: "Types.STRING()", float: "Types.DO
 
 @final
 class TypeCheck:
-    """The check of one state. A list state has elements of a type, a map state keys and values.
+    """The type check of one state: its values, the elements of a list state, or the keys and values of a map state.
 
-    A row whose fields have no names gets those of the declared row type: it is read back with them, as in PyFlink.
+    A row without field names gets the names of the declared row type, so a read returns it with names, as in PyFlink.
     """
 
     __slots__ = ("_fits", "_fits_key", "_key_type", "_names", "_state", "_type")
@@ -30,9 +30,9 @@ class TypeCheck:
         self._names = self._type.field_names if isinstance(self._type, RowTypeInfo) else None
 
     def value(self, value: Any) -> Any:
-        """Return a value, or an element of a list state, as one of the declared type.
+        """Return a value, or an element of a list state, as a value of the declared type.
 
-        Raises `StateAccessError` if it is of another type.
+        Raises `StateAccessError` if the value is of another type.
         """
         if not self._fits(value):
             raise self._refusal("a value", value, self._type)
@@ -41,7 +41,7 @@ class TypeCheck:
         return value
 
     def map_key(self, key: object) -> None:
-        """Raise `StateAccessError` unless a key of a map state is of the declared type."""
+        """Raise `StateAccessError` if a key of a map state is not of the declared type."""
         if not self._fits_key(key):
             raise self._refusal("a key", key, self._key_type)
 
@@ -55,7 +55,7 @@ class TypeCheck:
 
 
 def _types_of(descriptor: StateDescriptor) -> tuple[TypeInformation, TypeInformation]:
-    """Return the type of values, and that of keys, which only a map state has."""
+    """Return the declared type of values, and the declared type of keys, which only a map state has."""
     declared = descriptor.type_info
     key_type = declared.key_type_info if isinstance(declared, MapTypeInfo) else declared
     return descriptor.kind.form.item_type(declared), key_type

@@ -1,4 +1,4 @@
-"""Aggregating state: an accumulator, to which values are added and from which a result is computed."""
+"""Aggregating state: values are added to an accumulator, from which a result is computed."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ OUT = TypeVar("OUT")
 
 @runtime_checkable
 class Aggregation(Protocol):
-    """Gathers values in an accumulator. `AggregateFunction` of the API is one."""
+    """Collects values in an accumulator. `AggregateFunction` of the API has this interface."""
 
     def create_accumulator(self) -> Any:
-        """Return an accumulator that has no value in it yet."""
+        """Return an empty accumulator."""
         ...
 
     def add(self, value: Any, accumulator: Any) -> Any:
-        """Return the accumulator with `value` in it."""
+        """Return the accumulator with `value` added."""
         ...
 
     def get_result(self, accumulator: Any) -> Any:
-        """Return what the values come to."""
+        """Return the result of the values in the accumulator."""
         ...
 
     def merge(self, acc_a: Any, acc_b: Any) -> Any:
-        """Return an accumulator of the values of both."""
+        """Return an accumulator with the values of both accumulators."""
         ...
 
 
 class AggregatingState(SingleHandle, Generic[IN, OUT]):
-    """An accumulator for each key; values go in, and a result comes out."""
+    """An accumulator for each key. Values are added to it, and a result is computed from it."""
 
     __slots__ = ("_function",)
 
@@ -49,15 +49,15 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
         self._function = descriptor.get_agg_function()
 
     def get(self) -> OUT | None:
-        """Return the result of what was added, None when nothing was."""
+        """Return the result of the added values, None if nothing was added."""
         accumulator = self._owner.cell[self._column]
         return None if accumulator is None else self._function.get_result(accumulator)
 
     def add(self, value: IN | None) -> None:
         """Add a value to the accumulator. None clears the state.
 
-        Raises `ProgramError` when the aggregate function returns None as an accumulator, `StateAccessError` when that
-        is of another type than the state.
+        Raises `ProgramError` if the aggregate function returns None for the accumulator, and `StateAccessError` if the
+        accumulator is not of the declared type.
         """
         if value is None:
             self.clear()
@@ -65,12 +65,12 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
             self._owner.cell[self._column] = self._accumulated(value, self._owner.cell[self._column])
 
     async def async_get(self) -> OUT | None:
-        """Do as `get` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and return as `get` does."""
         await self._owner.loaded()
         return self.get()
 
     async def async_add(self, value: IN | None) -> None:
-        """Do as `add` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and add as `add` does."""
         await self._owner.loaded()
         self.add(value)
 
@@ -90,7 +90,7 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
 
 @final
 class TtlAggregatingState(AggregatingState[Any, Any]):
-    """An accumulator that expires as a whole. What is added after that begins a new one."""
+    """An accumulator with a time to live. It expires as a whole; the next value starts a new accumulator."""
 
     __slots__ = ("lifetime",)
 
@@ -120,7 +120,7 @@ def _merged(
 
 
 def merge_of(function: Aggregation) -> Callable[[Any, Any], Any]:
-    """Return the `merge` of a function, which raises `ProgramError` for None: nothing would be left of the values."""
+    """Return the `merge` of an aggregate function with a check: it raises `ProgramError` if the result is None."""
 
     def merge(one: Any, other: Any) -> Any:
         merged = function.merge(one, other)
@@ -137,7 +137,7 @@ AGGREGATING: Final = StateKind["AggregatingStateDescriptor"](
 
 
 class AggregatingStateDescriptor(StateDescriptor):
-    """Describes an accumulator for each key, to which values are added and from which a result is computed.
+    """Describes an accumulator for each key. Values are added to it, and a result is computed from it.
 
     `state_type_info` is the type of the accumulator.
     """
@@ -154,5 +154,5 @@ class AggregatingStateDescriptor(StateDescriptor):
         self._agg_function = agg_function
 
     def get_agg_function(self) -> Aggregation:
-        """Return the function."""
+        """Return the aggregate function."""
         return self._agg_function

@@ -1,22 +1,22 @@
-"""Stored forms: how a column holds the content of a state, whatever its kind.
+"""Stored forms: how a column holds the content of a state, for each kind of state.
 
-A form is all that backends, snapshots and tables have to know of a kind of state:
+Backends, snapshots and tables use a kind of state only through its form:
 
 - `SINGLE`: one object, in the row of its cell
-- `LIST`: a list of elements; on RocksDB each in a row of its own, by number
-- `MAP`: a dict; on RocksDB each entry in a row of its own, by key
+- `LIST`: a list of elements; on RocksDB, each element has its own row, named by its number
+- `MAP`: a dict; on RocksDB, each entry has its own row, named by its key
 - `TIMES`: the times of timers, a dict with None as values, in the row of its cell
 
-A state with a time to live stores the time of the last access (wall clock, ms) with each thing that expires by itself:
+A state with a time to live stores the time of the last access (wall clock, ms) with each value that can expire alone:
 
 - `SINGLE`: `(last_access_ms, value)`
 - `LIST`: a list of `(last_access_ms, element)`
 - `MAP`: a dict of `key: (last_access_ms, value)`
 
-Something has expired when `last_access_ms + ttl_ms <= now_ms`; callers pass `dead_ms = now_ms - ttl_ms`. Python's
-integers do not overflow, so a time to live of any length is as long as it says.
+A value has expired when `last_access_ms + ttl_ms <= now_ms`. Callers pass `dead_ms = now_ms - ttl_ms`. Python's
+integers do not overflow, so any time to live is exact.
 
-*Stored* content is plain: a list, a dict, an object. What a column holds of a list or a map may be a container of the
+*Stored* content is plain: a list, a dict, an object. In a column, a list or a map may instead be a container of the
 backend with the same content.
 """
 
@@ -34,33 +34,33 @@ Stamped: TypeAlias = tuple[int, Any]
 """The time of the last access, and the value."""
 
 TableParts: TypeAlias = tuple[Any, Any]
-"""What a table shows: the time or times of the last access, None without; and the value without them."""
+"""The parts of a table row: the time or times of the last access, None without a time to live; and the value."""
 
 _INT64: Final = range(-(2**63), 2**63)
 
 
 class StoredForm:
-    """One object: the form of values, and what all forms have."""
+    """One object: the form of values, and the base class of all forms."""
 
     plain_class: type | None = None
-    """The class of all stored content, None where it may be of any."""
+    """The class of all stored content, None if the content may be of any class."""
 
     has_items: bool = False
-    """Whether there are elements or entries, each with a type, a row and a time of its own."""
+    """Whether the content has elements or entries, each with its own type, row and time."""
 
     has_item_keys: bool = False
     """Whether items have keys."""
 
     def item_type(self, declared: TypeInformation) -> TypeInformation:
-        """Return the type of an item, where the state is declared with a type; of the value, without items."""
+        """Return the type of an item, or of the value if the form has no items, of a state of the declared type."""
         return declared
 
     def shown_type(self, declared: TypeInformation) -> TypeInformation:
-        """Return the type of what tables show."""
+        """Return the type that tables show for a state of the declared type."""
         return declared
 
     def of_items(self, pairs: Iterable[tuple[Any, Any]]) -> Any:
-        """Return the content with these items: their keys, if they have any, and values."""
+        """Return the content with these items, each a key and a value. Forms without item keys ignore the keys."""
         ((_, value),) = pairs
         return value
 
@@ -69,17 +69,17 @@ class StoredForm:
         return (stored,)
 
     def converted(self, stored: Any, convert: Callable[[Any], Any]) -> Any:
-        """Return a copy with each item converted; what is not of this form stays."""
+        """Return a copy with each item converted. Content of another form is returned unchanged."""
         return convert(stored)
 
     # --- in the columns of cells
 
     def plain(self, content: Any) -> Any:
-        """Return the stored content of what a column holds, which is not None."""
+        """Return the stored content for the content of a column, which is not None."""
         return content
 
     def put(self, owner: CellOwner, cell: Cell, column: int, stored: Any | None) -> None:
-        """Set what a column holds to stored content; None clears it."""
+        """Set the content of a column to stored content. None clears the column."""
         cell[column] = stored
         if stored is None:
             owner.emptied.append(cell)
@@ -87,7 +87,7 @@ class StoredForm:
     # --- time to live
 
     def is_expired(self, stored: Any, dead_ms: int) -> bool:
-        """Return whether nothing lives any more.
+        """Return whether all content has expired.
 
         >>> SINGLE.is_expired((100, "x"), 99), SINGLE.is_expired((100, "x"), 100)
         (False, True)
@@ -95,7 +95,9 @@ class StoredForm:
         return bool(stored[0] <= dead_ms)
 
     def living(self, stored: Any, dead_ms: int) -> Any | None:
-        """Return what has not expired: `stored` itself when all of it lives, None when nothing does. Changes nothing.
+        """Return the content that has not expired, without changing `stored`.
+
+        If nothing has expired, the result is `stored` itself; if everything has expired, it is None.
 
         >>> LIST.living([(1, "a"), (9, "b")], 5)
         [(9, 'b')]
@@ -103,14 +105,14 @@ class StoredForm:
         return stored if stored[0] > dead_ms else None
 
     def put_living(self, owner: CellOwner, cell: Cell, column: int, dead_ms: int) -> None:
-        """Remove what has expired of what a column holds, which is not None."""
+        """Remove the expired part of the content of a column, which is not None."""
         stored = self.plain(cell[column])
         living = self.living(stored, dead_ms)
         if living is not stored:
             self.put(owner, cell, column, living)
 
     def oldest_ms(self, stored: Any) -> int:
-        """Return the time of the access that is longest ago. There must be one.
+        """Return the time of the oldest access. The content must have at least one item.
 
         >>> MAP.oldest_ms({"a": (7, 1), "b": (3, 1)})
         3
@@ -119,7 +121,7 @@ class StoredForm:
         return min(stamps)
 
     def with_ttl(self, stored: Any, now_ms: int) -> Any:
-        """Return what content without a time to live becomes when it gets one: accessed at `now_ms`.
+        """Return content without a time to live as content with one, accessed at `now_ms`.
 
         >>> MAP.with_ttl({"a": 1}, 7)
         {'a': (7, 1)}
@@ -127,7 +129,7 @@ class StoredForm:
         return self.converted(stored, lambda value: (now_ms, value))
 
     def without_ttl(self, stored: Any) -> Any:
-        """Return what content becomes when its time to live is taken away; what had expired lives again.
+        """Return content with a time to live as content without one. Expired values become valid again.
 
         >>> LIST.without_ttl([(7, "a")])
         ['a']
@@ -137,7 +139,7 @@ class StoredForm:
     # --- in tables
 
     def split(self, stored: Any, *, ttl: bool) -> TableParts | None:
-        """Return what a table shows, None for what the state should not have.
+        """Return the parts that a table shows, None if the content does not have the form of the state.
 
         >>> MAP.split({"a": (7, 1), "b": (9, 2)}, ttl=True)
         ([7, 9], {'a': 1, 'b': 2})
@@ -147,7 +149,7 @@ class StoredForm:
         return stored if _is_stamped(stored) else None
 
     def join(self, times: Any, value: Any) -> Any:
-        """Return the stored content that is shown so; `times` are None without a time to live.
+        """Return the stored content for the parts of a table. `times` is None without a time to live.
 
         >>> MAP.join([7], {"a": 1})
         {'a': (7, 1)}
@@ -156,7 +158,7 @@ class StoredForm:
 
 
 class _Items(StoredForm):
-    """What forms with items have in common: they expire one by one, and tables show a list of times."""
+    """The base class of forms with items. Items expire one by one, and tables show a list of their times."""
 
     has_items = True
 

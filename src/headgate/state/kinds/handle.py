@@ -1,11 +1,11 @@
-"""Handles: what user code holds to read and write the state of the current key.
+"""Handles, with which user code reads and writes the state of the current key.
 
-A handle is bound to a column of its backend's cells; the backend sets the current cell before each record. So an access
-is one attribute and one index, whatever the number of keys. One set of classes serves all backends; state with a time
-to live has subclasses of its own. The rules for None, for empty state and for errors are in docs/guides/state.md.
+A handle belongs to one column of the backend's cells. The backend sets the current cell before each record, so an
+access costs one attribute and one index. One set of classes serves all backends; state with a time to live uses
+subclasses. docs/guides/state.md has the rules for None, empty state and errors.
 
-All methods raise `StateAccessError` where there is no current key (in `open`, in `close`). None blocks, except state
-that a backend keeps on disk.
+All methods raise `StateAccessError` if there is no current key, as in `open` and `close`. No method blocks, except for
+state that a backend keeps on disk.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ OUT_co = TypeVar("OUT_co", covariant=True)
 
 @runtime_checkable
 class State(Protocol):
-    """Any state of the current key."""
+    """State of the current key."""
 
     def clear(self) -> None:
-        """Remove what the current key has."""
+        """Remove the state of the current key."""
         ...
 
 
 @runtime_checkable
 class AppendingState(State, Protocol[IN_contra, OUT_co]):
-    """State that takes values."""
+    """State to which values are added."""
 
     def get(self) -> OUT_co:
-        """Return what the added values come to."""
+        """Return the result of the added values."""
         ...
 
     def add(self, value: IN_contra) -> None:
@@ -47,14 +47,14 @@ class AppendingState(State, Protocol[IN_contra, OUT_co]):
 
 @runtime_checkable
 class MergingState(AppendingState[IN_contra, OUT_co], Protocol[IN_contra, OUT_co]):
-    """State that takes values, and that can be merged with another (when session windows merge)."""
+    """State to which values are added, and that can be merged with other state, as session windows need it."""
 
 
 class Handle:
-    """A name, the backend, and the column.
+    """The name of a state, its backend, and its column.
 
-    What is written has to be of the declared type. `_fitting` is the class of the last value that was: those that
-    follow of the same class are taken without a look.
+    A written value must have the declared type. `_fitting` is the class of the last value that passed the check.
+    Further values of the same class are written without a check: it would cost a call for each record.
     """
 
     __slots__ = ("_column", "_fitting", "_name", "_owner", "_type_check")
@@ -68,20 +68,23 @@ class Handle:
 
     @property
     def column(self) -> int:
-        """Where the state lies in a cell, for operators that look at it themselves."""
+        """The index of the state's column in a cell, for operators that read cells directly."""
         return self._column
 
     def clear(self) -> None:
-        """Remove what the current key has."""
+        """Remove the state of the current key."""
         raise NotImplementedError
 
     async def async_clear(self) -> None:
-        """Do as `clear` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and clear it."""
         await self._owner.loaded()
         self.clear()
 
     def _fit(self, value: Any) -> Any:
-        """Return the value, which is not None, as one of the declared type. Raises `StateAccessError` if it is none."""
+        """Return a value, which is not None, as one of the declared type.
+
+        Raises `StateAccessError` for another type.
+        """
         fitted = self._type_check.value(value)
         if fitted is value:
             self._fitting = type(value)
@@ -92,35 +95,35 @@ class Handle:
 
 
 class SingleHandle(Handle):
-    """Its column holds one object."""
+    """A handle whose column holds one object."""
 
     __slots__ = ()
 
     def stored(self) -> Any | None:
-        """Return what the column holds for the current key."""
+        """Return the content of the column for the current key."""
         return self._owner.cell[self._column]
 
     def store(self, stored: Any | None) -> None:
-        """Set what the column holds for the current key; None clears it."""
+        """Set the content of the column for the current key. None clears it."""
         if stored is None:
             self.clear()
         else:
             self._owner.cell[self._column] = stored
 
     def clear(self) -> None:
-        """Remove what the current key has."""
+        """Remove the state of the current key."""
         owner = self._owner
         owner.cell[self._column] = None
         owner.emptied.append(owner.cell)
 
 
 class ContainerHandle(Handle):
-    """Its column holds a container."""
+    """A handle whose column holds a list or a map."""
 
     __slots__ = ()
 
     def clear(self) -> None:
-        """Remove what the current key has."""
+        """Remove the state of the current key."""
         self._owner.drop(self._column)
 
 
@@ -131,9 +134,9 @@ def bind(
     clock: Clock,
     cleanup: IncrementalCleanup | None = None,
 ) -> State:
-    """Return a new handle of the state, which lies in `column` of the owner's cells.
+    """Return a new handle of the state in `column` of the owner's cells.
 
-    With a time to live, `clock` tells the time, and `cleanup` goes on with each access.
+    With a time to live, the handle reads `clock`, and each access advances `cleanup`.
     """
     kind = descriptor.kind
     if descriptor.ttl is None:

@@ -25,16 +25,16 @@ D_contra = TypeVar("D_contra", bound="StateDescriptor", contravariant=True)
 
 
 class Merge(Protocol[D_contra]):
-    """Makes the stored content of several namespaces one."""
+    """Merges the stored content of several namespaces."""
 
     def __call__(self, descriptor: D_contra, target: Any | None, sources: Sequence[Any], now_ms: int, /) -> Any | None:
-        """Return the sources in order, and then they added to the target; None for no content."""
+        """Merge the sources in order, then add the result to the target. Return None for no content."""
         ...
 
 
 @dataclass(frozen=True)
 class SavedKind:
-    """A kind as snapshots know it: the word for it, and how columns hold its content."""
+    """A kind as snapshots describe it: its name and its stored form."""
 
     name: str
     form: StoredForm
@@ -43,10 +43,10 @@ class SavedKind:
 @final
 @dataclass(frozen=True)
 class StateKind(SavedKind, Generic[D]):
-    """A kind of keyed state that programs declare by a descriptor.
+    """A kind of keyed state that programs declare with a descriptor.
 
-    `handle` makes the handle of a state in a column, `expiring` that of a state with a time to live; they are classes.
-    Without `merge`, the state cannot be used in windows that merge.
+    `handle` is the class of handles, `expiring` the class of handles with a time to live. State of a kind without
+    `merge` cannot be used in merging windows.
     """
 
     handle: Callable[[D, HandleOwner, int], State]
@@ -62,9 +62,9 @@ _NO_KIND: Final = StateKind["StateDescriptor"]("", SINGLE, handle=_no_handle, ex
 
 
 class StateDescriptor:
-    """Name and type of a state. Two descriptors are equal when class and name are (as in Flink).
+    """The name and the type of a state. As in Flink, descriptors are equal if their classes and names are equal.
 
-    `type_info` is the type of all that the state holds for a key: for a list state it is the type of the list.
+    `type_info` is the type of all content of a key: for a list state, the type of the list.
     """
 
     kind: ClassVar[StateKind[Any]] = _NO_KIND
@@ -75,16 +75,16 @@ class StateDescriptor:
         self.name = name
         self.type_info = checked_type(name, type_info)
         self.ttl: StateTtlConfig | None = None
-        """How long values live after their last access; None is for ever."""
+        """How long values live after their last access. None: for ever."""
 
     def get_name(self) -> str:
         """Return the name."""
         return self.name
 
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
-        """Let values of this state expire; a configuration whose update type is `Disabled` lets them live for ever.
+        """Let values of this state expire. A configuration with the update type `Disabled` removes the time to live.
 
-        To be called before the descriptor is handed to the runtime context. Raises `ProgramError`.
+        Call it before the descriptor is passed to the runtime context. Raises `ProgramError`.
         """
         if not isinstance(ttl_config, StateTtlConfig):
             raise ProgramError(
@@ -104,7 +104,7 @@ class StateDescriptor:
 
 
 def checked_type(name: str, type_info: TypeInformation) -> TypeInformation:
-    """Return the type that a state is declared with. Raises `ProgramError` for what is no type."""
+    """Return the type that a state is declared with. Raises `ProgramError` if it is not a type."""
     if not isinstance(type_info, TypeInformation):
         raise ProgramError(
             f"state {name!r} needs a type, for instance Types.LONG() or Types.PICKLED_BYTE_ARRAY(), not {type_info!r}"

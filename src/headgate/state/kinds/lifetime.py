@@ -1,6 +1,6 @@
-"""Time to live, as a handle applies it. `forms` describes what is stored, docs/guides/state.md the rules.
+"""The time to live of state, as handles apply it. `forms` describes the stored content, docs/guides/state.md the rules.
 
-Reading removes what has expired. It is returned all the same, this once, where the configuration says so.
+A read removes an expired value. If the configuration allows it, this read still returns the value.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from headgate.state.ttl import StateTtlConfig
 
 
 class StampedHandle(Protocol):
-    """A handle whose column holds one value with its time."""
+    """A handle whose column holds one value with the time of its last access."""
 
     def stored(self) -> Stamped | None:
-        """Return what the column holds for the current key."""
+        """Return the content of the column for the current key."""
         ...
 
     def store(self, stored: Stamped | None) -> None:
-        """Set what the column holds for the current key; None clears it."""
+        """Set the content of the column for the current key. None clears it."""
         ...
 
     def clear(self) -> None:
-        """Remove what the current key has."""
+        """Remove the state of the current key."""
         ...
 
 
 @final
 class Lifetime:
-    """The rules of one state's time to live, with the clock that counts."""
+    """The rules of the time to live of one state, with the clock that measures it."""
 
     __slots__ = ("_clock", "cleanup", "refreshes", "returns_expired", "ttl_ms")
 
@@ -40,26 +40,26 @@ class Lifetime:
         self.cleanup = cleanup
         self.ttl_ms = config.get_ttl().to_milliseconds()
         self.refreshes = config.get_update_type() is StateTtlConfig.UpdateType.OnReadAndWrite
-        """Whether reading counts as an access."""
+        """Whether a read resets the time of the last access."""
         self.returns_expired = (
             config.get_state_visibility() is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
         )
 
     def access(self) -> int:
-        """Return the time of an access that begins now, after cleaning up a little elsewhere."""
+        """Clean up a few other keys, and return the time of the access that begins now."""
         now_ms = self._clock.wall_ms()
         if self.cleanup is not None:
             self.cleanup.advance(now_ms)
         return now_ms
 
     def usable(self, stored: Stamped | None, now_ms: int) -> Any | None:
-        """Return the value, None when there is none or it is not to be seen any more."""
+        """Return the value. Return None if there is none, or if it has expired and may not be returned."""
         if stored is None or (stored[0] <= now_ms - self.ttl_ms and not self.returns_expired):
             return None
         return stored[1]
 
     def read(self, handle: StampedHandle) -> Any | None:
-        """Return the value that the column of a handle holds for the current key, or remove it."""
+        """Return the value of the current key from the column of `handle`. Remove the value if it has expired."""
         now_ms = self.access()
         stored = handle.stored()
         if stored is None:

@@ -18,15 +18,14 @@ T = TypeVar("T")
 
 
 class ListState(ContainerHandle, Generic[T]):
-    """A list for each key, in the order in which elements were added. No element is None."""
+    """A list for each key, in the order in which elements were added. An element is never None."""
 
     __slots__ = ()
 
     def get(self) -> Iterable[T]:
-        """Return the elements of the current key, none when it has none.
+        """Return the elements of the current key in a new list, which is empty if there are none.
 
-        They are those of now: what is added or cleared later changes nothing of what was returned, nor does changing
-        what was returned change the state.
+        Later changes of the state do not change the list, and changes of the list do not change the state.
         """
         elements = self._owner.cell[self._column]
         return [] if elements is None else list(elements)
@@ -35,7 +34,7 @@ class ListState(ContainerHandle, Generic[T]):
         return iter(self.get())
 
     def add(self, value: T) -> None:
-        """Add an element at the end. Raises `StateAccessError` when it is None, or of another type."""
+        """Add an element at the end. Raises `StateAccessError` if it is None or of another type."""
         if type(value) is not self._fitting:
             value = self._fit_element("add()", value)
         elements = self._owner.cell[self._column]
@@ -47,34 +46,34 @@ class ListState(ContainerHandle, Generic[T]):
     def add_all(self, values: Iterable[T]) -> None:
         """Add elements at the end.
 
-        Raises `StateAccessError` when `values`, or one of them, is None, or one is of another type.
+        Raises `StateAccessError` if `values` or an element is None, or if an element is of another type.
         """
         self._extend(self._checked("add_all()", values))
 
     def update(self, values: Iterable[T]) -> None:
-        """Replace the elements; no elements is the same as `clear`.
+        """Replace all elements. Without elements, `update` clears the state.
 
-        Raises `StateAccessError` when `values`, or one of them, is None, or one is of another type.
+        Raises `StateAccessError` if `values` or an element is None, or if an element is of another type.
         """
         self._replace(self._checked("update()", values))
 
     async def async_get(self) -> Iterable[T]:
-        """Do as `get` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and return as `get` does."""
         await self._owner.loaded()
         return self.get()
 
     async def async_add(self, value: T) -> None:
-        """Do as `add` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and add as `add` does."""
         await self._owner.loaded()
         self.add(value)
 
     async def async_add_all(self, values: Iterable[T]) -> None:
-        """Do as `add_all` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and add as `add_all` does."""
         await self._owner.loaded()
         self.add_all(values)
 
     async def async_update(self, values: Iterable[T]) -> None:
-        """Do as `update` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and set as `update` does."""
         await self._owner.loaded()
         self.update(values)
 
@@ -114,7 +113,7 @@ class ListState(ContainerHandle, Generic[T]):
 
 @final
 class TtlListState(ListState[Any]):
-    """A list whose elements expire one by one. Expired ones are hidden, and removed once none lives."""
+    """A list whose elements expire one by one. Expired elements are hidden, and removed when all have expired."""
 
     __slots__ = ("lifetime",)
 

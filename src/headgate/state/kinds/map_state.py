@@ -1,4 +1,4 @@
-"""Map state: a map, of keys of its own, for each key."""
+"""Map state: a map for each key of the stream."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ V = TypeVar("V")
 
 
 class MapState(ContainerHandle, Generic[K, V]):
-    """A map, of keys of its own, for each key of the stream. Its values may be None.
+    """A map for each key of the stream. Its values may be None.
 
-    What `items`, `keys` and `values` return is the map as it is when they are called: changing it while going through
-    them is allowed, and not seen by them. Values are the live objects: after changing one in place, call `put`.
+    `items`, `keys` and `values` return a copy of the map at the time of the call, so the map may change during an
+    iteration. Values are the stored objects themselves: after changing one, call `put`.
     """
 
     __slots__ = ("_fitting_key",)
@@ -31,16 +31,19 @@ class MapState(ContainerHandle, Generic[K, V]):
         self._fitting_key: type = Handle
 
     def get(self, key: K) -> V | None:
-        """Return the value of the key, None when there is none."""
+        """Return the value of the key, None if it has none."""
         content = self._owner.cell[self._column]
         return None if content is None else content.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Set the value of the key. Raises `StateAccessError` when either is of another type."""
+        """Set the value of the key. Raises `StateAccessError` if the key or the value is of another type."""
         self._put(key, self._fit_entry(key, value))
 
     def _fit_entry(self, key: K, value: V) -> V:
-        """Return the value as one of the declared type. Raises `StateAccessError` if it, or the key, is none."""
+        """Return the value as a value of the declared type.
+
+        Raises `StateAccessError` if the key or the value is of another type.
+        """
         if type(key) is not self._fitting_key and key is not None:
             self._type_check.map_key(key)
             self._fitting_key = type(key)
@@ -58,12 +61,12 @@ class MapState(ContainerHandle, Generic[K, V]):
             content[key] = value
 
     def put_all(self, dict_value: Mapping[K, V] | None) -> None:
-        """Set the values of all these keys; None does nothing."""
+        """Set the values of all these keys. None does nothing."""
         for key, value in (dict_value or {}).items():
             self.put(key, value)
 
     def remove(self, key: K) -> None:
-        """Remove the key with its value, if it is there. With its last key, the map is as cleared."""
+        """Remove the key and its value, if the map has the key. Removing the last key clears the state."""
         content = self._owner.cell[self._column]
         if content is not None and key in content:
             del content[key]
@@ -71,22 +74,22 @@ class MapState(ContainerHandle, Generic[K, V]):
                 self.clear()
 
     def contains(self, key: K) -> bool:
-        """Return whether the key is there, be its value None or not."""
+        """Return whether the map has the key. The value may be None."""
         content = self._owner.cell[self._column]
         return content is not None and key in content
 
     def items(self) -> Iterable[tuple[K, V]]:
-        """Return keys with their values, none when the map is empty."""
+        """Return the keys with their values."""
         content = self._owner.cell[self._column]
         return () if content is None else list(content.items())
 
     def keys(self) -> Iterable[K]:
-        """Return the keys, none when the map is empty."""
+        """Return the keys."""
         content = self._owner.cell[self._column]
         return () if content is None else list(content.keys())
 
     def values(self) -> Iterable[V]:
-        """Return the values, none when the map is empty."""
+        """Return the values."""
         content = self._owner.cell[self._column]
         return () if content is None else list(content.values())
 
@@ -95,47 +98,47 @@ class MapState(ContainerHandle, Generic[K, V]):
         return not self._owner.cell[self._column]
 
     async def async_get(self, key: K) -> V | None:
-        """Do as `get` does, once the entry is in memory."""
+        """Load the entry, if needed, and return as `get` does."""
         await self._owner.entry_loaded(self._column, key)
         return self.get(key)
 
     async def async_put(self, key: K, value: V) -> None:
-        """Do as `put` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and set as `put` does."""
         await self._owner.loaded()
         self.put(key, value)
 
     async def async_put_all(self, dict_value: Mapping[K, V] | None) -> None:
-        """Do as `put_all` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and set as `put_all` does."""
         await self._owner.loaded()
         self.put_all(dict_value)
 
     async def async_remove(self, key: K) -> None:
-        """Do as `remove` does, once the entry is in memory."""
+        """Load the entry, if needed, and remove as `remove` does."""
         await self._owner.entry_loaded(self._column, key)
         self.remove(key)
 
     async def async_contains(self, key: K) -> bool:
-        """Do as `contains` does, once the entry is in memory."""
+        """Load the entry, if needed, and return as `contains` does."""
         await self._owner.entry_loaded(self._column, key)
         return self.contains(key)
 
     async def async_items(self) -> Iterable[tuple[K, V]]:
-        """Do as `items` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and return as `items` does."""
         await self._owner.loaded()
         return self.items()
 
     async def async_keys(self) -> Iterable[K]:
-        """Do as `keys` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and return as `keys` does."""
         await self._owner.loaded()
         return self.keys()
 
     async def async_values(self) -> Iterable[V]:
-        """Do as `values` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and return as `values` does."""
         await self._owner.loaded()
         return self.values()
 
     async def async_is_empty(self) -> bool:
-        """Do as `is_empty` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and return as `is_empty` does."""
         await self._owner.loaded()
         return self.is_empty()
 
@@ -157,7 +160,7 @@ class MapState(ContainerHandle, Generic[K, V]):
 
 @final
 class TtlMapState(MapState[Any, Any]):
-    """A map whose entries expire one by one. One whose value is None expires like all others."""
+    """A map whose entries expire one by one, including entries with the value None."""
 
     __slots__ = ("lifetime",)
 
@@ -183,7 +186,7 @@ class TtlMapState(MapState[Any, Any]):
         super().remove(key)
 
     def contains(self, key: Any) -> bool:
-        """Return whether the key is there. It is a read: it refreshes, and it removes what has expired."""
+        """Return whether the map has the key. This is a read: it resets the time and removes an expired entry."""
         return self._read(key) is not None
 
     def items(self) -> Iterable[tuple[Any, Any]]:
@@ -197,7 +200,7 @@ class TtlMapState(MapState[Any, Any]):
         return [value for _, value in self.items()]
 
     def is_empty(self) -> bool:
-        """Return whether `items` would return nothing. Refreshes and removes nothing."""
+        """Return whether `items` would return nothing. This is not a read: it resets and removes nothing."""
         now_ms = self.lifetime.access()
         if self.lifetime.returns_expired:
             return super().is_empty()
@@ -234,7 +237,7 @@ MAP: Final[StateKind[MapStateDescriptor]] = StateKind("map", forms.MAP, handle=M
 
 
 class MapStateDescriptor(StateDescriptor):
-    """Describes a map, of keys of its own, for each key of the stream.
+    """Describes a map for each key of the stream.
 
     >>> MapStateDescriptor("per page", Types.STRING(), Types.LONG())
     MapStateDescriptor('per page', MapTypeInfo<String, Long>)

@@ -15,7 +15,7 @@ Combination: TypeAlias = Callable[[Any, Any], Any]
 
 
 def folded(combine: Combination, target: Any | None, sources: Sequence[Any]) -> Any | None:
-    """Return the sources combined in order, and then they with the target. None is no content."""
+    """Combine the sources in order, then combine the target with the result. None means no content."""
     if not sources:
         return target
     content = reduce(combine, sources)
@@ -25,7 +25,7 @@ def folded(combine: Combination, target: Any | None, sources: Sequence[Any]) -> 
 
 
 def expiring(combine: Combination, config: StateTtlConfig | None, now_ms: int) -> Combination:
-    """Return the combination of stamped values, in which those that have expired by `now_ms` do not count."""
+    """Return a combination of values with access times that ignores values expired by `now_ms`."""
     if config is None:
         return combine
     dead_ms = now_ms - config.get_ttl().to_milliseconds()
@@ -39,11 +39,11 @@ def expiring(combine: Combination, config: StateTtlConfig | None, now_ms: int) -
 
 
 def merged(descriptor: StateDescriptor, target: Any | None, sources: Sequence[Any | None], now_ms: int) -> Any | None:
-    """Return the stored form of several namespaces' content, made one: the sources in order, then they to the target.
+    """Return the merged stored content of several namespaces: the sources in order, then the target with the result.
 
-    None is no content. Changes nothing, except for accumulators that an aggregate function changes in its `merge`.
-    Where two accumulators are merged, one that has expired by `now_ms` is left out. Raises `ProgramError` for kinds
-    that cannot be merged, and what the program's functions raise.
+    None means no content. Nothing is changed, except accumulators that an aggregate function changes in its `merge`.
+    Accumulators that have expired by `now_ms` are left out. Raises `ProgramError` for a kind that cannot be merged, and
+    any exception of the program's functions.
     """
     kind = descriptor.kind
     if kind.merge is None:

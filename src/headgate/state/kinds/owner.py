@@ -1,4 +1,4 @@
-"""What handles and stored forms see of a backend, and what its columns hold of lists and maps."""
+"""The interface of a backend for handles and stored forms, and the interfaces of lists and maps in its columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate.state.keyed.cells import Cell
 
 
 class ListLike(Protocol):
-    """What a column of a list state holds: on the hash map a list."""
+    """The content of a column of a list state. On the hash map it is a list."""
 
     def append(self, element: Any, /) -> None:
         """Add an element at the end."""
@@ -25,14 +25,14 @@ class ListLike(Protocol):
 
 
 class MapLike(Protocol):
-    """What a column of a map state holds: on the hash map a dict."""
+    """The content of a column of a map state. On the hash map it is a dict."""
 
     def get(self, key: Any, /) -> Any:
-        """Return the value of the key, None when there is none."""
+        """Return the value of the key, None if it has none."""
         ...
 
     def items(self) -> Iterable[tuple[Any, Any]]:
-        """Return keys with their values."""
+        """Return the keys with their values."""
         ...
 
     def keys(self) -> Iterable[Any]:
@@ -55,50 +55,50 @@ class MapLike(Protocol):
 
 
 class HandleOwner(Protocol):
-    """What a backend shows its handles."""
+    """The interface of a backend for its handles."""
 
     cell: Cell
-    """That of the current key; `NO_CELL` when there is none."""
+    """The cell of the current key; `NO_CELL` if there is no current key."""
     emptied: list[Cell]
-    """Where a handle notes a cell in which it set a column to None."""
+    """The list to which a handle adds a cell after setting a column of the cell to None."""
 
     async def loaded(self) -> None:
         """Wait until the current key's cell is in memory."""
         ...
 
     async def entry_loaded(self, column: int, key: Any) -> None:
-        """Wait until an entry is in memory, or known not to be there, of the map in a column of the current cell."""
+        """Wait until the value of `key` in a map of the current cell is in memory, or known to be absent."""
         ...
 
     def new_list(self, column: int, values: list[Any]) -> ListLike:
-        """Return a container of these values, which takes the place of what the column of the current cell holds."""
+        """Return a container of these values, to replace the content of the column in the current cell."""
         ...
 
     def new_map(self, column: int) -> MapLike:
-        """Return an empty container, which takes the place of what the column of the current cell holds."""
+        """Return an empty container, to replace the content of the column in the current cell."""
         ...
 
     def drop(self, column: int) -> None:
-        """Remove the list or map that the column of the current cell holds, if any."""
+        """Remove the list or map, if any, from the column of the current cell."""
         ...
 
 
 class CellOwner(Protocol):
-    """What a backend offers to change any cell that is safe to change. Setting a column to None is noted."""
+    """The interface of a backend for changing any cell that is safe to change."""
 
     @property
     def emptied(self) -> list[Cell]:
-        """Where a cell is noted in which a column was set to None."""
+        """The list to which a cell is added after one of its columns was set to None."""
         ...
 
     def list_of(self, cell: Cell, column: int, values: list[Any]) -> ListLike:
-        """Return a container of these values, which replaces what the cell's column holds."""
+        """Return a container of these values, to replace the content of the cell's column."""
         ...
 
     def map_of(self, cell: Cell, column: int) -> MapLike:
-        """Return an empty container, which replaces what the cell's column holds."""
+        """Return an empty container, to replace the content of the cell's column."""
         ...
 
     def drop_of(self, cell: Cell, column: int) -> None:
-        """Remove the list or map that the cell's column holds, if any."""
+        """Remove the list or map, if any, from the cell's column."""
         ...

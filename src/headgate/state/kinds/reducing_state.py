@@ -1,4 +1,4 @@
-"""Reducing state: the combination of all values that were added."""
+"""Reducing state: all added values, combined into one value."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Combine: TypeAlias = Callable[[Any, Any], Any]
 
 @runtime_checkable
 class Reduction(Protocol):
-    """Combines two values into one. `ReduceFunction` of the API is one."""
+    """Combines two values into one value. `ReduceFunction` of the API has this interface."""
 
     def reduce(self, value1: Any, value2: Any) -> Any:
-        """Return the combination of the result so far and the next value."""
+        """Combine the result so far with the next value."""
         ...
 
 
 class ReducingState(SingleHandle, Generic[T]):
-    """One value for each key: the combination of all that were added."""
+    """One value for each key: all added values, combined."""
 
     __slots__ = ("_combine",)
 
@@ -39,13 +39,13 @@ class ReducingState(SingleHandle, Generic[T]):
         self._combine = descriptor.combine
 
     def get(self) -> T | None:
-        """Return the combination, None when nothing was added."""
+        """Return the combined value, None if nothing was added."""
         return self._owner.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
 
     def add(self, value: T | None) -> None:
-        """Combine what is there with `value`; the first value is stored as it is. None clears the state.
+        """Combine the current value with `value`. The first value is stored unchanged, and None clears the state.
 
-        Raises `StateAccessError` when what comes of it is of another type.
+        Raises `StateAccessError` if the combined value is not of the declared type.
         """
         if value is not None:
             value = self._combined(self._owner.cell[self._column], value)
@@ -55,12 +55,12 @@ class ReducingState(SingleHandle, Generic[T]):
             self._owner.cell[self._column] = value
 
     async def async_get(self) -> T | None:
-        """Do as `get` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and return as `get` does."""
         await self._owner.loaded()
         return self.get()
 
     async def async_add(self, value: T | None) -> None:
-        """Do as `add` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and add as `add` does."""
         await self._owner.loaded()
         self.add(value)
 
@@ -73,7 +73,7 @@ class ReducingState(SingleHandle, Generic[T]):
 
 @final
 class TtlReducingState(ReducingState[Any]):
-    """A combination that expires as a whole. What is added after that begins a new one."""
+    """A combined value with a time to live. It expires as a whole; the next value starts a new one."""
 
     __slots__ = ("lifetime",)
 
@@ -103,7 +103,7 @@ REDUCING: Final = StateKind["ReducingStateDescriptor"](
 
 
 class ReducingStateDescriptor(StateDescriptor):
-    """Describes one value for each key, which is the combination of all that were added.
+    """Describes one value for each key: all added values, combined.
 
     `reduce_function` is a `ReduceFunction` or a callable of two values.
 
@@ -129,5 +129,5 @@ class ReducingStateDescriptor(StateDescriptor):
         self._reduce_function = reduce_function
 
     def get_reduce_function(self) -> Reduction | Combine:
-        """Return the function as it was given."""
+        """Return the reduce function that was passed to the constructor."""
         return self._reduce_function

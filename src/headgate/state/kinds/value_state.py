@@ -15,16 +15,16 @@ T = TypeVar("T")
 
 
 class ValueState(SingleHandle, Generic[T]):
-    """One value for each key. The value is the live object: after changing it in place, call `update`."""
+    """One value for each key. A read returns the stored object itself: after changing the object, call `update`."""
 
     __slots__ = ()
 
     def value(self) -> T | None:
-        """Return the value of the current key, None when it has none."""
+        """Return the value of the current key, None if it has none."""
         return self._owner.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
 
     def update(self, value: T | None) -> None:
-        """Set the value of the current key; None clears it. Raises `StateAccessError` for one of another type."""
+        """Set the value of the current key; None clears it. Raises `StateAccessError` for a value of another type."""
         if type(value) is not self._fitting:
             if value is None:
                 self.clear()
@@ -33,19 +33,19 @@ class ValueState(SingleHandle, Generic[T]):
         self._owner.cell[self._column] = value
 
     async def async_value(self) -> T | None:
-        """Do as `value` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and return as `value` does."""
         await self._owner.loaded()
         return self.value()
 
     async def async_update(self, value: T | None) -> None:
-        """Do as `update` does, once the state of the key is in memory."""
+        """Load the state of the current key, if needed, and set as `update` does."""
         await self._owner.loaded()
         self.update(value)
 
 
 @final
 class TtlValueState(ValueState[Any]):
-    """A value that expires."""
+    """A value with a time to live."""
 
     __slots__ = ("lifetime",)
 
