@@ -10,6 +10,7 @@ from greenlet import getcurrent, greenlet
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers.epochs import EpochOwner
+from headgate.checkpoint.drivers.job_records import begin_attempt, last_attempt
 from headgate.checkpoint.drivers.ownership import (
     read_chain,
     record_base,
@@ -18,8 +19,9 @@ from headgate.checkpoint.drivers.ownership import (
     take_epoch,
 )
 from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.manifest_storage import Stored
+from headgate.checkpoint.restore.latest import Search, resolve_latest
 from headgate.checkpoint.store import CheckpointStore, Chunk
-from headgate.checkpoint.workflow import Search, Stored, begin_attempt, last_attempt, resolve_latest
 from headgate.errors import RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.state.files import FileHandle

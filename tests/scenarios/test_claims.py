@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from headgate.checkpoint.cleanup.disposal import dispose_savepoint
+from headgate.checkpoint.cleanup.deletion import dispose_savepoint
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.common import Configuration
 from headgate.datastream import DataStream, StreamExecutionEnvironment

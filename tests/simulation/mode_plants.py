@@ -15,8 +15,8 @@ from headgate.checkpoint.coordination.vocabulary import AttemptStarted, Coordina
 from headgate.checkpoint.drivers import intents, ownership
 from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.ownership import Superseded
+from headgate.checkpoint.manifest_storage import Refused, Stored
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import Refused, Stored
 from headgate.dataflow.channel import InputChannel
 from headgate.dataflow.pace import Pace
 from headgate.elements import Barrier, Batch

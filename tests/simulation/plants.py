@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from headgate.checkpoint import paths, workflow
+from headgate.checkpoint import manifest_storage, paths
 from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierAligner, BarrierReceived, TakeSnapshot
-from headgate.checkpoint.cleanup import retention
+from headgate.checkpoint.cleanup import deletion, retention
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.commit import CheckpointConfirmed, CommitTracker
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.vocabulary import CoordinatorEffect, DiscardFiles
+from headgate.checkpoint.drivers import job_records
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
-from headgate.checkpoint.restore import assign
+from headgate.checkpoint.restore import assign, latest
 from headgate.dataflow.channel import NO_LIMIT
 from headgate.elements import Barrier
 from headgate.graph.job_graph import JobGraph
@@ -278,12 +279,13 @@ def clean_up_of_named_files(patch: pytest.MonkeyPatch) -> None:
             if (found := paths.checkpoint_of(path)) is not None and found <= newest and path != paths.metadata(newest)
         ]
 
-    patch.setattr(workflow, "superseded_files", too_many)
+    patch.setattr(deletion, "superseded_files", too_many)
 
 
 def torn_manifest_taken_for_whole(patch: pytest.MonkeyPatch) -> None:
     """The driver does not look whether a manifest is whole."""
-    patch.setattr(workflow, "is_torn", lambda data: False)
+    for module in (latest, deletion, manifest_storage, job_records):
+        patch.setattr(module, "is_torn", lambda data: False)
 
 
 def restore_without_pending_commits(patch: pytest.MonkeyPatch) -> None:
@@ -294,8 +296,8 @@ def restore_without_pending_commits(patch: pytest.MonkeyPatch) -> None:
 
 def attempts_numbered_anew(patch: pytest.MonkeyPatch) -> None:
     """A new driver begins with attempt 1, whatever drivers before it have done."""
-    patch.setattr(workflow, "last_attempt", lambda store: Attempt(0))
-    patch.setattr(workflow, "begin_attempt", lambda store, attempt: None)
+    patch.setattr(job_records, "last_attempt", lambda store: Attempt(0))
+    patch.setattr(job_records, "begin_attempt", lambda store, attempt: None)
 
 
 def state_written_as_it_is_now(patch: pytest.MonkeyPatch) -> None:
@@ -313,7 +315,7 @@ def discard_of_what_is_used_again(patch: pytest.MonkeyPatch) -> None:
         shared = [path for path, origin in origins.items() if origin is not None and origin.attempt == attempt]
         return sorted({*abandoned(listing, checkpoint_id, attempt), *shared})
 
-    patch.setattr(workflow, "abandoned_files", too_many)
+    patch.setattr(deletion, "abandoned_files", too_many)
 
 
 def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -330,7 +332,7 @@ def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
 def folder_of_shared_files_deleted(patch: pytest.MonkeyPatch) -> None:
     """Clean-up deletes each folder that was empty when it looked, also one that slots write to."""
     _share_all_files(patch)
-    patch.setattr(workflow, "_checkpoints_of", lambda folders: folders)
+    patch.setattr(deletion, "_checkpoints_of", lambda folders: folders)
 
 
 def _share_all_files(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.checkpoint import workflow
+from headgate.checkpoint.restore import latest
 from headgate.elements import Barrier
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.sink import SinkOperator
@@ -40,4 +40,4 @@ def prepared_but_not_secured(patch: pytest.MonkeyPatch) -> None:
 
 def evidence_not_looked_at(patch: pytest.MonkeyPatch) -> None:
     """A manifest that is torn or gone was never complete, whatever evidence there is."""
-    patch.setattr(workflow, "that_counts", lambda evidence, chain: {})
+    patch.setattr(latest, "that_counts", lambda evidence, chain: {})

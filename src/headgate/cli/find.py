@@ -22,8 +22,8 @@ from headgate.cli.output import moment, print_table
 from headgate.ids import CheckpointId, JobId
 
 if TYPE_CHECKING:
+    from headgate.checkpoint.drivers.job_records import JobResult
     from headgate.checkpoint.store import CheckpointStore
-    from headgate.checkpoint.workflow import JobResult
 
 
 _JOB_ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -103,7 +103,7 @@ def _stored(storage: str) -> list[FoundJob]:
 
 
 def _stored_job(job_id: JobId, folder: str) -> FoundJob:
-    from headgate.checkpoint.workflow import read_result  # noqa: PLC0415
+    from headgate.checkpoint.drivers.job_records import read_result  # noqa: PLC0415
 
     store = open_folder(folder)
     return FoundJob(job_id=job_id, address=read_address(store), folder=folder, result=read_result(store))

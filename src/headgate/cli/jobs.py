@@ -112,7 +112,7 @@ def savepoint(
 
 
 def _dispose(path: str, as_json: bool) -> None:
-    from headgate.checkpoint.cleanup.disposal import dispose_savepoint  # noqa: PLC0415  # Arrow takes long to load
+    from headgate.checkpoint.cleanup.deletion import dispose_savepoint  # noqa: PLC0415  # Arrow takes long to load
     from headgate.checkpoint.file_store import FileSystemStore  # noqa: PLC0415
 
     dispose_savepoint(path, FileSystemStore.open_folder)

@@ -7,7 +7,7 @@ from typing import Final
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import ownership
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.checkpoint.workflow import Search, resolve_latest
+from headgate.checkpoint.restore.latest import Search, resolve_latest
 from headgate.errors import RestoreError
 from headgate.ids import JobId
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from headgate.checkpoint.cleanup.disposal import dispose_savepoint
+from headgate.checkpoint.cleanup.deletion import dispose_savepoint
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.errors import HeadgateError, ProgramError
 from headgate.ids import JobId

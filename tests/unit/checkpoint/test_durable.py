@@ -11,11 +11,11 @@ import pytest
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import intents, ownership
+from headgate.checkpoint.drivers.job_records import JobResult, write_result
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.manifest import encode
 from headgate.checkpoint.seal import seal
 from headgate.checkpoint.store import MemoryStore
-from headgate.checkpoint.workflow import JobResult, write_result
 from headgate.errors import StorageError
 from headgate.ids import JobId
 from headgate.job_status import JobStatus

@@ -15,9 +15,9 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.drivers.completion_evidence import CompletionEvidence, digest_of
 from headgate.checkpoint.drivers.epochs import Chain, EpochOwner, is_valid, parse_owner
 from headgate.checkpoint.drivers.ownership import Superseded, attest, superseded
+from headgate.checkpoint.manifest_storage import InDoubt, Refused, Stored
 from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import InDoubt, Refused, Stored
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
 

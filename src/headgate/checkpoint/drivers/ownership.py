@@ -13,19 +13,11 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import epochs
 from headgate.checkpoint.drivers.completion_evidence import CompletionEvidence, digest_of
 from headgate.checkpoint.drivers.epochs import Base, Chain, EpochOwner
+from headgate.checkpoint.drivers.job_records import JobResult, read_result
 from headgate.checkpoint.manifest import Manifest, encode
+from headgate.checkpoint.manifest_storage import InDoubt, Refused, Stored, metadata_of, settle_manifest, store_manifest
 from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore, missing
-from headgate.checkpoint.workflow import (
-    InDoubt,
-    JobResult,
-    Refused,
-    Stored,
-    metadata_of,
-    read_result,
-    settle_manifest,
-    store_manifest,
-)
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
 

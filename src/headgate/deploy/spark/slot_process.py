@@ -16,8 +16,8 @@ from pyspark import TaskContext
 
 from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.storage_probe import answer_probe
 from headgate.checkpoint.store import CheckpointStore, MemoryStore
-from headgate.checkpoint.workflow import answer_probe
 from headgate.clock import SystemClock
 from headgate.deploy.code.package import unpack
 from headgate.deploy.spark.logs import slot_logging

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from headgate.checkpoint.storage_probe import check_probes, remove_probes, write_probe
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import check_probes, remove_probes, write_probe
 from headgate.errors import StorageError
 from headgate.ids import Launch, SlotIndex
 

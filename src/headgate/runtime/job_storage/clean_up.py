@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import final
 
 from headgate import options
-from headgate.checkpoint import workflow
-from headgate.checkpoint.cleanup import disposal
+from headgate.checkpoint.cleanup import deletion
 from headgate.checkpoint.cleanup.registry import SharedFiles
-from headgate.checkpoint.drivers import intents
+from headgate.checkpoint.drivers import intents, job_records
 from headgate.checkpoint.drivers.begun_savepoints import clear_given_up, record_complete
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
@@ -29,12 +28,12 @@ class CleanUp:
 
     def tidy(self, found: Resolution, before: Attempt) -> None:
         """Delete what earlier drivers, and attempts before this one, have left behind."""
-        disposal.remove_leftovers(self._lease.folder(), self._lease.driver, found, before)
+        deletion.remove_leftovers(self._lease.folder(), self._lease.driver, found, before)
         clear_given_up(self._lease.folder(), self._lease.driver, self._open_store)
 
     def discard(self, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
         """Delete the files of a checkpoint that was given up."""
-        workflow.discard_files(self._lease.folder(), checkpoint_id, attempt)
+        deletion.discard_files(self._lease.folder(), checkpoint_id, attempt)
 
     def discard_savepoint(self, location: str) -> None:
         """Delete the folder of a savepoint that was given up."""
@@ -47,7 +46,7 @@ class CleanUp:
 
     def retain(self, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
         """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""
-        workflow.retain(self._lease.folder(), keep, shared)
+        deletion.retain(self._lease.folder(), keep, shared)
         if len(keep) >= plan.settings.get(options.CHECKPOINTS_RETAINED):
             self.drop_claimed()
 
@@ -56,7 +55,7 @@ class CleanUp:
         folder = self._lease.folder()
         location = intents.read_claim(folder)
         if location is not None:
-            disposal.dispose_claimed(location, self._open_store)
+            deletion.dispose_claimed(location, self._open_store)
             intents.drop_claim(folder)
 
     def keep_retained(self, found: Resolution, num_retained: int) -> None:
@@ -68,5 +67,5 @@ class CleanUp:
             older=found.older[: len(found.older) - len(beyond)],
             leftovers=(*found.leftovers, *(manifest.checkpoint_id for manifest in beyond)),
         )
-        next_attempt = Attempt(workflow.last_attempt(folder) + 1)
-        disposal.remove_leftovers(folder, self._lease.driver, retained, next_attempt)
+        next_attempt = Attempt(job_records.last_attempt(folder) + 1)
+        deletion.remove_leftovers(folder, self._lease.driver, retained, next_attempt)

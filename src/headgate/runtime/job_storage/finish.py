@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate import options
-from headgate.checkpoint import workflow
+from headgate.checkpoint.cleanup import deletion
+from headgate.checkpoint.drivers import job_records
 from headgate.checkpoint.drivers.begun_savepoints import given_up
-from headgate.checkpoint.workflow import JobResult
+from headgate.checkpoint.drivers.job_records import JobResult
 from headgate.graph.job_graph import JobGraph
 from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.lease import LeaseLost
@@ -152,7 +153,7 @@ class JobFinish:
             kept=ending.kept,
         )
         if ending.records:
-            yield from step(parts.snapshot_owner, lambda: workflow.write_result(parts.folder(), result))
+            yield from step(parts.snapshot_owner, lambda: job_records.write_result(parts.folder(), result))
         if ending.output_goes and sinks is not None:
             yield from giving_up(parts)
             yield from step(parts.sink_owner, self._acting(sinks.discard))
@@ -182,7 +183,7 @@ class JobFinish:
         if ending.claimed_goes:
             yield from step(parts.clean_up_owner, parts.clean_up().drop_claimed)
         if ending.checkpoints is CheckpointsThatGo.ALL:
-            yield from step(parts.clean_up_owner, lambda: workflow.delete_checkpoints(parts.folder()))
+            yield from step(parts.clean_up_owner, lambda: deletion.delete_checkpoints(parts.folder()))
         elif ending.checkpoints is CheckpointsThatGo.BEYOND and snapshots is not None:
             clean_up, number = parts.clean_up(), self.plan.settings.get(options.CHECKPOINTS_RETAINED)
             found = yield from step(parts.snapshot_owner, lambda: snapshots.complete(self.plan, self.known))

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar, final
 
 from headgate import options
-from headgate.checkpoint import paths, workflow
+from headgate.checkpoint import paths, storage_probe
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.commit import retry_delay_ms
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.drivers.lineages import read_lineage
 from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.manifest_storage import InDoubt, Refused, Stored
 from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import InDoubt, Refused, Stored
 from headgate.clock import Clock
 from headgate.errors import RestoreError, StorageError
 from headgate.graph.job_graph import JobGraph
@@ -371,7 +371,7 @@ class JobStorage:
 
         def look() -> None:
             store = self._parts.open_store(location)
-            workflow.check_writable(store, self._nonce())
+            storage_probe.check_writable(store, self._nonce())
             store.delete_folder(paths.PROBES)
             if not store.list_files(""):
                 store.delete_folder("")  # the savepoint may still be refused, and then nothing is left

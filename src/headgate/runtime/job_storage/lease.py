@@ -12,8 +12,8 @@ from headgate.checkpoint.drivers.epochs import EpochOwner as Driver
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.manifest_storage import InDoubt, Refused, Stored
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import InDoubt, Refused, Stored
 from headgate.errors import RestoreError, StorageError
 
 Outcome = Stored | Refused | Superseded

@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar, final
 
+from headgate.checkpoint.manifest_storage import InDoubt, Refused
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import InDoubt, Refused
 from headgate.clock import Clock
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from headgate import options
-from headgate.checkpoint import workflow
 from headgate.checkpoint.drivers import intents
 from headgate.checkpoint.drivers.epochs import Chain
 from headgate.checkpoint.drivers.intents import StopIntent
@@ -29,6 +28,7 @@ from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.paths import absolute
 from headgate.checkpoint.restore.assign import check_backend, follow_uid_hashes
 from headgate.checkpoint.restore.in_flight import assign_in_flight
+from headgate.checkpoint.restore.latest import Search, read_assignment, resolve_latest
 from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution, savepoint_ahead
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, check_files, open_snapshot
 from headgate.checkpoint.store import CheckpointStore
@@ -183,10 +183,10 @@ class RestoreResolver:
         return self._search(known, may_fall_back=stop is not None or may_fall_back(self.plan))
 
     def _search(self, known: Known, *, may_fall_back: bool) -> Resolution:
-        search = workflow.Search(
+        search = Search(
             known_complete=known.complete, may_fall_back=may_fall_back, chain=self.chain, damaged=known.damaged
         )
-        return workflow.resolve_latest(self.store, self.plan.job_id, search)
+        return resolve_latest(self.store, self.plan.job_id, search)
 
     def _stopped(self, stop: StopIntent, resolution: Resolution) -> RestorePoint:
         try:
@@ -226,9 +226,7 @@ class RestoreResolver:
         get, shapes = self.plan.settings.get, self._shapes()
         manifest = follow_uid_hashes(manifest, shapes)
         check_backend(manifest, shapes, get(options.STATE_BACKEND))
-        restored = workflow.read_assignment(
-            store, manifest, shapes, allow_non_restored=get(options.IGNORE_UNCLAIMED_STATE)
-        )
+        restored = read_assignment(store, manifest, shapes, allow_non_restored=get(options.IGNORE_UNCLAIMED_STATE))
         return RestorePoint(
             placement=self.placement,
             manifest=manifest,

@@ -12,9 +12,9 @@ from headgate import options
 from headgate.checkpoint.commit import PendingCommit
 from headgate.checkpoint.handles import ListStateHandle
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
+from headgate.checkpoint.manifest_storage import InDoubt, Refused
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.checkpoint.store import CheckpointStore, read_state
-from headgate.checkpoint.workflow import InDoubt, Refused
 from headgate.elements import savepoint_key
 from headgate.errors import ProgramError, SinkError, StorageError
 from headgate.functions.sink import CommitLostError, GlobalCommitter, RetriableCommitError, Sink, SinkIdentity

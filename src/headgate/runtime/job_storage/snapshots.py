@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from headgate.checkpoint import workflow
-from headgate.checkpoint.drivers import intents, lineages, ownership
+from headgate.checkpoint import storage_probe
+from headgate.checkpoint.drivers import intents, job_records, lineages, ownership
 from headgate.checkpoint.drivers.epochs import Chain
+from headgate.checkpoint.drivers.job_records import JobResult
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import JobResult
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, as_programmed
 from headgate.ids import Attempt, Lineage
@@ -40,10 +40,10 @@ def begin(store: CheckpointStore, nonce: Callable[[], str]) -> PriorRuns:
     ended = recorded_result(store)
     if ended is not None:
         return PriorRuns(lease=None, last_attempt=Attempt(0), ended=ended)
-    workflow.check_writable(store, nonce())
+    storage_probe.check_writable(store, nonce())
     lease = Lease.take(store, nonce())
     ended = recorded_result(store)  # again: an earlier driver may have ended the job meanwhile
-    return PriorRuns(lease=lease, last_attempt=workflow.last_attempt(store), ended=ended)
+    return PriorRuns(lease=lease, last_attempt=job_records.last_attempt(store), ended=ended)
 
 
 def recorded_result(store: CheckpointStore) -> JobResult | None:
@@ -80,7 +80,7 @@ class Snapshots:
 
         Raises `RestoreError` when it cannot be used, `LeaseLost`, `StorageError`.
         """
-        workflow.begin_attempt(self._store, attempt)
+        job_records.begin_attempt(self._store, attempt)
         folder = self._lease.folder()
         chain = ownership.read_chain(folder) if self._chain is None else self._chain
         found = self._finder(plan, placement, chain).find(known)

@@ -14,8 +14,8 @@ from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureReason
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.manifest_storage import Refused, Stored
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
-from headgate.checkpoint.workflow import Refused, Stored
 from headgate.clock import Clock
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed

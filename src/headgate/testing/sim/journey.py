@@ -9,8 +9,8 @@ from typing import Any, Final, Generic, final
 
 from headgate import options
 from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.job_records import JobResult, read_result
 from headgate.checkpoint.manifest import Manifest
-from headgate.checkpoint.workflow import JobResult, read_result
 from headgate.elements import savepoint_key
 from headgate.graph.placement import as_programmed
 from headgate.ids import JobId, SlotIndex

@@ -22,8 +22,9 @@ from headgate.checkpoint.drivers.completion_evidence import (
 from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.manifest import Manifest, encode
+from headgate.checkpoint.manifest_storage import InDoubt, Stored
+from headgate.checkpoint.restore.latest import Search, resolve_latest
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore
-from headgate.checkpoint.workflow import InDoubt, Search, Stored, resolve_latest
 from headgate.errors import RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId
 from headgate.state.files import FileHandle

@@ -11,8 +11,8 @@ from headgate.checkpoint.drivers import intents, ownership
 from headgate.checkpoint.drivers.epochs import Base, Chain
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.drivers.ownership import Superseded
+from headgate.checkpoint.manifest_storage import InDoubt, Stored
 from headgate.checkpoint.store import Chunk, MemoryStore
-from headgate.checkpoint.workflow import InDoubt, Stored
 from headgate.errors import DamagedFileError, StorageError
 from headgate.ids import CheckpointId
 from headgate.state.files import FileHandle

@@ -10,10 +10,11 @@ import pytest
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import ownership
 from headgate.checkpoint.drivers.epochs import Base, EpochOwner
+from headgate.checkpoint.drivers.job_records import JobResult, write_result
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.manifest_storage import InDoubt, Refused, Stored
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore
-from headgate.checkpoint.workflow import InDoubt, JobResult, Refused, Stored, write_result
 from headgate.elements import SavepointFormat
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId

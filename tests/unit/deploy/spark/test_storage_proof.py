@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from headgate.checkpoint.storage_probe import answer_probe
 from headgate.checkpoint.store import MemoryStore
-from headgate.checkpoint.workflow import answer_probe
 from headgate.deploy.spark.storage_proof import StorageProof
 from headgate.ids import Launch, SlotIndex
 

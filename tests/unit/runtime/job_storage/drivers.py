@@ -13,8 +13,8 @@ from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest, encode
+from headgate.checkpoint.manifest_storage import Stored
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import Stored
 from headgate.clock import VirtualClock
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.graph.job_graph import JobGraph

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from headgate.checkpoint.workflow import JobResult
+from headgate.checkpoint.drivers.job_records import JobResult
 from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.finish import CheckpointsThatGo, EndFacts, EndPlan, InputsThatGo, end_plan_of
 

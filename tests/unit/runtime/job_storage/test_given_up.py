@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import pytest
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.job_records import JobResult, write_result
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.manifest import encode
-from headgate.checkpoint.workflow import JobResult, Stored, write_result
+from headgate.checkpoint.manifest_storage import Stored
 from headgate.elements import SavepointFormat, savepoint_key
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkIdentity

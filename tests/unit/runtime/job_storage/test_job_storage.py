@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headgate.checkpoint import workflow
+from headgate.checkpoint.drivers import job_records
+from headgate.checkpoint.drivers.job_records import JobResult
 from headgate.checkpoint.store import MemoryStore
-from headgate.checkpoint.workflow import JobResult
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.ids import Attempt
 from headgate.job_status import JobStatus
@@ -36,7 +36,7 @@ def test_attempts_of_earlier_drivers_are_found() -> None:
 
 def test_a_job_that_has_ended_is_known_to_have() -> None:
     store = MemoryStore()
-    workflow.write_result(store, JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=5))
+    job_records.write_result(store, JobResult(status=JobStatus.FINISHED, cause=None, ended_ms=5))
     ended = Driver(store).prepare(PLAN).ended
     assert ended is not None
     assert ended.status is JobStatus.FINISHED

@@ -12,7 +12,7 @@ import pytest
 from headgate.checkpoint import paths
 from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import encode
-from headgate.checkpoint.workflow import Stored
+from headgate.checkpoint.manifest_storage import Stored
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId

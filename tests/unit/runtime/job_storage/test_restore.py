@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from headgate.checkpoint import paths, workflow
+from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
-from headgate.checkpoint.drivers import ownership
+from headgate.checkpoint.drivers import job_records, ownership
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, encode
-from headgate.checkpoint.workflow import Stored
+from headgate.checkpoint.manifest_storage import Stored
 from headgate.elements import SavepointFormat
 from headgate.errors import RestoreError
 from headgate.functions.sink import SinkIdentity
@@ -174,7 +174,7 @@ def test_list_states_that_are_damaged_are_passed_over_as_well(rig: Rig) -> None:
 def started(rig: Rig, location: str, **settings: str) -> RestorePoint:
     plan = plan_with(execution__state_recovery__path=location, **settings)
     driver = rig.driver()
-    return driver.resolve(plan, Attempt(workflow.last_attempt(rig.store) + 1), None)
+    return driver.resolve(plan, Attempt(job_records.last_attempt(rig.store) + 1), None)
 
 
 def test_a_job_without_checkpoints_starts_from_the_snapshot_that_is_named(rig: Rig) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.workflow import read_result
+from headgate.checkpoint.drivers.job_records import read_result
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.flushing import FlushingSink, FlushingWriter
 from headgate.functions.sink import (

@@ -10,8 +10,9 @@ import pytest
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.drivers import intents
+from headgate.checkpoint.drivers.job_records import read_result
+from headgate.checkpoint.manifest_storage import Stored
 from headgate.checkpoint.store import Chunk
-from headgate.checkpoint.workflow import Stored, read_result
 from headgate.elements import SavepointFormat
 from headgate.errors import SinkError, StorageError
 from headgate.functions.sink import SinkIdentity

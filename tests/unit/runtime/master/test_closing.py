@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from headgate.checkpoint import workflow
+from headgate.checkpoint.drivers import job_records
 from headgate.errors import CheckpointError
 from headgate.functions.api import MapFunction
 from headgate.ids import Launch, SlotIndex
@@ -73,7 +73,7 @@ def test_a_job_whose_function_cannot_be_closed_fails_with_its_output_and_does_no
     assert failure.restart_delay_ms is None
     assert (failure.origin.operator, failure.origin.slot) == ("op1", failure.origin.subtask)
     assert sorted(rig.collected()) == list(range(20))
-    result = workflow.read_result(rig.store)
+    result = job_records.read_result(rig.store)
     assert result is not None
     assert result.status is JobStatus.FAILED
 
@@ -144,7 +144,7 @@ def test_a_job_is_not_finished_before_its_functions_are_closed() -> None:
     until_ms = rig.clock.monotonic_ms() + 3_600_000
     rig.run_until(lambda: rig.clock.monotonic_ms() > until_ms, step_ms=60_000)
     assert rig.master.outcome is None
-    assert workflow.read_result(rig.store) is None
+    assert job_records.read_result(rig.store) is None
     rig.deaf.clear()
     assert rig.end().status is JobStatus.FINISHED
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from headgate.checkpoint import paths, workflow
+from headgate.checkpoint import paths
+from headgate.checkpoint.drivers import job_records
 from headgate.errors import SuppressRestartsException
 from headgate.functions.api import KeyedProcessFunction, MapFunction
 from headgate.functions.context import RuntimeContext
@@ -134,7 +135,7 @@ def test_the_result_is_durable_before_the_checkpoints_are_deleted() -> None:
     results: list[Any] = []
 
     def watched(paths: Iterable[str]) -> None:
-        results.append(workflow.read_result(rig.store))
+        results.append(job_records.read_result(rig.store))
         delete(paths)
 
     rig.store.delete = watched  # type: ignore[method-assign]
@@ -356,7 +357,7 @@ def test_a_job_can_be_cancelled_at_any_time(turns: int) -> None:
     outcome = rig.end()
     assert outcome.status is JobStatus.CANCELED
     assert rig.slots == {}
-    assert workflow.read_result(rig.store) is not None
+    assert job_records.read_result(rig.store) is not None
 
 
 def test_a_job_cancelled_while_a_slot_is_deaf_kills_the_launch() -> None:

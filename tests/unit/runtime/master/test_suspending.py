@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.checkpoint import paths, workflow
+from headgate.checkpoint import paths
+from headgate.checkpoint.drivers import job_records
 from headgate.ids import Launch
 from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
@@ -156,7 +157,7 @@ def test_a_suspended_job_leaves_a_last_checkpoint_and_no_result_and_a_later_driv
     rig = numbers_rig({**NEVER, "headgate.storage.dir": "/data", "headgate.job.id": JOB_ID})
     told = suspended(rig)
     assert told == "its last checkpoint is memory:chk-1: start the same program again, and it goes on from there"
-    assert workflow.read_result(rig.store) is None
+    assert job_records.read_result(rig.store) is None
     assert f"chk-1/{paths.METADATA}" in rig.store.files
     later = numbers_rig(NEVER, rig)
     later.master.submit()
@@ -193,7 +194,7 @@ def test_a_job_can_be_suspended_at_any_time(turns: int) -> None:
     rig.master.suspend()
     assert rig.end().status is JobStatus.SUSPENDED
     assert rig.slots == {}
-    assert workflow.read_result(rig.store) is None
+    assert job_records.read_result(rig.store) is None
 
 
 def test_a_driver_whose_spark_is_gone_names_the_last_checkpoint() -> None:
@@ -205,4 +206,4 @@ def test_a_driver_whose_spark_is_gone_names_the_last_checkpoint() -> None:
     assert outcome.status is JobStatus.SUSPENDED
     assert outcome.cause is not None
     assert outcome.cause.startswith("Spark is gone; its last checkpoint is memory:chk-")
-    assert workflow.read_result(rig.store) is None
+    assert job_records.read_result(rig.store) is None

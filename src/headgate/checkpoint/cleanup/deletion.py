@@ -6,20 +6,87 @@ fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.cleanup.retention import leftover_files
+from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.cleanup.retention import abandoned_files, checkpoint_files, leftover_files, superseded_files
 from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.lineages import earlier_records
 from headgate.checkpoint.drivers.ownership import older_claims
-from headgate.checkpoint.manifest import decode
+from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, open_snapshot
 from headgate.checkpoint.seal import is_torn
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import DamagedFileError, RestoreError
-from headgate.ids import Attempt
+from headgate.ids import Attempt, CheckpointId
+from headgate.state.files import SHARED
+
+
+def retain(store: CheckpointStore, keep: Iterable[CheckpointId], shared: SharedFiles) -> None:
+    """Delete the checkpoints older than the newest kept one, and shared files that may go.
+
+    No file that a kept manifest names is among them. `shared` is what was known when `keep` was decided upon.
+
+    Deletes nothing when a kept manifest cannot be read, since what it names is then not known; nor when one is gone, as
+    a later retention has then overtaken this one.
+    """
+    manifests: list[Manifest] = []
+    for checkpoint_id in keep:
+        path = paths.metadata(checkpoint_id)
+        data = store.read(path)
+        if data is None:
+            return
+        manifests.append(decode(data, store.locate(path)))
+    listing = store.list_files("")
+    files = superseded_files(listing, manifests, shared)
+    _delete(store, files, _checkpoints_of(_emptied(listing, files)))
+
+
+def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
+    """Delete what the attempt wrote for a checkpoint that was given up; nothing, if there is a whole manifest."""
+    manifest = store.read(paths.metadata(checkpoint_id))
+    if manifest is not None and not is_torn(manifest):
+        return
+    listing = [*store.list_files(paths.checkpoint_folder(checkpoint_id)), *store.list_files(SHARED)]
+    files = abandoned_files(listing, checkpoint_id, attempt)
+    _delete(store, files, _checkpoints_of(_emptied(listing, files)))
+
+
+def delete_checkpoints(store: CheckpointStore) -> None:
+    """Delete all checkpoints of the job, which is over. Its result must be written before."""
+    listing = store.list_files("")
+    files = checkpoint_files(listing)
+    _delete(store, files, sorted({*_emptied(listing, files), SHARED, paths.PROBES}))
+
+
+def _delete(store: CheckpointStore, files: Sequence[str], folders: Sequence[str]) -> None:
+    """Delete manifests, then the folders, each in one go, then the rest of the files.
+
+    What was written to one of the folders after it was listed goes, too.
+    """
+    manifests = [path for path in files if path.endswith(f"/{paths.METADATA}")]
+    store.delete(manifests)
+    for folder in folders:
+        store.delete_folder(folder)
+    gone = {*manifests, *(path for path in files if _folder_of(path) in folders)}
+    store.delete(path for path in files if path not in gone)
+
+
+def _emptied(listing: Sequence[str], files: Sequence[str]) -> list[str]:
+    """Return the folders of the listing that have nothing else than these files."""
+    used = {_folder_of(path) for path in set(listing) - set(files)}
+    return sorted({_folder_of(path) for path in files} - used - {""})
+
+
+def _checkpoints_of(folders: Sequence[str]) -> list[str]:
+    """Return those that are of a checkpoint: while the job runs, slots write to all others."""
+    return [folder for folder in folders if paths.checkpoint_of(folder) is not None]
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def dispose_savepoint(location: str, open_store: Callable[[str], CheckpointStore]) -> None:

@@ -1,0 +1,88 @@
+"""The attempts that drivers have begun, and the result of the job, in the job's folder.
+
+All functions block, and raise StorageError when storage fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.seal import is_torn, seal, unseal
+from headgate.checkpoint.store import CheckpointStore
+from headgate.errors import DamagedFileError, StorageError
+from headgate.ids import Attempt
+from headgate.job_status import JobStatus
+
+
+def begin_attempt(store: CheckpointStore, attempt: Attempt) -> None:
+    """Note that the attempt was begun, so that no later driver of this job uses its number again."""
+    store.write(paths.attempt_marker(attempt), [b""])
+
+
+def last_attempt(store: CheckpointStore) -> Attempt:
+    """Return the highest attempt that any driver has begun for this job; 0 when none has."""
+    markers = store.list_files(paths.ATTEMPTS)
+    return max(map(paths.attempt_of_marker, markers), default=Attempt(0))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResult:
+    """How a job ended: its status, why if it failed, and when by the wall clock. `owner` wrote it.
+
+    `kept`: its checkpoints stay. Whoever finds the result deletes nothing then, whatever its own settings say.
+    """
+
+    status: JobStatus
+    cause: str | None
+    ended_ms: int
+    owner: str = ""
+    kept: bool = True
+
+
+def write_result(store: CheckpointStore, result: JobResult) -> None:
+    """Write the durable result of the job, before its checkpoints are deleted. Writing it again is harmless."""
+    existing = store.read(paths.RESULT)
+    if existing is not None and not is_torn(existing) and result.owner in ("", _result_of(existing, store).owner):
+        return
+    store.delete([paths.RESULT])
+    store.write(paths.RESULT, [seal(asdict(result) | {"status": result.status.word})])
+
+
+def read_result(store: CheckpointStore) -> JobResult | None:
+    """Return how the job ended, or None when it has not. Raises DamagedFileError when the result has changed.
+
+    One that is torn is no result while the driver that was writing it has its epoch: the job goes on. Where no driver
+    has one, the result was whole, and all else was deleted after it.
+    """
+    data = store.read(paths.RESULT)
+    if data is None:
+        return None
+    if not is_torn(data):
+        return _result_of(data, store)
+    if store.list_files(paths.EPOCHS):
+        return None
+    raise DamagedFileError(
+        f"{store.locate(paths.RESULT)} is empty or cut short, but the job had ended: nothing else is left of it. "
+        "Bring the file back, or delete it if the job is to run again from the beginning"
+    )
+
+
+def _result_of(data: bytes, store: CheckpointStore) -> JobResult:
+    document = unseal(data, store.locate(paths.RESULT))
+    try:
+        status = JobStatus.of_word(document["status"])
+    except ValueError:
+        raise StorageError(
+            f"{store.locate(paths.RESULT)} says that the job is {document['status']!r}, which this release does not "
+            "know: use the release that wrote it"
+        ) from None
+    return JobResult(
+        status=status,
+        cause=document["cause"],
+        ended_ms=document["ended_ms"],
+        owner=document.get("owner", ""),
+        kept=document.get("kept", True),
+    )
