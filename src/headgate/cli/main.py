@@ -20,7 +20,7 @@ from headgate.cli.run import run
 from headgate.cli.state import state
 from headgate.cli.top import top
 from headgate.cli.ui import ui
-from headgate.common.interrupt import is_told
+from headgate.common.wait import is_reported
 from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError, JobSuspendedError
 
 _EPILOG: Final = """\b
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as error:
-        if not (is_told(error) or is_told(error.__cause__)):
+        if not (is_reported(error) or is_reported(error.__cause__)):
             click.echo("headgate: interrupted", err=True)
         sys.exit(128 + signal.SIGINT)
     except HeadgateError as error:

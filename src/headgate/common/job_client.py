@@ -12,7 +12,7 @@ from headgate.common.completable_future import CompletableFuture
 from headgate.common.job_execution_result import JobExecutionResult
 from headgate.common.job_id import JobID
 from headgate.common.job_status import JobStatus
-from headgate.common.outcome import failure_of, wait_for
+from headgate.common.wait import failure_of, wait_for
 from headgate.deploy.handles.handle import JobHandle
 from headgate.elements import SavepointFormat
 

@@ -62,7 +62,6 @@ from headgate.datastream.legacy import (
     TimeCharacteristic,
 )
 from headgate.datastream.output_tag import OutputTag
-from headgate.datastream.record_errors import FailedRecord, RecordErrors
 from headgate.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
 from headgate.datastream.state_backend import (
     EmbeddedRocksDBStateBackend,
@@ -84,6 +83,7 @@ from headgate.datastream.window import (
     Window,
     WindowAssigner,
 )
+from headgate.functions.record_errors import FailedRecord, RecordErrors
 
 __all__ = [
     "AggregateFunction",

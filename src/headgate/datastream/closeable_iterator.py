@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, final
 
-from headgate.common.interrupt import interrupted
-from headgate.common.outcome import failure_of, wait_for
+from headgate.common.wait import failure_of, interrupted, wait_for
 from headgate.deploy.handles.handle import JobHandle
 
 

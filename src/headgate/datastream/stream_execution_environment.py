@@ -14,13 +14,10 @@ from headgate import unsupported
 from headgate.batch.check import is_batch
 from headgate.clock import SystemClock
 from headgate.common.configuration import Configuration
-from headgate.common.execution_config import ExecutionConfig
-from headgate.common.interrupt import interrupted, interrupted_early
 from headgate.common.job_client import JobClient
 from headgate.common.job_execution_result import JobExecutionResult
-from headgate.common.outcome import failure_of, wait_for
+from headgate.common.wait import failure_of, interrupted, interrupted_early, wait_for
 from headgate.common.watermark_strategy import WatermarkStrategy
-from headgate.config import Option, Settings
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
@@ -28,26 +25,18 @@ from headgate.connectors.files.sink import FileSink
 from headgate.connectors.files.source import FileSource, InputFormat
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.rate import RateLimitedSource
-from headgate.datastream.accepted_settings import AcceptedSettings
-from headgate.datastream.checkpoint_config import CheckpointConfig
-from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.checks import (
     check_not_importing,
-    check_positive,
-    check_runtime_mode,
     check_source,
     check_strategy,
     check_text,
-    check_timeout,
 )
-from headgate.datastream.collection import typed_records
 from headgate.datastream.data_stream import DataStream
-from headgate.datastream.execution_mode import RuntimeExecutionMode
+from headgate.datastream.environment_settings import EnvironmentSettings
 from headgate.datastream.legacy import OlderEnvironment
 from headgate.datastream.program import Program, Upstream, acknowledges
 from headgate.datastream.python_dependencies import PythonDependencies
 from headgate.deploy import choose
-from headgate.deploy.arguments import command_line
 from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.stored import stored_max_parallelism
 from headgate.errors import OrderWarning, ProgramError
@@ -59,23 +48,12 @@ from headgate.graph.order import lost_orders
 from headgate.ids import JobId, new_job_id, new_lineage
 from headgate.operators.source import SourceFactory
 from headgate.options import (
-    BUFFER_TIMEOUT,
-    CHAINING,
-    CHANGELOG,
     CHECKPOINT_INTERVAL,
-    CHECKPOINT_MODE,
-    DEPLOY_TARGET,
     JOB_ID,
     JOB_NAME,
-    MAX_PARALLELISM,
-    PARALLELISM,
-    RUNTIME_MODE,
-    SAVEPOINT_DIR,
-    UNALIGNED,
-    UNALIGNED_FORCED,
-    resolve,
 )
 from headgate.types.arrow_types import schema_in_micros
+from headgate.types.conversion import UNFIT, conversion, culprit
 from headgate.types.typeinfo import TypeInformation, Types
 
 if TYPE_CHECKING:
@@ -87,7 +65,7 @@ _JOB_NAME = "headgate job"
 
 
 @final
-class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedSettings):
+class StreamExecutionEnvironment(EnvironmentSettings, PythonDependencies, OlderEnvironment):
     """Builds and runs one program at a time.
 
     Settings of the environment override the command line (`-Dkey=value`) and the Spark conf. Setters return the
@@ -118,110 +96,6 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         """
         return StreamExecutionEnvironment(configuration, spark)
 
-    # --- settings ---
-
-    def configure(self, configuration: Configuration) -> None:
-        """Set all values of `configuration`."""
-        self._configuration.add_all(configuration)
-
-    def get_config(self) -> ExecutionConfig:
-        """Return the execution settings of this environment; its setters change the environment."""
-        return ExecutionConfig(self._configuration)
-
-    def get_checkpoint_config(self) -> CheckpointConfig:
-        """Return the checkpoint settings of this environment; its setters change the environment."""
-        return CheckpointConfig(self._configuration)
-
-    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """Set the parallelism (number of subtasks) of operators without a parallelism of their own."""
-        check_positive("the parallelism", parallelism)
-        return self._set(PARALLELISM, parallelism)
-
-    def get_parallelism(self) -> int:
-        """Return the parallelism of operators without a parallelism of their own."""
-        return self._defaults(self._settings()).parallelism
-
-    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
-        """Set the max parallelism (number of key groups) of operators without a max parallelism of their own."""
-        check_positive("the max parallelism", max_parallelism)
-        return self._set(MAX_PARALLELISM, max_parallelism)
-
-    def get_max_parallelism(self) -> int:
-        """Return the max parallelism that was set; -1 if it is derived from the parallelism of each operator."""
-        found = self._settings().get(MAX_PARALLELISM)
-        return -1 if found is None else found
-
-    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """Set how the program runs: STREAMING (the default), BATCH, or AUTOMATIC: BATCH if every source is bounded."""
-        check_runtime_mode(execution_mode)
-        return self._set(RUNTIME_MODE, execution_mode.name)
-
-    def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """Set how long a record may wait for its batch to fill, in milliseconds; 0 sends it at once."""
-        check_timeout(timeout_millis)
-        return self._set(BUFFER_TIMEOUT, f"{timeout_millis} ms")
-
-    def get_buffer_timeout(self) -> int:
-        """Return how long a record may wait for its batch to fill, in milliseconds."""
-        return self._settings().get(BUFFER_TIMEOUT)
-
-    def disable_operator_chaining(self) -> StreamExecutionEnvironment:
-        """Do not chain operators: all records pass from one operator to the next through channels, which is slower."""
-        return self._set(CHAINING, "false")
-
-    def is_chaining_enabled(self) -> bool:
-        """Return whether operators are chained where possible."""
-        return self._settings().get(CHAINING)
-
-    def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
-        """Take a checkpoint every `interval` milliseconds, at least 10. Without `mode`, the mode does not change."""
-        check_positive("the interval of checkpoints in milliseconds", interval)
-        if mode is not None:
-            self._set(CHECKPOINT_MODE, mode.name)
-        return self._set(CHECKPOINT_INTERVAL, f"{interval} ms")
-
-    def get_checkpoint_interval(self) -> int:
-        """Return the time between checkpoints in milliseconds; -1, as in Flink, if checkpointing is disabled."""
-        interval_ms = self._settings().get(CHECKPOINT_INTERVAL)
-        return -1 if interval_ms is None else interval_ms
-
-    def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return the checkpointing mode; AT_LEAST_ONCE if checkpointing is disabled."""
-        return self.get_checkpoint_config().get_checkpointing_mode()
-
-    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
-        """Return the checkpointing mode, as `get_checkpointing_mode` does."""
-        return self.get_checkpointing_mode()
-
-    def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Return whether barriers overtake batches."""
-        return self._settings().get(UNALIGNED)
-
-    def is_force_unaligned_checkpoints(self) -> bool:
-        """Return the value that was set. It changes nothing."""
-        return self._settings().get(UNALIGNED_FORCED)
-
-    def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
-        """Set the folder or URI for savepoints that are requested without a folder."""
-        return self._set(SAVEPOINT_DIR, directory)
-
-    def get_default_savepoint_directory(self) -> str | None:
-        """Return the folder or URI for savepoints that are requested without a folder, or None."""
-        return self._settings().get(SAVEPOINT_DIR)
-
-    def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
-        """Set whether changes of keyed state are written ahead of the barriers (`state.changelog.enabled`)."""
-        return self._set(CHANGELOG, enabled)
-
-    def is_changelog_state_backend_enabled(self) -> bool | None:
-        """Return whether changes of keyed state are written ahead of the barriers, or None if it was not set."""
-        settings = self._settings()
-        return settings.get(CHANGELOG) if settings.is_given(CHANGELOG) else None
-
-    def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
-        """Return False: such operators are never chained."""
-        return False
-
     # --- where streams begin ---
 
     def from_collection(self, collection: Iterable[Any], type_info: TypeInformation | None = None) -> DataStream:
@@ -232,7 +106,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         """
         if isinstance(collection, (str, bytes)) or not isinstance(collection, Iterable):
             raise ProgramError(f"from_collection() takes a list or another collection of records, not {collection!r}")
-        records = collection if type_info is None else typed_records(collection, type_info)
+        records = collection if type_info is None else _typed_records(collection, type_info)
         return self._begin("Collection Source", CollectionSource(records), type_info)
 
     def create_input(self, input_format: InputFormat, type_info: TypeInformation | None = None) -> DataStream:
@@ -435,28 +309,24 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         node.failed_tag = None if source.failed_tag is None else source.failed_tag.tag_id
         return DataStream(self, self._program, (Upstream(node),), type_info)
 
-    def _set(self, option: Option[object], value: object) -> StreamExecutionEnvironment:
-        self._configuration.write(option, value)
-        return self
-
-    def _settings(self) -> Settings:
-        return resolve(self._configuration.to_dict(), command_line(), choose.spark_conf(self._spark))
-
-    def _defaults(self, settings: Settings) -> GraphDefaults:
-        parallelism = settings.get(PARALLELISM)
-        if parallelism is None and settings.get(DEPLOY_TARGET) == "minicluster":
-            parallelism = self._local_parallelism
-        return GraphDefaults(
-            parallelism=choose.default_parallelism(settings, self._spark) if parallelism is None else parallelism,
-            max_parallelism=settings.get(MAX_PARALLELISM),
-            buffer_timeout_ms=settings.get(BUFFER_TIMEOUT),
-            chaining=settings.get(CHAINING),
-        )
-
 
 def _warn_of_lost_orders(graph: LogicalGraph, defaults: GraphDefaults) -> None:
     for lost in lost_orders(graph, defaults):
         warnings.warn(str(lost), OrderWarning, stacklevel=4)
+
+
+def _typed_records(records: Iterable[Any], record_type: TypeInformation) -> list[Any]:
+    """Return the records as values of the type. Raises ProgramError naming the first record that does not fit."""
+    given, convert = list(records), conversion(record_type)
+    if convert is None:
+        return given
+    try:
+        return list(convert(given))
+    except UNFIT:
+        place, error = culprit(convert, given)
+        raise ProgramError(
+            f"record {place} of from_collection() is {given[place]!r}, which does not fit {record_type}: {error}"
+        ) from None
 
 
 unsupported.guard(__name__, globals())

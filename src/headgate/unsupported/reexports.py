@@ -92,6 +92,7 @@ datastream.data_stream < datastream.functions: InternalSingleValueProcessAllWind
 datastream.data_stream < datastream.functions: InternalSingleValueProcessWindowFunction
 datastream.data_stream < datastream.functions: InternalSingleValueWindowFunction InternalWindowFunction
 datastream.data_stream < datastream.functions: KeyedBroadcastProcessFunction KeyedCoProcessFunction
+datastream.data_stream < datastream.functions: KeyedProcessFunction ReduceFunction
 datastream.data_stream < datastream.functions: NullByteKeySelector Partitioner PassThroughAllWindowFunction
 datastream.data_stream < datastream.functions: PassThroughWindowFunction ProcessAllWindowFunction
 datastream.data_stream < datastream.functions: ProcessWindowFunction RuntimeContext WindowFunction
@@ -144,8 +145,12 @@ datastream.state < common.time: Duration Time
 datastream.state < common.typeinfo: TypeInformation Types
 datastream.state_backend < java_gateway: get_gateway
 datastream.state_backend < util.java_utils: load_java_class
+datastream.stream_execution_environment < common.execution_config: ExecutionConfig
 datastream.stream_execution_environment < common.io: InputFormat
 datastream.stream_execution_environment < common.typeinfo: Types
+datastream.stream_execution_environment < datastream.checkpoint_config: CheckpointConfig
+datastream.stream_execution_environment < datastream.checkpointing_mode: CheckpointingMode
+datastream.stream_execution_environment < datastream.execution_mode: RuntimeExecutionMode
 datastream.stream_execution_environment < datastream.functions: SourceFunction
 datastream.stream_execution_environment < datastream.slot_sharing_group: SlotSharingGroup
 datastream.stream_execution_environment < datastream.utils: ResultTypeQueryable

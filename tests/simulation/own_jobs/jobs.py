@@ -33,7 +33,7 @@ from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.testing.sim.external import SimSink
 from headgate.testing.sim.job import SimRescale, simulated_id
-from headgate.testing.sim.settings import TOLERANT, random_settings
+from headgate.testing.sim.random_jobs import TOLERANT, random_settings
 from headgate.testing.sim.storage import SimStore
 from headgate.types.instant import Duration
 from tests.simulation.own_jobs.asking import AskingFactory

@@ -12,7 +12,7 @@ from typing import Any, final
 from headgate.testing.sim import run as sim
 from headgate.testing.sim.external import External
 from headgate.testing.sim.job import Leg, SimEnding
-from headgate.testing.sim.legs import journey_of
+from headgate.testing.sim.random_jobs import journey_of
 from headgate.testing.sim.run import RunReport
 from tests.simulation.own_jobs.jobs import JobSpec, random_job
 from tests.simulation.own_jobs.oracle import judge_cancelled, judge_finished, judge_fork

@@ -10,9 +10,11 @@ import pytest
 from headgate.common.configuration import Configuration
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import CheckpointingMode, RuntimeExecutionMode, StreamExecutionEnvironment
-from headgate.datastream.accepted_settings import AcceptedSettings
+from headgate.datastream.environment_settings import EnvironmentSettings
 from headgate.datastream.slot_sharing_group import SlotSharingGroup
 from headgate.errors import ConfigError, IgnoredWarning, OrderWarning, ProgramError, UnsupportedError
+from headgate.types.row import Row
+from headgate.types.typeinfo import TypeInformation, Types
 from tests.unit.datastream.environments import environment, numbers, plan_of
 
 
@@ -160,7 +162,7 @@ def test_what_only_flinks_cluster_has_a_use_for_is_accepted_with_a_warning(chang
 
 
 def test_a_parallelism_for_all_jobs_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AcceptedSettings, "_local_parallelism", None)
+    monkeypatch.setattr(EnvironmentSettings, "_local_parallelism", None)
     env = environment()
     assert env.get_default_local_parallelism() == os.cpu_count()
     env.set_default_local_parallelism(3)
@@ -171,3 +173,49 @@ def test_a_parallelism_for_all_jobs_in_this_process(monkeypatch: pytest.MonkeyPa
 def test_what_is_not_supported_is_refused_at_the_call() -> None:
     with pytest.raises(UnsupportedError, match="AccumulateType is not supported"):
         numbers(environment()).key_by(str).AccumulateType  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test
+
+
+NAMED = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
+PAIR = Types.TUPLE([Types.INT(), Types.DOUBLE()])
+
+
+@pytest.mark.parametrize(
+    ("record_type", "given", "expected"),
+    [
+        (NAMED, (1, "a"), Row(id=1, name="a")),
+        (NAMED, [1, "a"], Row(id=1, name="a")),
+        (NAMED, Row(1, "a"), Row(id=1, name="a")),
+        (NAMED, Row(name="a", id=1), Row(id=1, name="a")),
+        (NAMED, {"name": "a", "id": 1}, Row(id=1, name="a")),
+        (NAMED, (None, "a"), Row(id=None, name="a")),
+        (Types.ROW([Types.INT()]), (1,), Row(f0=1)),
+        (PAIR, [1, 2], (1, 2.0)),
+        (Types.STRING(), "a", "a"),
+        (Types.BOOLEAN(), True, True),
+        (Types.PICKLED_BYTE_ARRAY(), object, object),
+    ],
+)
+def test_records_of_a_collection_are_converted_to_the_declared_type(
+    record_type: TypeInformation, given: object, expected: object
+) -> None:
+    with environment().from_collection([given], record_type).execute_and_collect() as records:
+        assert list(records) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("record_type", "wrong", "reason"),
+    [
+        (NAMED, (1,), "it has 1 fields, not 2"),
+        (NAMED, ("x", "a"), "'x' is of type str, not a number"),
+        (NAMED, 5, "5 is of type int, not a Row"),
+        (Types.INT(), 2**31, "the number is out of range"),
+        (Types.STRING(), b"a", "b'a' is of type bytes, not a str"),
+    ],
+)
+def test_a_record_that_does_not_fit_the_declared_type_is_named(
+    record_type: TypeInformation, wrong: object, reason: str
+) -> None:
+    with pytest.raises(ProgramError) as caught:
+        environment().from_collection([None, wrong], record_type)
+    assert str(caught.value).startswith(f"record 1 of from_collection() is {wrong!r}, which does not fit")
+    assert str(caught.value).endswith(reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Final, final
 
 from headgate.checkpoint import paths
@@ -10,6 +11,7 @@ from headgate.deploy.code.package import pack
 from headgate.deploy.handles.running_job import Results
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import PlacementPolicy
+from headgate.ids import SlotIndex
 from headgate.operators.sampler import Sample
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.master.requests import SavepointRequest
@@ -18,12 +20,35 @@ from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.master_process import MasterProcess
 from headgate.testing.sim.slot_process import SimSlotProcess
 from headgate.testing.sim.storage import SimStorage
-from headgate.testing.sim.troubles import Crawl, Troubles
 from headgate.testing.sim.world import Action
 
 CHECKPOINTS: Final = "/sim/checkpoints"
 ELSEWHERE: Final = "/sim/elsewhere"
 """Other storage, for a job id that has run before."""
+
+
+@final
+@dataclass(slots=True)
+class Troubles:
+    """The probabilities of small troubles, until the faults stop."""
+
+    repeated_message: float = 0.0
+    lost_notification: float = 0.0
+    lost_trigger: float = 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """Slots that are slow for a while, so that batches queue up in front of them."""
+
+    slots: frozenset[SlotIndex] = frozenset()
+    piece_ms: float = 0.0
+    until_ms: float = 0.0
+
+    def is_slow(self, slot: SlotIndex, now_ms: float) -> bool:
+        """Return whether the slot is slow now."""
+        return now_ms < self.until_ms and slot in self.slots
 
 
 @final

@@ -9,10 +9,9 @@ from typing import Final, final
 from headgate.checkpoint import paths
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.supervisor_vocabulary import SupervisorState
-from headgate.testing.sim.cluster import SimCluster
+from headgate.testing.sim.cluster import SimCluster, Troubles
 from headgate.testing.sim.external import External
 from headgate.testing.sim.slot_process import HEARTBEAT_TIMEOUT_MS, SimSlotProcess
-from headgate.testing.sim.troubles import Troubles
 from headgate.testing.sim.user import SAVEPOINTS
 
 CALM_AFTER_MS: Final = 2_500.0

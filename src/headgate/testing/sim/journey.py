@@ -15,14 +15,13 @@ from headgate.elements import savepoint_key
 from headgate.graph.placement import as_programmed
 from headgate.ids import JobId, SlotIndex
 from headgate.job_status import JobStatus
-from headgate.testing.sim.cluster import ELSEWHERE, SimCluster
+from headgate.testing.sim.cluster import ELSEWHERE, Crawl, SimCluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
 from headgate.testing.sim.job import J, Leg, SimEnding, SimProgram
 from headgate.testing.sim.ledger import Heir
-from headgate.testing.sim.legs import fork_of
+from headgate.testing.sim.random_jobs import fork_of
 from headgate.testing.sim.storage import SimStorage, SimStore
-from headgate.testing.sim.troubles import Crawl
 from headgate.testing.sim.user import User
 
 END_MS_MAX: Final = CALM_AFTER_MS + 60_000.0

@@ -9,10 +9,9 @@ from typing import Final, final
 
 from headgate.testing.sim.external import External
 from headgate.testing.sim.job import Leg, SimEnding
-from headgate.testing.sim.legs import journey_of
 from headgate.testing.sim.program import Outcome, Program, UserJob, UserProgram, each_record
+from headgate.testing.sim.random_jobs import journey_of, random_settings
 from headgate.testing.sim.run import RunReport, run
-from headgate.testing.sim.settings import random_settings
 
 _READING_MS: Final = (300.0, 1_500.0)
 """About how long sources are read, so that faults occur meanwhile."""
