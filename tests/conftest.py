@@ -3,14 +3,20 @@
 Its examples are the same in each run, and few, but in `make soak-long`.
 
 JVMs of Spark drivers are tuned for a short life. Drivers of jobs leave their addresses in a folder of the test run, not
-in the user's.
+in the user's. Temporary files are kept in memory where it has room: tests that write state and tables need half of
+the processor time there, and wait for no disk.
 """
 
 from __future__ import annotations
 
 import gc
+import getpass
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -25,6 +31,22 @@ pytest.register_assert_rewrite("tests.contract.backends.backend", "tests.contrac
 settings.register_profile("headgate", deadline=None, derandomize=not SEARCHES, max_examples=sample_size(100))
 settings.load_profile("headgate")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)  # what Spark itself adds to the options of a driver's JVM
+
+MEMORY: Final = Path("/dev/shm")
+ROOM_MIN: Final = 3 << 30
+"""Bytes that have to be free: a whole run needs about one of them in three."""
+
+
+def keep_files_in_memory() -> None:
+    """Have this process, and those that it starts, keep temporary files in memory, unless the user says where."""
+    if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_MIN:
+        folder = MEMORY / f"headgate-tests-{getpass.getuser()}"
+        folder.mkdir(exist_ok=True)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+        os.environ.setdefault("SPARK_LOCAL_DIRS", str(folder))
+
+
+keep_files_in_memory()
 
 
 @pytest.fixture(scope="session", autouse=True)
