@@ -6,6 +6,9 @@ are values, not errors.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class HeadgateError(Exception):
     """Root of all errors that headgate raises on purpose."""
@@ -57,6 +60,25 @@ def missing_extra(what: str, extra: str, error: ImportError) -> EnvironmentFault
     return EnvironmentFault(
         f"{what} needs an extra: pip install {package!r}, in the driver and on every worker ({error})"
     )
+
+
+@contextmanager
+def needs_data_sources(part: str, instead: str) -> Iterator[None]:
+    """Import modules that need Spark's Python data sources, which Spark has since 4.0.
+
+    Raises EnvironmentFault where pyspark has no data sources: `part` is what needs them, `instead` tells what else the
+    program can do.
+    """
+    missing = "pyspark.sql.datasource"
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != missing:
+            raise
+        raise EnvironmentFault(
+            f"{part} needs Python data sources ({missing}), which Spark has since 4.0: run the program on Spark 4.0 or "
+            f"newer, or {instead}"
+        ) from None
 
 
 class NetworkError(EnvironmentFault):

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TextIO, final
 
 from headgate.deploy.handles.handle import JobHandle
-from headgate.deploy.handles.live_line import wait_with_line
+from headgate.deploy.handles.status_line import wait_with_line
 from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError, JobSuspendedError
 from headgate.job_status import JobStatus
 from headgate.runtime.monitoring.outcome import JobOutcome

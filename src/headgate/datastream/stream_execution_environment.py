@@ -38,7 +38,7 @@ from headgate.datastream.program import Program, Upstream, acknowledges
 from headgate.datastream.python_dependencies import PythonDependencies
 from headgate.deploy import choose
 from headgate.deploy.handles.handle import JobHandle
-from headgate.deploy.stored import stored_max_parallelism
+from headgate.deploy.job_folder import stored_max_parallelism
 from headgate.errors import OrderWarning, ProgramError
 from headgate.functions.source import Source
 from headgate.graph.describe import execution_plan

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from headgate.checkpoint import paths
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.restore.snapshots import is_snapshot
-from headgate.deploy.data_sources import needs_data_sources
-from headgate.errors import DamagedFileError, ProgramError, RestoreError, StorageError
+from headgate.errors import DamagedFileError, ProgramError, RestoreError, StorageError, needs_data_sources
 from headgate.savepoints.listing import LISTING, listing
 from headgate.savepoints.newest import may_be_job, newest_checkpoint
 from headgate.savepoints.reader import TIMER_STATES, SavepointReader

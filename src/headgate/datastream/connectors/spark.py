@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.deploy.data_sources import needs_data_sources
-from headgate.errors import missing_extra
+from headgate.errors import missing_extra, needs_data_sources
 
 try:
     with needs_data_sources("SparkSink", "write with another sink (docs/reference/connectors.md)"):

@@ -8,7 +8,6 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
@@ -20,9 +19,9 @@ from headgate.checkpoint.drivers.address import (
     without_credentials,
     write_address,
 )
-from headgate.checkpoint.file_store import FileSystemStore, absolute
-from headgate.checkpoint.store import CheckpointStore
+from headgate.checkpoint.file_store import FileSystemStore
 from headgate.config import Settings
+from headgate.deploy.job_folder import JobFolder
 from headgate.errors import HeadgateError
 from headgate.ids import JobId
 from headgate.web.access import RestConfig, rest_config
@@ -38,20 +37,6 @@ _PAGE: Final = (
 )
 _COMMAND: Final = "headgate: `headgate ui {job.job_id}` opens the page of job {job.plan.job_name!r}"
 """Printed where the output is kept, such as in a log: a login link there would let in everyone who reads the log."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class JobFolder:
-    """The job's folder in storage, and where it is; None when it is in the memory of the driver."""
-
-    store: CheckpointStore
-    location: str | None
-
-    @staticmethod
-    def at(store: CheckpointStore, root: str | None, job_id: JobId) -> JobFolder:
-        """Return the folder of a job below `root`, which `store` is."""
-        return JobFolder(store, None if root is None else paths.job_folder(absolute(root), job_id))
 
 
 @final

@@ -8,22 +8,20 @@ runs on a cluster: the same loop, barriers, snapshots and commits.
 from __future__ import annotations
 
 import pickle
-import tempfile
 from collections import deque
 from typing import Final, TypeVar, final
 
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.checkpoint.store import MemoryStore
 from headgate.clock import Clock, SystemClock
 from headgate.deploy.code.local_code import LocalCode
 from headgate.deploy.code.package import pack, unpack
 from headgate.deploy.code.program_code import program_code
 from headgate.deploy.handles.batch_job import BatchJob
 from headgate.deploy.handles.handle import JobHandle
-from headgate.deploy.handles.job_endpoint import JobFolder, endpoint_of
+from headgate.deploy.handles.job_endpoint import endpoint_of
 from headgate.deploy.handles.running_job import Results, RunningJob
+from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.local.batch import LocalBatch
-from headgate.deploy.temporary import temporary_storage
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
@@ -32,7 +30,6 @@ from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_storage.job_storage import JobStorage
-from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.slot.slot import Slot, SlotServices
@@ -76,7 +73,7 @@ class LocalHost:
         self._code = LocalCode(program_code(plan.settings))
         self._poller = Poller(clock)
         self._io = ThreadIo(2, "headgate-io", self.wake)
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: JobFolder | None = None
         self._slots: list[Slot] = []
         self._scratch: list[Scratch] = []
         self._launch = Launch(0)
@@ -85,29 +82,19 @@ class LocalHost:
         self._master: JobMaster | None = None
 
     def start(self, results: Results) -> JobMaster:
-        self._folder = self._open_folder()
-        self._store = self._folder.store
+        self._folder = JobFolder.of(self._plan)
         services = MasterServices(
             clock=self._clock,
             io=self._io,
-            storage=JobStorage(self._store, self._io, self._clock, FileSystemStore.open_folder),
+            storage=JobStorage(self._folder.store, self._io, self._clock, FileSystemStore.open_folder),
             launcher=self,
             collected=results.collected,
         )
         self._master = JobMaster(self._plan, services)
         return self._master
 
-    def _open_folder(self) -> JobFolder:
-        location = storage_location(self._plan)
-        if location is None and keeps_in_memory(self._plan):
-            return JobFolder(MemoryStore(), None)
-        if location is None:
-            self._temporary = temporary_storage(self._plan)
-            location = self._temporary.name
-        store = FileSystemStore.open(location, self._plan.job_id)
-        return JobFolder.at(store, location, self._plan.job_id)
-
     def folder(self) -> JobFolder:
+        assert self._folder is not None
         return self._folder
 
     def facts(self) -> dict[str, str]:
@@ -140,8 +127,8 @@ class LocalHost:
         self._clear_scratch()
         self._code.close()
         self._poller.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        if self._folder is not None:
+            self._folder.close()
 
     def _clear_scratch(self) -> None:
         for scratch in self._scratch:
@@ -162,7 +149,7 @@ class LocalHost:
             services = SlotServices(
                 clock=self._clock,
                 io=self._io,
-                store=self._store,
+                store=self.folder().store,
                 open_store=FileSystemStore.open_folder,
                 exchange=MemoryExchange(number, switchboard, window),
                 send=lambda message: self._messages.append((launch, _travelled(message))),

@@ -6,7 +6,6 @@ import contextlib
 import math
 import queue
 import secrets
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
@@ -15,12 +14,11 @@ from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from headgate import options
-from headgate.checkpoint.file_store import FileSystemStore, absolute
-from headgate.checkpoint.store import MemoryStore
+from headgate.checkpoint.file_store import FileSystemStore
 from headgate.clock import SystemClock
 from headgate.deploy.code.package import pack
-from headgate.deploy.handles.job_endpoint import JobFolder
 from headgate.deploy.handles.running_job import Results
+from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.spark import progress_bar
 from headgate.deploy.spark.jvm_loss import JVM_ERRORS
 from headgate.deploy.spark.micro_batches import cores_beside
@@ -28,14 +26,11 @@ from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.observe import slots_taken, slots_total
 from headgate.deploy.spark.preflight import is_local, slot_count, unfit
 from headgate.deploy.spark.session import embedded_max
-from headgate.deploy.spark.shipping import ShippedCode
+from headgate.deploy.spark.shared_storage import StorageProof
+from headgate.deploy.spark.shipping import ShippedCode, task_entry
 from headgate.deploy.spark.slot_process import UNFIT
-from headgate.deploy.spark.slot_spec import SlotSpec
-from headgate.deploy.spark.slot_task import SlotTask, slot_task
+from headgate.deploy.spark.slot_task import SlotSpec, SlotTask, slot_task
 from headgate.deploy.spark.stage import SlotStage, StageEnd, StageOrder
-from headgate.deploy.spark.storage_proof import StorageProof
-from headgate.deploy.spark.task_entry import task_entry
-from headgate.deploy.temporary import temporary_storage
 from headgate.errors import StorageError
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch
@@ -43,7 +38,7 @@ from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.control.process_facts import process_facts
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_storage.job_storage import JobStorage
-from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
+from headgate.runtime.job_storage.place import keeps_in_memory
 from headgate.runtime.master.assembly import slots_wait_ms
 from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
@@ -65,7 +60,6 @@ class _Services:
 
     master: JobMaster
     server: ControlServer
-    folder: JobFolder
     storage_of_slots: str | None
     certificate: ThrowAwayCertificate | None
 
@@ -84,7 +78,7 @@ class SparkHost:
         self._secret = JobSecret.generate()
         self._poller = Poller()
         self._io = ThreadIo(_IO_THREADS, "headgate-io", self.wake)
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: JobFolder | None = None
         self._facts = process_facts()
         self._services: _Services | None = None
         self._stage: SlotStage | None = None
@@ -98,36 +92,24 @@ class SparkHost:
 
     def start(self, results: Results) -> JobMaster:
         self._show_bar = progress_bar.hide(self._spark.sparkContext)
-        location = self._location()
-        store = MemoryStore() if location is None else FileSystemStore.open(location, self._plan.job_id)
-        folder = JobFolder.at(store, location, self._plan.job_id)
+        self._folder = folder = JobFolder.of(self._plan)
         services = MasterServices(
             clock=self._clock,
             io=self._io,
-            storage=JobStorage(store, self._io, self._clock, FileSystemStore.open_folder),
+            storage=JobStorage(folder.store, self._io, self._clock, FileSystemStore.open_folder),
             launcher=self,
             collected=results.collected,
         )
         master = JobMaster(self._plan, services)
         network = driver_network(self._plan.settings, self._own_address())
         server = ControlServer(Wire(network, self._secret), self._poller, self._clock, master, self._unfit)
-        shared = None if location is None or keeps_in_memory(self._plan) else absolute(location)
         self._services = _Services(
             master=master,
             server=server,
-            folder=folder,
-            storage_of_slots=shared,
+            storage_of_slots=None if keeps_in_memory(self._plan) else folder.root,
             certificate=network.tls if isinstance(network.tls, ThrowAwayCertificate) else None,
         )
         return master
-
-    def _location(self) -> str | None:
-        """Return where the job is stored; None: in the driver's memory."""
-        location = storage_location(self._plan)
-        if location is None and not keeps_in_memory(self._plan):
-            self._temporary = temporary_storage(self._plan)
-            location = self._temporary.name
-        return location
 
     def _own_address(self) -> str:
         if self._local:
@@ -139,7 +121,8 @@ class SparkHost:
         return self._services
 
     def folder(self) -> JobFolder:
-        return self._started().folder
+        assert self._folder is not None
+        return self._folder
 
     def facts(self) -> dict[str, str]:
         context = self._spark.sparkContext
@@ -176,15 +159,14 @@ class SparkHost:
         if isinstance(self._package, Broadcast):
             with contextlib.suppress(*JVM_ERRORS):  # Spark is gone, and the broadcast with it
                 self._package.destroy()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        if self._folder is not None:
+            self._folder.close()
 
     # --- launcher
 
     def launch(self, launch: Launch, slots: int) -> None:
         needs_proof = not (self._local or keeps_in_memory(self._plan))
-        store = self._started().folder.store
-        self._proof = StorageProof(store, secrets.token_hex(8), launch, slots) if needs_proof else None
+        self._proof = StorageProof(self.folder().store, secrets.token_hex(8), launch, slots) if needs_proof else None
         get = self._plan.settings.get
         is_adaptive = options.is_adaptive(self._plan.settings)
         wait_ms = slots_wait_ms(self._plan.settings)

@@ -1,15 +1,19 @@
-"""Logging in a slot: the standard `logging`, to the worker's stderr, each line with job, slot, operator and attempt."""
+"""Logs and prints of a slot, each line with where it comes from.
+
+`logging` writes to the standard error of the worker: each line names job, slot, attempt, operator and subtask. Lines
+that user functions print go to standard output and name operator and subtask.
+"""
 
 from __future__ import annotations
 
 import io
 import logging
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, final
+from typing import Final, TextIO, final
 
-from headgate.deploy.spark.prints import MarkedOutput
 from headgate.ids import SlotIndex
 from headgate.operators.base import Operator, OperatorContext
 from headgate.operators.print import PrintOperator
@@ -52,6 +56,58 @@ class SlotStory(logging.Filter):
         where = "" if context is None else f" attempt {context.attempt} {context.name!r} subtask {context.subtask}"
         record.story = self._place + where
         return True
+
+
+@final
+class MarkedOutput(io.TextIOBase):
+    """Text as it is written, each line with what `mark` says when it begins.
+
+    Other threads than the one that made this are not marked: `mark` is of what the loop is doing.
+    """
+
+    def __init__(self, output: TextIO, mark: Callable[[], str], told: Callable[[str], None] | None = None) -> None:
+        """`told` is called with what is written, as it is written."""
+        self._output = output
+        self._told = told
+        self._mark = mark
+        self._loop = threading.get_ident()
+        self._in_line = False
+
+    def write(self, text: str) -> int:
+        mark = "" if threading.get_ident() != self._loop else self._mark()
+        marked = self._marked(text, mark) if mark else text
+        self._output.write(marked)
+        if self._told is not None:
+            self._told(marked)
+        self._in_line = not text.endswith("\n") if text else self._in_line
+        return len(text)
+
+    def _marked(self, text: str, mark: str) -> str:
+        *whole, last = text.split("\n")  # at no other character: a bar of progress has \r in its line
+        lines = [*(f"{line}\n" for line in whole), *([last] if last else [])]
+        begin = 1 if self._in_line else 0
+        return "".join(lines[:begin]) + "".join(mark + line for line in lines[begin:])
+
+    def writable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        self._output.flush()
+
+    def fileno(self) -> int:
+        return self._output.fileno()
+
+    def isatty(self) -> bool:
+        return self._output.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a text stream of Python's own has one
+        return self._output.encoding
+
+    @property
+    def buffer(self) -> object:
+        """The bytes below, as of a text stream of Python's own; what goes there is not marked."""
+        return self._output.buffer
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.deploy.spark.dataframes.numbered import READ_OPTIONS
-from headgate.deploy.spark.places import as_spark_reads
+from headgate.deploy.spark.dataframes.parquet import READ_OPTIONS, spark_pattern
 from headgate.deploy.spark.releases import arrow_schema, frame_of
 from headgate.deploy.spark.session import obtain
 
@@ -21,7 +20,7 @@ def frame_of_table(table: pa.Table, spark: SparkSession | None) -> DataFrame:
 
 def frame_of_files(places: Sequence[str], spark: SparkSession | None) -> DataFrame:
     """Return Parquet files, all with the same columns, as a data frame. Executors must be able to read them."""
-    return obtain(spark, 1).read.options(**READ_OPTIONS).parquet(*map(as_spark_reads, places))
+    return obtain(spark, 1).read.options(**READ_OPTIONS).parquet(*map(spark_pattern, places))
 
 
 def schema_of(frame: DataFrame, columns: Sequence[str]) -> pa.Schema:

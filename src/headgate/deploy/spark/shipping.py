@@ -12,9 +12,11 @@ import gzip
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -170,3 +172,40 @@ class JobContext:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
+
+
+TaskEntry = Callable[[], AbstractContextManager[None]]
+"""Pickled by value: a context in which everything can be imported."""
+
+
+def task_entry(code: ShippedCode, *, local: bool) -> TaskEntry:
+    """Return the context of a job's tasks: what was shipped is there.
+
+    Modules can be imported, before others of their names, and the working folder has the archives. `local`: workers are
+    of this machine, and look where the driver looks, last.
+    """
+    imports, folders, name = code.imports, code.folders, code.name
+    of_driver = [os.path.abspath(path) for path in sys.path] if local else []
+
+    def entry() -> Any:
+        import contextlib  # noqa: PLC0415  # this function travels by value
+        import os  # noqa: PLC0415
+        import sys  # noqa: PLC0415
+
+        from pyspark import SparkFiles  # noqa: PLC0415
+
+        root = os.path.abspath(SparkFiles.getRootDirectory())
+        shipped = [os.path.join(root, path) for path in imports]
+        # Executors have relative folders of Spark's on the path, which would not hold in another working folder.
+        own = [os.path.abspath(path) for path in sys.path]
+        sys.path[:] = dict.fromkeys([*shipped, *own, *of_driver])
+        if not folders:
+            return contextlib.nullcontext()
+        working = os.path.join(root, f"headgate-work-{name}")
+        os.makedirs(working, exist_ok=True)
+        for folder, unpacked in folders:
+            with contextlib.suppress(FileExistsError):  # made by another slot
+                os.symlink(os.path.join(root, unpacked), os.path.join(working, folder))
+        return contextlib.chdir(working)
+
+    return entry

@@ -22,7 +22,7 @@ from headgate.clock import SystemClock
 from headgate.deploy.code.package import unpack
 from headgate.deploy.spark.logs import slot_logging
 from headgate.deploy.spark.network import address_towards, slot_network
-from headgate.deploy.spark.slot_spec import SlotSpec
+from headgate.deploy.spark.slot_task import SlotSpec
 from headgate.deploy.spark.terminal import output_of_driver
 from headgate.errors import StorageError
 from headgate.ids import SlotIndex

@@ -1,22 +1,47 @@
-"""The function that Spark runs as a task and that hosts a slot.
-
-It is pickled by value and refers to nothing of headgate, so a worker without headgate can still say what it lacks.
-"""
+"""The Spark task that hosts a slot: what the driver tells the slot, and the function that Spark runs."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, final
 
-from headgate.deploy.spark.slot_spec import SlotSpec
-from headgate.deploy.spark.task_entry import TaskEntry
+from headgate.config import Settings
+from headgate.ids import JobId, Launch
+from headgate.runtime.wire import ThrowAwayCertificate
 
 SlotTask = Callable[[Iterable[Any]], Iterator[Any]]
-"""What one task of the stage does; Spark gives it rows, of which there are none, and takes rows, of which neither."""
+"""The function that Spark runs in each task. Its input and output are empty: records go from slot to slot directly."""
 
 
-def slot_task(spec: SlotSpec, package: Any, entry: TaskEntry) -> SlotTask:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotSpec:
+    """Everything that the slots of one launch need but the job's package.
+
+    `storage` is None when the slots need none. `proof` is the nonce with which each slot proves that it sees the
+    driver's storage, None where both are one machine, or there is none. `certificate` is for the slots' connections,
+    None where they use none or the user's own.
+    """
+
+    job_id: JobId
+    job_name: str
+    launch: Launch
+    host: str
+    port: int
+    secret: bytes
+    certificate: ThrowAwayCertificate | None
+    storage: str | None
+    proof: str | None
+    settings: Settings
+
+    def __repr__(self) -> str:
+        return f"SlotSpec({self.job_name!r}, launch {self.launch})"
+
+
+def slot_task(spec: SlotSpec, package: Any, entry: Callable[[], AbstractContextManager[None]]) -> SlotTask:
     """Return the function of the Spark task that hosts a slot.
 
     `package` is the packed job, as bytes or as a broadcast of them.

@@ -19,7 +19,7 @@ from headgate.deploy.spark.jvm_loss import GONE, JVM_ERRORS, is_gone, report_of
 from headgate.deploy.spark.observe import slots_taken, slots_total
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.slot_task import SlotTask
-from headgate.deploy.spark.stage_error import explain, is_refusal
+from headgate.deploy.spark.spark_error import explain, is_refusal
 from headgate.errors import EnvironmentFault, StorageError
 
 CANCEL_AGAIN_S: Final = 0.5

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from headgate.clock import SystemClock
-from headgate.deploy.handles.job_endpoint import JobFolder
 from headgate.deploy.handles.running_job import Results, RunningJob
+from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.local.mini_cluster import LocalHost
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError, RescaleError

@@ -39,7 +39,7 @@ from headgate.datastream.window import TimeWindow, TumblingEventTimeWindows
 from headgate.deploy.spark.dataframes.progress import Reports, WriteProgress, observe_group
 from headgate.deploy.spark.dataframes.writing import FrameWriting
 from headgate.deploy.spark.java import ensure_java
-from headgate.deploy.spark.shared_folder import hosts_without
+from headgate.deploy.spark.shared_storage import hosts_without
 from headgate.elements import SavepointFormat
 from headgate.errors import JobFailedError, ProgramError
 from headgate.types.instant import Instant

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from headgate.deploy.spark.dataframes.parquet import spark_uri
 from headgate.deploy.spark.dataframes.progress import Reports, WriteProgress
-from headgate.deploy.spark.places import as_spark_says
 
 
 def test_what_is_quick_is_not_talked_about() -> None:
@@ -25,11 +25,11 @@ def test_a_report_has_all_that_is_known() -> None:
 
 
 def test_places_have_the_names_that_spark_reads() -> None:
-    assert as_spark_says("gcs://bucket/a") == "gs://bucket/a"
-    assert as_spark_says("s3://bucket/a?endpoint_override=minio:9000&scheme=http") == "s3a://bucket/a"
+    assert spark_uri("gcs://bucket/a") == "gs://bucket/a"
+    assert spark_uri("s3://bucket/a?endpoint_override=minio:9000&scheme=http") == "s3a://bucket/a"
     azure = "abfs://container@account.dfs.core.windows.net/a"
-    assert as_spark_says(azure) == azure
-    assert as_spark_says("file:/data/a") == "file:/data/a"
-    assert as_spark_says("file:///data/a%20b") == "file:///data/a b"
-    assert as_spark_says("s3://bucket/a%20b") == "s3a://bucket/a b"
-    assert as_spark_says("/data/a%20b") == "file:///data/a%20b"
+    assert spark_uri(azure) == azure
+    assert spark_uri("file:/data/a") == "file:/data/a"
+    assert spark_uri("file:///data/a%20b") == "file:///data/a b"
+    assert spark_uri("s3://bucket/a%20b") == "s3a://bucket/a b"
+    assert spark_uri("/data/a%20b") == "file:///data/a%20b"

@@ -13,8 +13,8 @@ import pytest
 
 from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.protocol import Record
-from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.dataframes.streams import SparkQuery, StreamOptions
+from headgate.deploy.spark.spark_error import reason_of
 from headgate.errors import ProgramError, SourceError, StorageError, SuppressRestartsException
 from headgate.functions.acknowledging import SourceProgress
 

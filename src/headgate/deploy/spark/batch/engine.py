@@ -35,9 +35,8 @@ from headgate.deploy.spark.batch.partitions import sorted_by_key, to_partition
 from headgate.deploy.spark.batch.task import StageSpec, failure_in
 from headgate.deploy.spark.preflight import is_local
 from headgate.deploy.spark.releases import arrow_table
-from headgate.deploy.spark.shipping import JobContext, ShippedCode
-from headgate.deploy.spark.stage_error import explain
-from headgate.deploy.spark.task_entry import TaskEntry, task_entry
+from headgate.deploy.spark.shipping import JobContext, ShippedCode, TaskEntry, task_entry
+from headgate.deploy.spark.spark_error import explain
 from headgate.errors import EnvironmentFault, JobCancelledError
 from headgate.graph.job_graph import JobGraph
 from headgate.runtime.job_storage.source_inputs import SourceInputs

@@ -24,11 +24,10 @@ from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place, list_files, name_of
 from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParquetFormat
 from headgate.deploy.spark import session as sessions
-from headgate.deploy.spark.dataframes.numbered import READ_OPTIONS
+from headgate.deploy.spark.dataframes.parquet import READ_OPTIONS, spark_pattern
 from headgate.deploy.spark.dataframes.schemas import row_type_of, struct_type_of
 from headgate.deploy.spark.dataframes.writing import FrameWriting
-from headgate.deploy.spark.places import as_spark_reads
-from headgate.deploy.spark.shared_folder import check_shared
+from headgate.deploy.spark.shared_storage import check_shared
 from headgate.errors import EnvironmentFault, ProgramError, SourceError, StorageError
 from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.ids import JobId
@@ -181,7 +180,7 @@ class DataFrameResult:
             )
         if not _has_files(Place.of(self.folder, StorageError)):
             return session.createDataFrame([], self._struct)
-        return session.read.options(**READ_OPTIONS).schema(self._struct).parquet(as_spark_reads(self.folder))
+        return session.read.options(**READ_OPTIONS).schema(self._struct).parquet(spark_pattern(self.folder))
 
 
 def _has_files(place: Place) -> bool:

@@ -21,16 +21,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.checkpoint.paths import absolute, below
 from headgate.connectors.files.places import Place
-from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParquetFormat
+from headgate.connectors.files.spark_parquet import SparkParquetFormat
 from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.protocol import Record
 from headgate.connectors.micro_batches.source import MicroBatchSource
-from headgate.deploy.spark.dataframes.numbered import numbered
-from headgate.deploy.spark.dataframes.reasons import reason_of
+from headgate.deploy.spark.dataframes.parquet import spark_uri, write_parquet
 from headgate.deploy.spark.dataframes.schemas import row_type_of
 from headgate.deploy.spark.jvm_loss import JVM_ERRORS
-from headgate.deploy.spark.places import as_spark_says
-from headgate.deploy.spark.shared_folder import check_shared
+from headgate.deploy.spark.shared_storage import check_shared
+from headgate.deploy.spark.spark_error import reason_of
 from headgate.errors import ProgramError, SourceError, StorageError
 from headgate.types.typeinfo import RowTypeInfo
 
@@ -132,7 +131,7 @@ class SparkQuery:
             writer = writer.trigger(processingTime=self._options.processing_time)
         with self._starting:
             if not self._stopped:
-                self._running = writer.option("checkpointLocation", as_spark_says(self._location)).start()
+                self._running = writer.option("checkpointLocation", spark_uri(self._location)).start()
                 watch = threading.Thread(target=self.await_end, args=(self._running, feed), daemon=True)
                 watch.start()
 
@@ -153,7 +152,7 @@ class SparkQuery:
 
     def _write(self, batch: DataFrame, folder: str) -> None:
         with self._writing:
-            write(batch, folder)
+            write_parquet(batch, folder)
 
     def _await_stop(self) -> None:
         """Wait until Spark knows that the query is being stopped: before, an interruption would be an error as well."""
@@ -179,9 +178,3 @@ class SparkQuery:
         if self._running is not None:
             with contextlib.suppress(*JVM_ERRORS):  # it has failed, or the session is gone
                 self._running.stop()
-
-
-def write(batch: DataFrame, folder: str) -> None:
-    """Write a micro-batch as Parquet, its columns by number."""
-    writer = numbered(batch).write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
-    writer.parquet(as_spark_says(folder))

@@ -15,11 +15,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES
-from headgate.deploy.spark.dataframes.numbered import numbered
+from headgate.deploy.spark.dataframes.parquet import write_parquet
 from headgate.deploy.spark.dataframes.progress import Reports, observe_group
-from headgate.deploy.spark.dataframes.reasons import reason_of
-from headgate.deploy.spark.places import as_spark_says
+from headgate.deploy.spark.spark_error import reason_of
 from headgate.errors import SourceError
 
 _log = logging.getLogger(__name__)
@@ -71,11 +69,8 @@ class FrameWriting:
     def _write(self, folder: str) -> None:
         if self._cancelled:
             raise SourceError(f"Spark no longer writes {self._what}: the job was cancelled")
-        writer = (
-            numbered(self._frame).write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
-        )
         with self._as_group():
-            writer.parquet(as_spark_says(folder))
+            write_parquet(self._frame, folder)
 
     @contextmanager
     def _as_group(self) -> Iterator[None]:

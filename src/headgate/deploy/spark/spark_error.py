@@ -6,6 +6,7 @@ import re
 import signal
 from typing import Final
 
+from headgate.deploy.spark.jvm_loss import report_of
 from headgate.state.formats.missing_module import how_to_ship
 
 _MODULE: Final = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
@@ -34,6 +35,9 @@ _BY_NAME: Final = "PYSPARK_PYTHON, spark.pyspark.python or env.set_python_execut
 _SIGNALLED: Final = 128
 """An exit code above it is this plus the number of the signal that has ended the process."""
 _CHARACTERS_MAX: Final = 2000
+_CONTEXT: Final = "=== Streaming Query ==="
+"""What comes after the error of a streaming query: its plan, and offsets."""
+_CAUSE: Final = re.compile(r"^Caused by: (?:[\w$]+\.)*[\w$]+: (.+)$", re.MULTILINE)
 
 
 def is_refusal(report: str) -> bool:
@@ -154,3 +158,11 @@ def _first(report: str, mark: str) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _CHARACTERS_MAX else f"{text[:_CHARACTERS_MAX]}..."
+
+
+def reason_of(error: Exception) -> str:
+    """Return what an error says, and its first cause where that says more, as why a file cannot be read."""
+    report = report_of(error).partition(_CONTEXT)[0]
+    told = explain(report).strip()
+    causes = [] if "Traceback" in report else _CAUSE.findall(report)
+    return told if not causes or causes[-1] in told else f"{told} (caused by: {explain(causes[-1])})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headgate.checkpoint.storage_probe import answer_probe
 from headgate.checkpoint.store import MemoryStore
-from headgate.deploy.spark.storage_proof import StorageProof
+from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.ids import Launch, SlotIndex
 
 ONE, TWO = SlotIndex(0), SlotIndex(1)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.deploy.spark.prints import MarkedOutput
+from headgate.deploy.spark.logs import MarkedOutput
 from headgate.deploy.spark.terminal import VARIABLE, OutputEndpoint
 
 

@@ -1,19 +1,34 @@
-"""The columns of a DataFrame as files hold them for a job: by number, with dates and timestamps as whole numbers.
+"""DataFrames as Parquet files: how Spark writes the rows of a DataFrame for a job, and reads files of headgate.
 
-How Spark writes dates and timestamps to Parquet depends on the session: settings move dates before 1900 to another
-calendar, or cut microseconds, and no option of a writer overrules all of these settings. Numbers stay as they are.
+Columns are numbered, and dates and timestamps are whole numbers. How Spark writes dates and timestamps to Parquet
+depends on the session: settings move dates before 1900 to another calendar, or cut microseconds, and no option of a
+writer overrides all of these settings. Whole numbers do not change.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
+from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES
+
 READ_OPTIONS: Final = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 """Options of a reader of the Parquet files: their dates are of the Gregorian calendar."""
+
+_SPARK_SCHEMES: Final = {"s3": "s3a", "gcs": "gs"}
+"""Hadoop's names of file systems that have another name in Arrow."""
+_PATTERN: Final = re.compile(r"[\\*?\[\]{}]")
+
+
+def write_parquet(frame: DataFrame, folder: str) -> None:
+    """Compute a DataFrame and write its rows into a new folder, in the form of `numbered`. Blocks."""
+    writer = numbered(frame).write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
+    writer.parquet(spark_uri(folder))
 
 
 def numbered(frame: DataFrame) -> DataFrame:
@@ -58,3 +73,31 @@ def _has_times(kind: spark.DataType) -> bool:
         case spark.StructType():
             return any(_has_times(own.dataType) for own in kind.fields)
     return False
+
+
+def spark_uri(place: str) -> str:
+    """Return the URI under which Spark writes to a local path or to a URI of pyarrow.
+
+    The server and the credentials in the URI are left out: Spark has settings for them (`spark.hadoop.fs.s3a.*`).
+
+    >>> spark_uri("s3://key:secret@bucket/streams?region=eu-central-1"), spark_uri("/data/streams")
+    ('s3a://bucket/streams', 'file:///data/streams')
+    """
+    if place.startswith("file:"):
+        return unquote(place)  # as Arrow does, unlike Hadoop
+    if "://" not in place:
+        return f"file://{place}"
+    parts = urlsplit(place)
+    scheme = _SPARK_SCHEMES.get(parts.scheme, parts.scheme)
+    # The part before the @ is a user in a URI of S3, and a container in one of Azure.
+    host = parts.netloc.rpartition("@")[2] if scheme == "s3a" else parts.netloc
+    return f"{scheme}://{host}{unquote(parts.path)}"
+
+
+def spark_pattern(place: str) -> str:
+    """Return the URI under which Spark reads a place. Spark's readers take patterns, so special characters are escaped.
+
+    >>> spark_pattern("/data/runs[1]")
+    'file:///data/runs\\\\[1\\\\]'
+    """
+    return _PATTERN.sub(r"\\\g<0>", spark_uri(place))

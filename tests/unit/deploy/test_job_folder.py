@@ -1,18 +1,22 @@
-"""What is known of stored state before a job is planned."""
+"""The folder of a job: where it is, and what is known of stored state before a job is planned."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from headgate.checkpoint import paths
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.manifest import Manifest, encode
-from headgate.deploy.stored import stored_max_parallelism
+from headgate.deploy.job_folder import JobFolder, stored_max_parallelism
 from headgate.elements import SavepointFormat
 from headgate.ids import JobId
+from headgate.operators.collect import CollectFactory
 from headgate.options import resolve
 from tests.unit.checkpoint.manifests import keyed, manifest, operator
+from tests.unit.runtime.plans import line_plan
 
 JOB = JobId("ab" * 16)
 
@@ -57,3 +61,22 @@ def test_the_jobs_own_newest_checkpoint_says_it_first(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_reported_when_the_job_starts_from_it_and_not_here(tmp_path: Path) -> None:
     assert stored(tmp_path, execution__state_recovery__path=str(tmp_path / "nowhere")) == {}
+
+
+def test_a_jobs_folder_has_an_absolute_location_if_it_is_not_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = line_plan([1], CollectFactory(), settings={"execution.checkpointing.dir": "checkpoints"})
+    folder = JobFolder.of(job)
+    assert (folder.root, folder.location) == (f"{tmp_path}/checkpoints", f"{tmp_path}/checkpoints/{job.job_id}")
+    in_memory = line_plan([1], CollectFactory(), settings={"execution.checkpointing.storage": "jobmanager"})
+    assert JobFolder.of(in_memory).location is None
+
+
+def test_a_temporary_folder_is_deleted_when_it_is_closed() -> None:
+    folder = JobFolder.of(line_plan([1], CollectFactory()))
+    assert folder.root is not None
+    assert Path(folder.root).is_dir()
+    folder.close()
+    assert not Path(folder.root).exists()

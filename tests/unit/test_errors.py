@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from headgate.deploy.data_sources import needs_data_sources
-from headgate.errors import EnvironmentFault
+from headgate.errors import EnvironmentFault, needs_data_sources
 
 MISSING = "import sys; sys.modules['pyspark.sql.datasource'] = None\n"
 """As in Spark 3.5: Python has no such module."""

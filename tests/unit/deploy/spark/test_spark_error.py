@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headgate.deploy.spark.stage_error import explain, is_refusal
+from headgate.deploy.spark.spark_error import explain, is_refusal
 
 PREFIX = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
 ABORTED = (
