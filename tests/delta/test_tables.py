@@ -183,7 +183,7 @@ def test_a_file_needs_a_size() -> None:
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = importlib.import_module("headgate.connectors.delta.library")
+    library = importlib.import_module("headgate.connectors.delta")
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(EnvironmentFault, match=r"needs an extra: pip install 'headgate\[delta\]', in the driver and"):
         importlib.reload(library)

@@ -34,7 +34,7 @@ PURE = [
     *("runtime/monitoring/failures.py", "runtime/monitoring/statistics*.py"),
     *("runtime/monitoring/metrics.py", "runtime/control/subtask_metrics.py", "runtime/slot/metrics.py"),
     *("dataflow/pace.py", "connectors/micro_batches/protocol.py"),
-    *("batch/stages.py", "batch/check.py", "batch/column_of.py"),
+    *("batch/stages.py", "batch/column_of.py"),
 ]
 IMPURE = {
     *("time", "datetime", "random", "secrets", "uuid"),

@@ -106,3 +106,20 @@ def _times(column: pa.Array, name: str) -> list[int]:
             "assign_timestamps_and_watermarks(), or give them a time"
         )
     return column.to_pylist()  # type: ignore[no-any-return]  # whole numbers
+
+
+@final
+class FrameHead(Operator):
+    """Replaces the source operator, and emits the rows unchanged."""
+
+    def process(self, batch: Batch) -> Batch:
+        return batch
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FrameHeadFactory:
+    """Makes a `FrameHead`."""
+
+    def create(self) -> FrameHead:
+        return FrameHead()

@@ -8,8 +8,8 @@ from headgate.checkpoint import paths
 from headgate.cli.client import DriverClient, ask, await_outcome
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.find import FoundJob, complete_checkpoints, find_job
+from headgate.cli.formatting import length, moment, print_json, print_table, size
 from headgate.cli.options import json_option, storage_option
-from headgate.cli.output import length, moment, print_json, print_table, size
 from headgate.runtime.monitoring.statistics_json import Json
 
 

@@ -8,8 +8,8 @@ import click
 
 from headgate.cli.client import ask
 from headgate.cli.find import find_job
+from headgate.cli.formatting import print_json, print_table
 from headgate.cli.options import json_option, storage_option
-from headgate.cli.output import print_json, print_table
 from headgate.cli.rescale import parallelism_of
 from headgate.runtime.monitoring.statistics_json import Json
 

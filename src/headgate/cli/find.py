@@ -18,7 +18,7 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.drivers.address import DriverAddress, RunDirectory, is_alive, read_address
 from headgate.checkpoint.seal import is_torn
 from headgate.cli.exits import CommandFailedError, ExitCode
-from headgate.cli.output import moment, print_table
+from headgate.cli.formatting import moment, print_table
 from headgate.ids import CheckpointId, JobId
 
 if TYPE_CHECKING:

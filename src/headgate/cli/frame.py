@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.output import size
+from headgate.cli.formatting import size
 from headgate.runtime.monitoring.statistics_json import Json
 
 PLAN_ORDER: Final = "p"

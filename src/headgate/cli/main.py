@@ -13,13 +13,12 @@ from headgate import __version__
 from headgate.cli.checkpoints import checkpoint, checkpoints
 from headgate.cli.describe import describe
 from headgate.cli.exits import CommandFailedError, ExitCode
-from headgate.cli.jobs import cancel, list_jobs, savepoint, stop
+from headgate.cli.jobs import cancel, list_jobs, savepoint, stop, ui
 from headgate.cli.pack import pack
 from headgate.cli.rescale import rescale
 from headgate.cli.run import run
 from headgate.cli.state import state
 from headgate.cli.top import top
-from headgate.cli.ui import ui
 from headgate.common.wait import is_reported
 from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError, JobSuspendedError
 

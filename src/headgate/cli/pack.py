@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
+from headgate.cli.formatting import print_json, size
 from headgate.cli.options import json_option
-from headgate.cli.output import print_json, size
 from headgate.deploy.code.packed_environment import BROUGHT_BY_SPARK, pack_environment
 
 FOLDER: Final = "environment"

@@ -10,8 +10,8 @@ import click
 from headgate.cli.client import DriverClient, UnreachableError, ask, await_outcome
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.find import FoundJob, find_job
+from headgate.cli.formatting import print_json
 from headgate.cli.options import json_option, storage_option
-from headgate.cli.output import print_json
 from headgate.graph.widths import as_wide
 from headgate.runtime.monitoring.statistics_json import Json
 

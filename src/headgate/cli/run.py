@@ -21,8 +21,8 @@ import click
 from headgate import options
 from headgate.checkpoint.drivers.address import RunDirectory
 from headgate.cli.exits import CommandFailedError, ExitCode
+from headgate.cli.formatting import print_json
 from headgate.cli.options import json_option
-from headgate.cli.output import print_json
 from headgate.config import Option, from_command_line
 from headgate.deploy import arguments
 from headgate.errors import ConfigError, JobCancelledError, JobFailedError, JobSuspendedError

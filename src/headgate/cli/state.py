@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from headgate.cli.exits import CommandFailedError, ExitCode
+from headgate.cli.formatting import moment, print_json, print_table, size
 from headgate.cli.options import json_option
-from headgate.cli.output import moment, print_json, print_table, size
 from headgate.runtime.monitoring.statistics_json import Json
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from headgate import unsupported
-from headgate.batch.check import is_batch
+from headgate.batch.stages import is_batch
 from headgate.clock import SystemClock
 from headgate.common.configuration import Configuration
 from headgate.common.job_client import JobClient

@@ -12,15 +12,13 @@ from headgate.options import (
     backends,
     checkpoints,
     job,
-    logs,
+    monitoring,
     network,
     records,
     recovery,
-    rest,
     restarts,
     slots,
     snapshots,
-    web,
 )
 from headgate.options import code as code_options
 from headgate.options.checkpoints import CHECKPOINT_MAX_CONCURRENT, CHECKPOINT_MODE, UNALIGNED
@@ -38,9 +36,7 @@ _GROUPS: Final = (
     slots,
     network,
     code_options,
-    rest,
-    web,
-    logs,
+    monitoring,
 )
 GROUPS: Final[Mapping[str, tuple[Option[object], ...]]] = {
     group.__name__.rpartition(".")[2]: tuple(option for option in vars(group).values() if isinstance(option, Option))

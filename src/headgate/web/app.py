@@ -15,8 +15,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from headgate.web.acceptor import Visit
+from headgate.web.answers import broken, refused
 from headgate.web.checks import PROVEN, IdentityCheck, OriginCheck
-from headgate.web.json_answer import broken, refused
 from headgate.web.logins import Entrance
 from headgate.web.output_paths import OutputPaths
 from headgate.web.page.history import Histories

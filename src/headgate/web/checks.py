@@ -1,22 +1,28 @@
-"""Checks of every request: no page of another site sends it, and its sender has the rights for it."""
+"""Checks of every request: no page of another site sends it, its sender has the rights for it, and it names no server.
+
+A sender must not make the driver connect to an arbitrary server.
+"""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
 import socket
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Final, final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headgate import options
+from headgate.checkpoint.file_store import without_secret
 from headgate.clock import SystemClock
+from headgate.config import Settings
+from headgate.options import CHECKPOINT_DIR, RECOVERY_PATH, SAVEPOINT_DIR, STORAGE_DIR
 from headgate.web.access import RestConfig
-from headgate.web.json_answer import errors
-from headgate.web.logins import Entrance, Rights, Session
+from headgate.web.answers import errors
+from headgate.web.logins import IDENTITY, Entrance, Identity, Rights, Session
 
 _ALWAYS: Final = ("localhost",)
 
@@ -68,27 +74,12 @@ def _name(host: str) -> str:
 
 PROVEN: Final = "proven"
 """Key in the ASGI scope of a callback, called with the session cookie, if any, of each authenticated request."""
-IDENTITY: Final = "identity"
 CSRF_HEADER: Final = b"x-csrf-token"
 _OWN_SITES: Final = (b"same-origin", b"none")
 _METRICS: Final = ("/metrics", "/v1/metrics")
 _OPEN_TO_ALL: Final = ("/", "/login")
 _READING: Final = ("GET", "HEAD")
 SESSION_PATH: Final = "/session"
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """The sender of a request: a program with the driver's token, or a browser with a session.
-
-    `stays` returns whether the session still exists.
-    """
-
-    rights: Rights
-    cookie: str | None = None
-    session: Session | None = None
-    stays: Callable[[], bool] = lambda: True
 
 
 @final
@@ -166,3 +157,41 @@ def _forbidden(who: Identity, scope: Scope, headers: Mapping[bytes, bytes]) -> s
 
 def _nothing(session: str | None) -> None:
     """Do nothing: the default callback."""
+
+
+_LOCATIONS: Final = (CHECKPOINT_DIR, STORAGE_DIR, SAVEPOINT_DIR, RECOVERY_PATH)
+_BUCKETS: Final = ("s3", "gs", "gcs")
+"""Schemes whose URIs name a bucket in the place of a host."""
+
+
+def check_reach(location: str | None, jobs: Iterable[Settings]) -> None:
+    """Check that `location` is local, in a public cloud, or on storage that one of the jobs is configured to use.
+
+    Raises HTTPException for any other server, and for parameters or credentials that no job is configured to use.
+    """
+    if location is None:
+        return
+    server = _server(location)
+    if server is None or server in {(scheme, "", "", "") for scheme in _BUCKETS}:
+        return
+    if server not in {_server(known) for job in jobs for option in _LOCATIONS if (known := job.get(option))}:
+        raise HTTPException(
+            400,
+            f"{without_secret(location)} is on a server, or has parameters, that the job is not configured with. Set "
+            f"{SAVEPOINT_DIR.key} to a folder there with the same parameters before the job starts, or use `headgate "
+            "savepoint -d` on a machine that reaches it to delete a savepoint",
+        )
+
+
+def _server(location: str) -> tuple[str, str, str, str] | None:
+    """Return the parts that determine the server and the credentials, None for a local path.
+
+    >>> _server("s3://key:secret@bucket/a?endpoint_override=minio:9000"), _server("hdfs://namenode:8020/a")
+    (('s3', 'key:secret', '', 'endpoint_override=minio:9000'), ('hdfs', '', 'namenode:8020', ''))
+    """
+    scheme, separator, rest = location.partition("://")
+    if not separator or scheme == "file":
+        return None
+    before, _, parameters = rest.replace("#", "?", 1).partition("?")
+    user, _, host = before.partition("/")[0].rpartition("@")
+    return scheme, user, "" if scheme in _BUCKETS else host, parameters

@@ -24,6 +24,8 @@ LINK_MS_MAX: Final = 12 * 3600 * 1000
 """Milliseconds after which an unused link expires."""
 SESSION_MS_MAX: Final = 24 * 3600 * 1000
 """Milliseconds after its last request at which a session expires."""
+IDENTITY: Final = "identity"
+"""Key in the state of a request: the `Identity` of the sender."""
 KEPT_MAX: Final = 100
 """The largest number of links, and of sessions, that are kept; the oldest are deleted first."""
 
@@ -53,6 +55,20 @@ class Session:
     grant: Grant
     csrf: str
     expires_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """The sender of a request: a program with the driver's token, or a browser with a session.
+
+    `stays` returns whether the session still exists.
+    """
+
+    rights: Rights
+    cookie: str | None = None
+    session: Session | None = None
+    stays: Callable[[], bool] = lambda: True
 
 
 @final

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from headgate import options
 from headgate.operators.sampler import Sample
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web.events import EventStream, event
+from headgate.web.answers import EventStream, event
 from headgate.web.question import ServedJob
 from headgate.web.requests import ServedJobs, job_of, of_records
 

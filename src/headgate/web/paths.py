@@ -21,16 +21,15 @@ from headgate.web import (
     checkpoint_json,
     checkpoint_log_json,
     configuration_json,
-    failed_records_json,
+    diagnostics_json,
     job_json,
-    logs_json,
     metrics_json,
     requirements_json,
 )
-from headgate.web.json_answer import PRIVATE, JsonAnswer
+from headgate.web.answers import PRIVATE, JsonAnswer
+from headgate.web.checks import check_reach
 from headgate.web.operations import OperationKind
 from headgate.web.question import ServedJob
-from headgate.web.reach import check_reach
 from headgate.web.requests import ServedJobs, body_of, flag_of, format_of, job_of, of_records, reading, text_of
 
 
@@ -61,7 +60,7 @@ class RestPaths:
             "/plan": job_json.plan,
             "/exceptions": job_json.exceptions,
             "/attempts": job_json.attempts,
-            "/logs": logs_json.slots,
+            "/logs": diagnostics_json.log_slots,
             "/configuration": configuration_json.configuration,
             "/environment": configuration_json.environment,
             "/accumulators": job_json.accumulators,
@@ -81,8 +80,8 @@ class RestPaths:
             "/vertices/{vertex}/subtasks/metrics": metrics_json.of_subtasks,
         }
         records = {
-            "/logs/{slot}": logs_json.lines,
-            "/failed-records": failed_records_json.failed_records,
+            "/logs/{slot}": diagnostics_json.log_lines,
+            "/failed-records": diagnostics_json.failed_records,
         }
         writes = {
             "": (self._cancel, "PATCH"),

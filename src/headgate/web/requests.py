@@ -19,10 +19,9 @@ from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
 from headgate.ids import JobId
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web.checks import IDENTITY, Identity
+from headgate.web.answers import JsonAnswer
 from headgate.web.job_view import JobView
-from headgate.web.json_answer import JsonAnswer
-from headgate.web.logins import Rights
+from headgate.web.logins import IDENTITY, Identity, Rights
 from headgate.web.operations import Operations
 from headgate.web.question import Answer, Question, ServedJob
 

@@ -23,7 +23,7 @@ from headgate.snapshots.browser import SnapshotBrowser
 from headgate.snapshots.key_text import KeyText
 from headgate.snapshots.rows import RowQuery
 from headgate.web import state_json
-from headgate.web.json_answer import JsonAnswer
+from headgate.web.answers import JsonAnswer
 from headgate.web.question import ServedJob, whole_number
 from headgate.web.requests import ServedJobs, job_of, of_records, reading
 from headgate.web.state_json import LATEST, KnownSnapshot

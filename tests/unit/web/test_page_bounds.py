@@ -10,7 +10,7 @@ from headgate.functions.metrics import MetricReport
 from headgate.ids import CheckpointId, JobId, SubtaskId
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.runtime.control.subtask_metrics import BarrierWait
-from headgate.web import checkpoint_chart, checkpoint_log_json, failed_records_json
+from headgate.web import checkpoint_chart, checkpoint_log_json, diagnostics_json
 from headgate.web.page import vertex_json
 from headgate.web.page.findings import findings
 from headgate.web.page.history import KEPT, Histories
@@ -164,7 +164,7 @@ def test_metrics_of_functions_may_have_names_of_ours() -> None:
     odd = MetricReport(name=FAILED_COUNT, kind="gauge", groups=(), labels={}, values={"": float("nan")})
     job.reports(own(), replace(own(failed=True), user=(("uid", spread), ("uid", odd), ("uid", FAILED))))
     assert overview(job.job, 0)["vertices"][1]["failed"] == 7
-    assert failed_records_json.failed_records(asked(job))["operators"] == []
+    assert diagnostics_json.failed_records(asked(job))["operators"] == []
 
 
 def test_overviews_are_kept_of_jobs_that_run_only() -> None:

@@ -3,8 +3,15 @@
 table.py        the place of a table, its folder, its creation, and commits that are made once
 columns.py      the columns of a table, and whether they fit a sink
 writer.py       the writer of a subtask; data_files.py and statistics.py: its files and their statistics in the log
-disk.py         makes files and log durable
+sink.py         the sink, and what makes files and log durable on a local disk
 """
+
+from headgate.errors import missing_extra
+
+try:
+    import deltalake  # noqa: F401  # the modules of this package import from it
+except ImportError as error:
+    raise missing_extra("the Delta Lake sink", "delta", error) from error
 
 from headgate.connectors.delta.sink import DeltaSink
 

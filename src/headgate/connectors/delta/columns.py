@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from deltalake.schema import DataType
 
-from headgate.connectors.delta.library import DataType, DeltaTable, Schema
 from headgate.errors import ProgramError
 from headgate.types.arrow import arrow_schema
 from headgate.types.typeinfo import TypeInformation

@@ -9,17 +9,17 @@ identifier in the log and does nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
 import pyarrow as pa
 
+from headgate.checkpoint import durable
 from headgate.connectors.delta.columns import delta_columns
-from headgate.connectors.delta.disk import sync_files, sync_log
-from headgate.connectors.delta.table import DataFile, Preparer, TablePlace, append, prepare_table
+from headgate.connectors.delta.table import LOG, DataFile, Preparer, TablePlace, append, prepare_table
 from headgate.connectors.delta.writer import DataFiles, DeltaWriter
-from headgate.errors import ProgramError
-from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext, SinkIdentity
+from headgate.errors import ProgramError, SinkError
+from headgate.functions.sink import Committer, GlobalCommitter, RetriableCommitError, Sink, SinkContext, SinkIdentity
 from headgate.ids import CheckpointId
 from headgate.types.typeinfo import TypeInformation
 
@@ -105,3 +105,44 @@ class DeltaGlobalCommitter(GlobalCommitter[DataFile]):
         for preparer, files in by_preparer.items():
             append(self._place, preparer, checkpoint_id, files)
         self._synced = sync_log(self._place, self._synced)
+
+
+def sync_files(place: TablePlace, files: list[DataFile]) -> None:
+    """Make data files durable, and the folders of their partitions. Blocks. Raises `SinkError`.
+
+    Missing files are left out: their commit raises the error.
+    """
+    if not place.is_local:
+        return
+    try:
+        durable.sync_files(f"{place.uri}/{file.path}" for file in files)
+        for folder in sorted({folder for file in files for folder in _folders_of(file.path)}):
+            durable.sync_folder(f"{place.uri}/{folder}")
+    except OSError as error:
+        raise SinkError(f"cannot bring files of the Delta table {place} to the disk: {error}") from error
+
+
+def sync_log(place: TablePlace, after: str) -> str:
+    """Make the entries of the table's log after the entry `after` durable. Return the last entry. Blocks.
+
+    A commit is useless without all earlier commits, also of other writers, back to the log's last checkpoint. Raises
+    `RetriableCommitError`.
+    """
+    if not place.is_local:
+        return ""
+    log = f"{place.uri}/{LOG}"
+    try:
+        names = sorted(name for name in os.listdir(log) if name.endswith((".json", ".parquet")))
+        since = max(after, max((name for name in names if ".checkpoint." in name), default=""))
+        durable.sync_files(f"{log}/{name}" for name in names if name >= since)
+        durable.sync_folder(log)
+        durable.sync_folder(place.uri)
+    except OSError as error:
+        raise RetriableCommitError(f"cannot bring the log of the Delta table {place} to the disk: {error}") from error
+    return names[-1]
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    while path:
+        path = path.rpartition("/")[0]
+        yield path

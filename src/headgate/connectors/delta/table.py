@@ -15,22 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.fs import DeltaStorageHandler
+from deltalake.transaction import AddAction
 from pyarrow import fs
 
 from headgate.checkpoint import durable
 from headgate.clock import SystemClock
 from headgate.connectors.delta.columns import misfit
-from headgate.connectors.delta.library import (
-    AddAction,
-    CommitFailedError,
-    CommitProperties,
-    DeltaError,
-    DeltaStorageHandler,
-    DeltaTable,
-    Schema,
-    TableNotFoundError,
-    Transaction,
-)
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 import pyarrow as pa
+from deltalake import Schema
 
 from headgate.clock import SystemClock
 from headgate.connectors.delta.data_files import OpenFile, batches_of, folder_of, partitions_of
-from headgate.connectors.delta.library import Schema
 from headgate.connectors.delta.table import FAILURES, DataFile, Preparer, TablePlace, said
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkContext, SinkWriter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TypeVar, final
 
 import pyarrow as pa
 
@@ -91,3 +91,13 @@ def unreadable(said: str, error: Exception, *, is_local: bool) -> SourceError:
         or (is_local and error.errno is None)
     )
     return (UnreadableFileError if is_of_file else SourceError)(said)
+
+
+Kind = TypeVar("Kind")
+
+
+def given(method: str, value: object, kind: type[Kind]) -> Kind:
+    """Return what a method of a builder was given. Raises ProgramError if it is not of this kind."""
+    if not isinstance(value, kind):
+        raise ProgramError(f"{method}() takes a {kind.__name__}, made by its functions, not {value!r:.100}")
+    return value

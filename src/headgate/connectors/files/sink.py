@@ -10,9 +10,9 @@ from headgate.checkpoint.file_store import without_secret
 from headgate.clock import Clock, SystemClock
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory, RowWriterFactory
-from headgate.connectors.files.checks import given
 from headgate.connectors.files.compaction import FileCompactor, FileCompactStrategy
 from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.file_errors import given
 from headgate.connectors.files.owner import claim, give_up
 from headgate.connectors.files.part_files import PartCommitter, PartFile, PartFolder, delete
 from headgate.connectors.files.part_names import OutputFileConfig

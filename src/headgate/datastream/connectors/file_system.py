@@ -9,13 +9,17 @@ from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
 from headgate.connectors.files.compaction import FileCompactor, FileCompactStrategy
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.encoders import Encoder
-from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.file_errors import FailedFile, FileErrors, UnreadableFileError
 from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.part_names import OutputFileConfig
 from headgate.connectors.files.rolling import DefaultRollingPolicy, OnCheckpointRollingPolicy, RollingPolicy
 from headgate.connectors.files.sink import FileSink, FileSinkBuilder
-from headgate.connectors.files.source import FileSource, FileSourceBuilder
+from headgate.connectors.files.source import (
+    FileEnumeratorProvider,
+    FileSource,
+    FileSourceBuilder,
+    FileSplitAssignerProvider,
+)
 from headgate.connectors.files.stream_format import StreamFormat
 
 __all__ = [

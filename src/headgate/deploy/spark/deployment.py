@@ -19,8 +19,8 @@ from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.batch.engine import SparkBatch
 from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.jvm_loss import quieten_accumulators, quieten_py4j
-from headgate.deploy.spark.micro_batches import cores_beside, micro_batches_of
 from headgate.deploy.spark.observe import await_slots, observe
+from headgate.deploy.spark.preflight import cores_beside, micro_batches_of
 from headgate.deploy.spark.shipping import ship
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed

@@ -21,10 +21,9 @@ from headgate.deploy.handles.running_job import Results
 from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.spark import progress_bar
 from headgate.deploy.spark.jvm_loss import JVM_ERRORS
-from headgate.deploy.spark.micro_batches import cores_beside
 from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.observe import slots_taken, slots_total
-from headgate.deploy.spark.preflight import is_local, slot_count, unfit
+from headgate.deploy.spark.preflight import cores_beside, is_local, slot_count, unfit
 from headgate.deploy.spark.session import embedded_max
 from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode, task_entry

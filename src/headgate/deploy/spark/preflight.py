@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from headgate.checkpoint.paths import split
+from headgate.connectors.micro_batches.source import MicroBatchSource
 from headgate.errors import EnvironmentFault, ProgramError
+from headgate.graph.job_graph import JobGraph
+from headgate.runtime.job_storage.sources import sources_of
 from headgate.runtime.master.services import SlotCount
 
 SPARK_MIN: Final = (3, 5)
@@ -124,6 +127,16 @@ def check_storage(facts: SessionFacts, location: str | None) -> None:
             "execution.checkpointing.dir (or headgate.storage.dir) to a folder or URI that all of them reach, or, for "
             "small state, execution.checkpointing.storage: jobmanager"
         )
+
+
+def micro_batches_of(job: JobGraph) -> list[MicroBatchSource]:
+    """Return the sources of a job that read streaming DataFrames: Spark runs a query for each."""
+    return [source for source in sources_of(job).values() if isinstance(source, MicroBatchSource)]
+
+
+def cores_beside(job: JobGraph) -> int:
+    """Return the cores that the streaming queries of a job need, in addition to the job's slots."""
+    return sum(source.free_cores for source in micro_batches_of(job))
 
 
 def check_folders(folders: list[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Final, final
 from starlette.requests import Request
 
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web.events import EventStream, event
+from headgate.web.answers import EventStream, event
 from headgate.web.page.findings import Seen, findings
 from headgate.web.page.history import Histories
 from headgate.web.page.overview_json import overview

@@ -14,9 +14,9 @@ from starlette.routing import BaseRoute, Route
 from headgate import __version__
 from headgate.clock import SystemClock
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web.checks import IDENTITY, SESSION_PATH, Identity
-from headgate.web.json_answer import PRIVATE, JsonAnswer
-from headgate.web.logins import Entrance, Grant, Rights
+from headgate.web.answers import PRIVATE, JsonAnswer
+from headgate.web.checks import SESSION_PATH
+from headgate.web.logins import IDENTITY, Entrance, Grant, Identity, Rights
 from headgate.web.page import vertex_json
 from headgate.web.page.history import Histories
 from headgate.web.page.live import LiveOverviews

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from headgate.connectors.files.bulk_format import BulkFormat
-from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.lines import BrokenLines, Decoded, LineDecoder
-from headgate.connectors.files.source import FileSource
+from headgate.connectors.files.source import FileEnumeratorProvider, FileSource, FileSplitAssignerProvider
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, deal, open_reader, read, read_all

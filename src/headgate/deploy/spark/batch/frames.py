@@ -12,8 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from headgate.batch.column_of import column_of
-from headgate.batch.frame_head import FrameHeadFactory
-from headgate.batch.inputs import SortedBy
+from headgate.batch.inputs import FrameHeadFactory, SortedBy
 from headgate.batch.rows import KEY, ORDER, TASK
 from headgate.batch.stages import ShuffleKind, Stage
 from headgate.deploy.spark.batch.partitions import sorted_by_key

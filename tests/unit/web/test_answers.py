@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.web.events import event
-from headgate.web.json_answer import JsonAnswer
+from headgate.web.answers import JsonAnswer, event
 
 HALF_A_PAIR = "name \ud800"
 

@@ -8,8 +8,7 @@ import time
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from headgate.connectors.kafka.client import open_client
-from headgate.connectors.kafka.client_log import Seldom
+from headgate.connectors.kafka.client import Seldom, open_client
 from tests.nobody import nobody
 
 

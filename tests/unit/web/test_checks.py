@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 
 from headgate.config import Settings, SettingSource
 from headgate.options import REGISTRY
-from headgate.web.reach import check_reach
+from headgate.web.checks import check_reach
 
 MINIO = "endpoint_override=minio:9000&scheme=http"
 

@@ -9,7 +9,7 @@ from headgate.operators.failed_samples import FailedSample
 from headgate.runtime.control.messages import Progress
 from headgate.runtime.control.subtask_metrics import Rates, SubtaskMetrics, TimeShares, Traffic
 from headgate.runtime.monitoring.progress import FAILED_RECORDS_MAX
-from headgate.web.failed_records_json import failed_records
+from headgate.web.diagnostics_json import failed_records
 from headgate.web.question import Question
 from tests.unit.web.page_jobs import FAILED, PageJob
 

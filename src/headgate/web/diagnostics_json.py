@@ -1,17 +1,18 @@
-"""Records for which functions of a job failed and which were skipped: counts and samples."""
+"""Diagnostics of a running job: records for which functions failed, skipped records, and the log lines of slots."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from headgate.ids import SlotIndex
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.operators.side_outputs import LATE_RECORDS
 from headgate.runtime.control.subtask_metrics import summed
-from headgate.runtime.monitoring.progress import ReportedFailure
+from headgate.runtime.monitoring.progress import LINES_MAX, ReportedFailure, SlotLog
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web.question import Question, vertex_id
+from headgate.web.question import Question, vertex_id, whole_number
 
-SHOWN_MAX: Final = 200
+SAMPLES_MAX: Final = 200
 """The largest number of samples in one answer."""
 
 
@@ -21,7 +22,7 @@ def failed_records(asked: Question) -> Json:
     own = view.progress.subtasks.values()
     failed, late = (summed(each.counts(name) for each in own) for name in (FAILED_COUNT, LATE_RECORDS))
     operators = []
-    room = SHOWN_MAX
+    room = SAMPLES_MAX
     for vertex in view.plan.vertices:
         for operator in vertex.operators:
             samples = list(view.progress.failed_records.get(operator.uid, ()))[::-1][:room]
@@ -50,4 +51,26 @@ def _sample(record: ReportedFailure) -> Json:
         "record": record.sample.record,
         "key": record.sample.key,
         "dealt": record.sample.dealt,
+    }
+
+
+LINES_SHOWN_MAX: Final = 500
+"""The largest number of lines in one answer."""
+
+
+def log_slots(asked: Question) -> Json:
+    """Return the slots that have sent lines, with their numbers of lines; `kept` is the number kept for each slot."""
+    logs = asked.job.view.progress.logs
+    found = [{"slot": slot, "lines": log.count} for slot, log in sorted(logs.copy().items())]
+    return {"slots": found, "kept": LINES_MAX, "of": asked.job.view.progress.placement.slots}
+
+
+def log_lines(asked: Question) -> Json:
+    """Return the newest lines of a slot, at most 500 and only lines after `?after=`, oldest first."""
+    number = whole_number(asked.path["slot"])
+    log = asked.job.view.progress.logs.get(SlotIndex(-1 if number is None else number), SlotLog())
+    found = log.after(whole_number(asked.query.get("after", "")) or 0, LINES_SHOWN_MAX)
+    return {
+        "lines": [{"n": n, "at": line.wall_ms, "level": line.level, "text": line.text} for n, line in found],
+        "next": found[-1][0] if found else log.count,
     }
