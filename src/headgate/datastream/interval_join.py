@@ -53,16 +53,18 @@ class IntervalJoined:
         self._how = how
         self._lower_ms = lower_ms
         self._upper_ms = upper_ms
+        self._excludes_lower = False
+        self._excludes_upper = False
         self._late_tags: list[OutputTag | None] = [None, None]
 
     def lower_bound_exclusive(self) -> IntervalJoined:
         """Exclude the lower bound itself, which is included by default."""
-        self._lower_ms += 1
+        self._excludes_lower = True
         return self
 
     def upper_bound_exclusive(self) -> IntervalJoined:
         """Exclude the upper bound itself, which is included by default."""
-        self._upper_ms -= 1
+        self._excludes_upper = True
         return self
 
     def side_output_left_late_data(self, output_tag: OutputTag) -> IntervalJoined:
@@ -84,10 +86,11 @@ class IntervalJoined:
         record's results is the end of the record's interval.
         """
         check_process_function(func, ProcessJoinFunction)
-        lower_ms, upper_ms = self._lower_ms, self._upper_ms
+        lower_ms, upper_ms = self._lower_ms + self._excludes_lower, self._upper_ms - self._excludes_upper
         if lower_ms > upper_ms:
             raise ProgramError(
-                f"the interval between {lower_ms - 1} and {upper_ms + 1} ms is empty without its bounds: include one"
+                f"the interval between {self._lower_ms} and {self._upper_ms} ms is empty without the bounds that it "
+                "excludes: include one"
             )
         outer_left, outer_right = _OUTER[self._how]
         left = JoinSide(lower_ms, upper_ms, outer_left, self._late_tags[0])

@@ -53,6 +53,7 @@ def joined(
         (lambda join: join.lower_bound_exclusive(), [4, 5, 6, 7]),
         (lambda join: join.upper_bound_exclusive(), [3, 4, 5, 6]),
         (lambda join: join.upper_bound_exclusive().lower_bound_exclusive(), [4, 5, 6]),
+        (lambda join: join.upper_bound_exclusive().upper_bound_exclusive(), [3, 4, 5, 6]),
     ],
 )
 def test_bounds_are_included_unless_they_are_excluded(change: Change, expected: list[int]) -> None:
@@ -180,7 +181,7 @@ def test_programs_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ProgramError, match="from 2 to 1 ms is empty"):
         keyed.interval_join(keyed).between(Time.milliseconds(2), Time.milliseconds(1))
     join = keyed.interval_join(keyed).between(Time.milliseconds(1), Time.milliseconds(1))
-    with pytest.raises(ProgramError, match="is empty without its bounds"):
+    with pytest.raises(ProgramError, match="between 1 and 1 ms is empty"):
         join.lower_bound_exclusive().process(Pairs())
     with pytest.raises(ProgramError, match="ProcessJoinFunction"):
         join.process(lambda left, right: (left, right))  # type: ignore[arg-type]
