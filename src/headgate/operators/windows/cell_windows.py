@@ -20,10 +20,11 @@ from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.base import Opened, Windowing, WindowLayout
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import AnyWindowFunction, AssignerContext
+from headgate.operators.windows.pane_windows import EVALUATED
 from headgate.state.keyed.cells import GENERATION, KEY, Cell, plain_key
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.time.timers import Timers
-from headgate.types.typed_key import untyped
+from headgate.types.typed_key import typed, untyped
 
 _GLOBAL: Final = "global"
 _CONTINUE: Final = TriggerResult.CONTINUE
@@ -69,6 +70,19 @@ class CellWindows(WindowLayout):
         else:
             self._register, self._delete = timers.register_processing_time_timer, timers.delete_processing_time_timer
         self._assigner_context = AssignerContext(opened.timers, opened.runtime)
+        for start, end, key in opened.context.restored.values(EVALUATED):
+            self._take_over_evaluated(TimeWindow(start, end), typed(key))
+
+    def _take_over_evaluated(self, window: TimeWindow, key: Any) -> None:
+        """Take over a window in panes that had been evaluated for the key at the snapshot: it is not to fire again."""
+        backend = self._backend
+        backend.cell = backend.enter(key, backend.cells.get(key))
+        backend.namespaces.set(as_namespace(window))
+        if self._windowing.cleanup_ms(window) == window.max_timestamp():
+            self._contents.clear()  # its only timer finds nothing to emit, and ends it
+        else:
+            self._delete(window.max_timestamp())
+        backend.leave()
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         backend = self._backend

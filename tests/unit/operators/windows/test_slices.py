@@ -10,7 +10,13 @@ import pytest
 from headgate import options
 from headgate.config import Settings
 from headgate.datastream import AggregateFunction, DataStream
-from headgate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
+from headgate.datastream.window import (
+    EventTimeSessionWindows,
+    EventTimeTrigger,
+    PurgingTrigger,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
@@ -308,3 +314,32 @@ def test_a_window_that_a_snapshot_finds_half_evaluated_goes_on_where_it_was(assi
         found += windows.watermark(9)
         assert windows.watermark(10) == []
     assert sorted(found) == list(range(7))
+
+
+@pytest.mark.parametrize("lateness_ms", [0, 20])
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_a_window_in_panes_found_half_evaluated_goes_on_under_another_trigger(backend: str, lateness_ms: int) -> None:
+    def harness_of(restored: list[SavedOperator], *, purges: bool) -> OperatorHarness:
+        def program(stream: DataStream) -> DataStream:
+            keyed = stream.key_by(lambda record: record[0])
+            windows = keyed.window(TumblingEventTimeWindows(10, 0)).allowed_lateness(lateness_ms)
+            if purges:
+                windows = windows.trigger(PurgingTrigger.of(EventTimeTrigger.create()))
+            return windows.aggregate(Sum())
+
+        setup = Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
+        return OperatorHarness.of_stream(program, restored=restored, setup=setup)
+
+    with harness_of([], purges=False) as windows:
+        add(windows, *((key, number, 8) for number, key in enumerate("abcdefg")))
+        first = windows.operator.advance(9, 3)
+        assert first is not None
+        saved = windows.snapshot()
+    with harness_of([saved], purges=True) as windows:
+        again = windows.snapshot()
+        assert sorted(first.records + windows.watermark(9)) == list(range(7))
+        late = add(windows, ("a", 100, 8), ("g", 100, 8))
+        assert windows.watermark(40) == []
+    assert late == ([100, 100] if lateness_ms else [])
+    with harness_of([again], purges=True) as windows:
+        assert sorted(first.records + windows.watermark(9)) == list(range(7))
