@@ -47,6 +47,7 @@ def keep_files_in_memory() -> None:
 
 
 keep_files_in_memory()
+gc.disable()  # until all tests are collected: what the collection makes stays, and was gone over again and again
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -64,5 +65,5 @@ def _paced() -> None:
 
 def pytest_collection_finish() -> None:
     """The tests themselves live to the end: the garbage collector need not go over them again and again."""
-    gc.collect()
     gc.freeze()
+    gc.enable()

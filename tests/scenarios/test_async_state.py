@@ -55,6 +55,7 @@ def check(found: list[Any]) -> None:
     assert sorted(each[1] for each in found if each[0] == "record") == list(range(140))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_each_record_counts_once_when_the_first_attempt_fails(backend: str) -> None:
     check(results({"state.backend.type": backend, "execution.checkpointing.interval": "10 ms"}, fails=True))

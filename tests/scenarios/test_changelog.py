@@ -73,12 +73,14 @@ def fail_and_finish(runs: Runs) -> None:
     ledger.check_seen(2, COUNT)
 
 
+@pytest.mark.slow
 def test_before_the_first_materialisation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     DUE.set()
     never = {"headgate.changelog.cut-interval": "10 min"}
     fail_and_finish(Runs(tmp_path, monkeypatch, **{**CHANGELOG, **never}))
 
 
+@pytest.mark.slow
 def test_while_state_is_materialised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = FileSystemStore.write
 
@@ -138,6 +140,7 @@ def test_after_state_was_materialised(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(BASES) > 4
 
 
+@pytest.mark.slow
 def test_while_state_cannot_be_materialised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log grows, checkpoints go on."""
     write = FileSystemStore.write

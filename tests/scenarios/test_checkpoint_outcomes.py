@@ -141,6 +141,7 @@ def test_all_records_are_committed_by_one_checkpoint_at_the_end(tmp_path: Path) 
     assert len(records._job.progress.checkpoints) == 1
 
 
+@pytest.mark.slow
 def test_checkpoints_go_on_when_a_source_has_ended_and_a_job_from_one_reads_none_of_it_again(tmp_path: Path) -> None:
     kept = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
     job = short_and_long(environment(tmp_path, **kept))._job

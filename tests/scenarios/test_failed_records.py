@@ -105,6 +105,7 @@ def test_failed_records_are_put_out_exactly_once_when_the_job_restarts(
     assert set() == STRIKES
 
 
+@pytest.mark.slow
 def test_a_policy_may_be_set_and_changed_from_one_run_of_a_job_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ def seen(kind: str, target: Path) -> list[int]:
     return sorted(json.loads(line)["number"] for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", RuntimeExecutionMode)
 @pytest.mark.parametrize("kind", ["delta", "spark", "files"])
 def test_the_same_job_id_with_new_storage_writes_everything_again(
@@ -79,6 +80,7 @@ def test_two_jobs_whose_ids_begin_alike_write_to_one_target(kind: str, tmp_path:
     assert seen(kind, tmp_path / "out") == sorted([*range(COUNT), *range(COUNT)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["delta", "spark", "files"])
 def test_a_job_that_goes_back_to_a_savepoint_under_its_id_loses_nothing(kind: str, tmp_path: Path) -> None:
     """What comes after the savepoint is there twice then, as the target has what the first run wrote."""

@@ -129,6 +129,7 @@ def test_every_subtask_gets_the_whole_union(tmp_path: Path, monkeypatch: pytest.
     assert [subtask for subtask, _ in RESTORED[0]] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_where_only_keyed_state_is_rescaled_lists_stay_where_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def test_every_record_is_looked_up(keyed: bool, mode: str, tmp_path: Path) -> No
     assert sorted(looked_up(tmp_path, keyed=keyed, **{"execution.runtime-mode": mode})) == EXPECTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("unaligned", ["false", "true"])
 def test_failures_lose_and_double_nothing(keyed: bool, unaligned: str, tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ class Count(KeyedProcessFunction):
         yield value
 
 
+@pytest.mark.slow
 def test_an_operator_that_is_new_starts_empty_beside_those_that_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +139,7 @@ def ruled(env: StreamExecutionEnvironment, burst: int) -> DataStream:
     return numbers.key_by(ledger.key_of).connect(rules).process(Ruled()).uid("ruled")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(2, 5), (3, 1)])
 def test_rules_are_known_to_every_subtask_at_another_parallelism(
     before: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -52,6 +52,7 @@ def test_a_retained_checkpoint_of_any_kind_is_read_as_it_is_restored(
     assert len(position) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restored_by", ["hashmap", "rocksdb"])
 def test_a_job_goes_on_from_state_that_was_made_of_data(
     restored_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -104,6 +105,7 @@ def test_a_job_goes_on_from_a_checkpoint_that_was_repaired(tmp_path: Path, monke
     assert all(entry[5] == sum(entry[3]) + 1_000_000 for entry in ledger.SEEN)
 
 
+@pytest.mark.slow
 def test_timers_are_read_and_go_along_into_a_new_savepoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = Runs(tmp_path / "first", monkeypatch)
     env = runs.environment(2)

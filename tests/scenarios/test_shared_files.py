@@ -31,6 +31,7 @@ TOLERANT = {
 }
 
 
+@pytest.mark.slow
 @on_incremental_backends
 def test_checkpoints_share_what_has_not_changed_and_all_that_the_kept_one_names_is_there(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -84,6 +85,7 @@ class Head(KeyedProcessFunction, CheckpointedFunction, CheckpointListener):
         yield value
 
 
+@pytest.mark.slow
 @on_incremental_backends
 def test_a_checkpoint_that_failed_takes_no_file_along_that_an_earlier_one_needs(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -83,6 +83,7 @@ def test_timers_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert all(row.value.startswith("[") for row in page.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [FULL, ROCKSDB], ids=["hashmap", "rocksdb"])
 def test_objects_of_a_class_that_is_not_here_have_stand_ins(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

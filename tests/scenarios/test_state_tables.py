@@ -83,6 +83,7 @@ def test_a_running_job_is_read_again_and_again_and_each_time_all_is_of_one_check
     running.wait(120.0)
 
 
+@pytest.mark.slow
 def test_of_a_job_that_keeps_one_checkpoint_a_table_is_whole_or_an_error_that_says_it_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,7 @@ def jobs(tmp_path: Path) -> Jobs:
     return Jobs(tmp_path)
 
 
+@pytest.mark.slow
 @both_ways
 def test_a_stopped_job_has_committed_all_that_its_savepoint_holds_and_the_next_one_does_the_rest(
     drain: bool, jobs: Jobs
@@ -171,6 +172,7 @@ def test_a_failure_while_the_savepoint_is_taken_has_the_job_go_on(drain: bool, j
     assert job.progress.restarts == 1
 
 
+@pytest.mark.slow
 def test_a_failure_of_a_drained_timer_has_the_job_go_on(jobs: Jobs) -> None:
     job = jobs.start()
     wait_for_checkpoints(job, 3)
@@ -195,6 +197,7 @@ def test_a_job_that_fails_for_good_says_why_it_is_not_stopped_with_a_savepoint_t
         later.result(120.0)
 
 
+@pytest.mark.slow
 @both_ways
 def test_a_failure_after_the_savepoint_is_recorded_still_ends_the_job_with_it(drain: bool, jobs: Jobs) -> None:
     job = jobs.start(settings=NO_CHECKPOINTS)
@@ -208,6 +211,7 @@ def test_a_failure_after_the_savepoint_is_recorded_still_ends_the_job_with_it(dr
     jobs.check_all()
 
 
+@pytest.mark.slow
 @both_ways
 def test_input_that_ends_meanwhile_is_committed_whichever_way_the_job_ends(drain: bool, jobs: Jobs) -> None:
     job = jobs.start()
@@ -222,6 +226,7 @@ def test_input_that_ends_meanwhile_is_committed_whichever_way_the_job_ends(drain
     jobs.check_all()
 
 
+@pytest.mark.slow
 def test_a_savepoint_in_the_midst_commits_nothing_and_disturbs_nothing(jobs: Jobs, tmp_path: Path) -> None:
     job = jobs.start()
     wait_for_checkpoints(job, 2)

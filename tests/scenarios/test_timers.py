@@ -51,6 +51,7 @@ def check_moved(runs: Runs, before: dict[str, str], after: dict[str, str]) -> No
     assert sorted(ledger.SEEN) == sorted((ledger.key_of(value), FAR_MS - value) for value in range(COUNT))
 
 
+@pytest.mark.slow
 @on_every_backend
 def test_timers_go_on_at_another_parallelism(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

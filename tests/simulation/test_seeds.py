@@ -26,6 +26,7 @@ def test_every_promise_is_kept_whatever_goes_wrong(seeds: range) -> None:
     assert not failed, "\n\n".join(failed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "often", "happening"),
     [
@@ -63,6 +64,7 @@ HAPPENINGS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_failure_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     plants.commit_before_the_manifest(monkeypatch)
     report = next(report for seed in range(1, 20) if not (report := run(seed)).passed)

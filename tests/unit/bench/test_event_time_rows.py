@@ -25,6 +25,7 @@ def test_a_peer_has_a_program_and_a_target(name: str) -> None:
     assert figure.target is not None
 
 
+@pytest.mark.slow
 def test_a_result_stands_for_the_records_of_a_key_that_has_some() -> None:
     assert per_result(20) == pytest.approx(20.0, rel=0.001)
     assert per_result(2) == pytest.approx(2.31, rel=0.01)  # 0.135 of the keys have none in a window

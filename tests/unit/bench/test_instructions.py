@@ -56,6 +56,7 @@ def test_every_job_has_a_committed_figure() -> None:
         assert entry["figures"].keys() == JOBS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", JOBS)
 def test_job_runs_to_its_end_on_a_clock_that_moves_when_read(row: str, tmp_path: Path) -> None:
     run(row, 100, str(tmp_path))

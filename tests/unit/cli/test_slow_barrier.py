@@ -46,6 +46,7 @@ def words(out: str) -> str:
     return " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_a_barrier_that_waits_behind_records_is_told_while_it_waits() -> None:
     with serving(partial(scoring, capacity=1, per_second=1000.0), **CHECKPOINTS) as job:
         told = "the barrier waits behind 'score"

@@ -73,6 +73,7 @@ def durations_ms(rig: MasterRig) -> list[float]:
     return [figures.duration_ms for figures in rig.master.progress.statistics.figures]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallelism", [1, 2])
 @pytest.mark.parametrize("slow", [blocking, asking, expanding, after_others])
 def test_a_barrier_waits_about_the_target_time_behind_a_slow_operator(slow: Any, parallelism: int) -> None:

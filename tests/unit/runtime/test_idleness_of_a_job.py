@@ -102,6 +102,7 @@ def run(early: Source[Any], behind_early_ms: float, behind_late_ms: float) -> No
     assert rig.run().status is JobStatus.FINISHED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at_once", "behind_early_ms", "behind_late_ms"),
     [(False, 0.0, 100.0), (False, 0.0, 240.0), (True, 400.0, 0.0), (True, 100.0, 100.0)],

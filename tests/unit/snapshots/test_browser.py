@@ -85,6 +85,7 @@ def test_states_with_files_of_their_own_have_the_size_of_these(browser: Snapshot
     assert sum(state.size_bytes or 0 for state in count.states) == count.size_bytes
 
 
+@pytest.mark.slow
 def test_pages_together_are_the_state(browser: SnapshotBrowser) -> None:
     found: dict[str, str] = {}
     for offset in range(0, 3000, 200):

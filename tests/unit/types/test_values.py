@@ -375,6 +375,7 @@ def test_a_function_of_a_module_stays_itself() -> None:
     assert copied((emitted, len)) == (emitted, len)
 
 
+@pytest.mark.slow
 def test_immutable_values_may_be_nested_deeply() -> None:
     deep: Any = ()
     for number in range(100_000):

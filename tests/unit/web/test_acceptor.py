@@ -62,6 +62,7 @@ def test_hundreds_of_half_sent_requests_keep_the_tokens_holder_from_nothing(job:
                 assert client.get("/jobs").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_connection_of_the_tokens_holder_outlives_hundreds_of_others(job: Served) -> None:
     with httpx.Client(base_url=job.address.url, headers=job.http.headers) as client:
         before = client.get("/jobs").extensions["network_stream"]
@@ -105,6 +106,7 @@ def test_strangers_cause_no_line_each(job: Served, caplog: pytest.LogCaptureFixt
     assert caplog.messages == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl command to make a certificate with")
 def test_under_tls_who_never_begins_it_keeps_nobody_out(tmp_path: Path) -> None:
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=driver"

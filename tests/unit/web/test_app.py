@@ -249,6 +249,7 @@ def test_prometheus_reads_all_metrics(job: Served) -> None:
     assert f'headgate_job_numRestarts{{job_id="{job.job.job_id}",job_name="word-count"}} 0.0' in answer.text
 
 
+@pytest.mark.slow
 def test_metrics_are_open_without_the_token_if_an_option_says_so() -> None:
     with served(**{"headgate.rest.open-metrics": "true"}) as job:
         assert httpx.get(job.address.url + "/metrics").status_code == 200

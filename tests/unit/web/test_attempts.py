@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.functions.api import MapFunction
 from headgate.functions.context import RuntimeContext
@@ -24,6 +26,7 @@ def never_begins(env: StreamExecutionEnvironment) -> None:
     env.from_collection([1]).map(NeverOpens()).name("price").print()
 
 
+@pytest.mark.slow
 def test_an_attempt_that_did_not_begin_is_told_with_what_ended_it() -> None:
     with serving(never_begins, **RESTARTS) as job:
         until(lambda: len(job.get("/jobs/JOB/attempts")["attempts"]) > 2)

@@ -55,6 +55,7 @@ def test_a_slot_tells_its_host_process_and_versions() -> None:
         assert (answer["platform"], answer["slotsTotal"]) == ({}, 2)
 
 
+@pytest.mark.slow
 def test_at_most_a_thousand_slots_are_shown_and_none_that_has_gone() -> None:
     job = PageJob(parallelism=3)
     job.progress.slots = {number: process_facts() for number in range(5)}  # type: ignore[misc]

@@ -70,6 +70,7 @@ def test_a_request_of_another_site_has_no_session(job: Served) -> None:
             assert browser.get("/jobs", headers={"Sec-Fetch-Site": site}).status_code == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ['theirs={"a": "b, c"}', "a[b]=c d", "nothing", '="', "headgate-1=x"])
 def test_cookies_of_other_servers_of_this_host_are_let_be(job: Served, other: str) -> None:
     with entered(job) as (_, answer):
@@ -96,6 +97,7 @@ def test_who_logs_out_is_out(job: Served) -> None:
         assert browser.get("/session").status_code == 401
 
 
+@pytest.mark.slow
 def test_a_server_that_is_read_only_gives_no_rights_to_act() -> None:
     with served(**{"headgate.web.read-only": "true"}) as own:
         link = own.http.post("/login-links", json={"job": own.job.job_id}).json()["path"]
@@ -105,6 +107,7 @@ def test_a_server_that_is_read_only_gives_no_rights_to_act() -> None:
         assert own.http.post("/jobs/" + own.job.job_id + "/checkpoints").is_success
 
 
+@pytest.mark.slow
 def test_without_the_page_there_is_none(capfd: pytest.CaptureFixture[str]) -> None:
     with served(**{"headgate.web.enabled": "false"}) as own:
         for path in ("/", "/login", "/static/index.html"):
@@ -134,6 +137,7 @@ def test_a_log_is_told_the_command_and_no_link(capfd: pytest.CaptureFixture[str]
     assert "link=" not in printed
 
 
+@pytest.mark.slow
 def test_the_files_are_open_and_may_load_nothing_from_elsewhere(job: Served) -> None:
     for path in ("/", "/static/app/main.js", "/static/style.css"):
         answer = httpx.get(job.address.url + path)

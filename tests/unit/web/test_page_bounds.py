@@ -6,6 +6,8 @@ import asyncio
 import json
 from dataclasses import replace
 
+import pytest
+
 from headgate.functions.metrics import MetricReport
 from headgate.ids import CheckpointId, JobId, SubtaskId
 from headgate.operators.record_guard import FAILED_COUNT
@@ -66,6 +68,7 @@ def test_curves_are_as_long_as_what_is_kept() -> None:
     assert len(json.dumps(found)) < 60_000
 
 
+@pytest.mark.slow
 def test_of_ten_thousand_checkpoints_a_page_is_small_and_all_are_reached() -> None:
     job = PageJob()
     for number in range(10_000):

@@ -69,6 +69,7 @@ def test_the_orders_are_those_of_the_docs() -> None:
     assert len(ORDERS) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path"), ORDERS)
 def test_an_order_needs_a_session_with_rights_and_its_own_token(job: Served, method: str, path: str) -> None:
     (guest, guests), (owner, _), (_, others) = browser(job, readOnly=True), browser(job), browser(job)

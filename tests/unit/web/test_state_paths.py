@@ -47,6 +47,7 @@ def savepoint(job: Served, folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_retained_checkpoints_and_savepoints_are_listed(job: Served, tmp_path: Path) -> None:
     taken = savepoint(job, tmp_path)
     assert taken["kind"] == "savepoint"

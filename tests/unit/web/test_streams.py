@@ -81,6 +81,7 @@ def test_who_asks_whether_there_is_a_stream_begins_none(job: Served, path: str) 
         assert status(sock) == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [LIVE, OUTPUT])
 def test_who_leaves_is_told_nothing_more(job: Served, path: str) -> None:
     owner, csrf = browser(job)
@@ -97,6 +98,7 @@ def test_who_leaves_is_told_nothing_more(job: Served, path: str) -> None:
     until(lambda: not taps(job))
 
 
+@pytest.mark.slow
 def test_a_session_with_many_connections_keeps_nobody_out(job: Served) -> None:
     (owner, _), (guest, _) = browser(job), browser(job, readOnly=True)
     with ExitStack() as stack:
@@ -116,6 +118,7 @@ def test_a_session_with_many_connections_keeps_nobody_out(job: Served) -> None:
         goes_on(socks[12])
 
 
+@pytest.mark.slow
 def test_only_connections_that_are_open_have_places(job: Served) -> None:
     guest, _ = browser(job, readOnly=True)
     with ExitStack() as stack:

@@ -110,6 +110,7 @@ def test_remainders_of_several_states_do_not_pile_up_on_the_first_subtask() -> N
     assert dealt == [{"a": [b"1"], "d": [b"4"]}, {"b": [b"2"]}, {"c": [b"3"]}]
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.text(max_size=2), st.lists(st.binary(max_size=2), max_size=12), max_size=4), st.integers(1, 7)
 )

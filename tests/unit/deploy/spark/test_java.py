@@ -82,6 +82,7 @@ def test_wrapped_java_runs_with_the_module_it_lacks(hidden: dict[str, str]) -> N
     assert "openjdk version" in answer.stderr
 
 
+@pytest.mark.slow
 def test_wrapper_keeps_every_other_argument_as_it_is(hidden: dict[str, str]) -> None:
     settings = run_java(
         ensure_java(hidden),

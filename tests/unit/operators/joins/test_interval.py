@@ -120,6 +120,7 @@ def test_records_out_of_order_match_after_a_restore_into_any_backend(before: str
         assert sorted(right for _, right, _ in harness.process("left", timestamp_ms=5)) == [3, 4, 5, 7]
 
 
+@pytest.mark.slow
 def test_records_are_kept_no_longer_than_twice_the_interval() -> None:
     with joined(-5, 5) as harness:
         for time in range(1_000):

@@ -327,6 +327,7 @@ def test_windows_of_another_class_cannot_become_sessions() -> None:
         harness(restored=[saved]).open()
 
 
+@pytest.mark.slow
 def test_nothing_grows_over_ten_thousand_sessions() -> None:
     with harness(lateness=30) as sessions:
         sizes = []

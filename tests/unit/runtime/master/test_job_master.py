@@ -169,6 +169,7 @@ def test_a_driver_that_starts_again_after_the_end_runs_nothing() -> None:
 # --- failures and restarts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [{1}, {30}, {30, 31}, {10, 50, 110}])
 def test_an_exception_restarts_the_job_in_place_and_each_record_counts_once(calls: set[int]) -> None:
     FAIL_AT.update(calls)

@@ -22,6 +22,7 @@ def told(rig: MasterRig) -> list[Tap]:
     return [message for link in rig.links.values() for message in link.told if isinstance(message, Tap)]
 
 
+@pytest.mark.slow
 def test_samples_are_shown_until_nobody_looks() -> None:
     rig = counting_rig(limit=500)
     seen: list[Sample] = []
@@ -52,6 +53,7 @@ def test_slots_are_told_again_before_their_taps_end(monkeypatch: pytest.MonkeyPa
     assert len(told(rig)) < 2 * 4 * 3 * taps.FOR_MS / taps.RENEW_MS
 
 
+@pytest.mark.slow
 def test_a_new_attempt_is_looked_at_from_its_start() -> None:
     rig = counting_rig(limit=300)
     CALLS[0], seen = 0, list[Sample]()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def test_lines_are_in_the_order_of_ids_whichever_checkpoint_ends_first(order: li
     assert statistics.log.before(CheckpointId(1), 3) == []
 
 
+@pytest.mark.slow
 def test_the_newest_ten_thousand_are_kept_in_a_hundred_bytes_each() -> None:
     statistics = CheckpointStatistics()
     for number in range(LOG_MAX + 20):

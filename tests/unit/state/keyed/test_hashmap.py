@@ -255,6 +255,7 @@ def test_keys_made_in_the_batch_after_the_barrier_are_not_saved() -> None:
     assert contents(restored(finish(backend, pending))) == {}
 
 
+@pytest.mark.slow
 def test_each_piece_of_a_snapshot_takes_a_bounded_number_of_cells() -> None:
     backend = backend_of()
     state = value_state(backend)

@@ -104,6 +104,7 @@ def test_a_new_kind_agrees_with_its_model_whatever_happens(variant: str) -> None
     check_against_model(under_test(variant), max_examples=sample_size(10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", SETTINGS)
 def test_a_new_kind_gets_and_loses_its_time_to_live(variant: str) -> None:
     check_a_time_to_live_that_comes_and_goes(under_test(variant))

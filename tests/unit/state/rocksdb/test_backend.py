@@ -291,6 +291,7 @@ def test_a_whole_snapshot_restores_on_the_hash_map_and_back_with_lists_maps_and_
         assert list(Timers(found, EVENT_TIMERS).due(100, 100)) == list(range(50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, INCREMENTAL, CHANGELOG])
 def test_rescaling_from_two_to_three_and_to_one_keeps_every_key_once(settings: dict[str, Any]) -> None:
     parts = []

@@ -71,6 +71,7 @@ def test_values_that_were_written_alone_are_there_after_a_second_state_is_declar
     assert values(backend) == dict.fromkeys(MIXED_KEYS, "old") | {"new": "new"}
 
 
+@pytest.mark.slow
 def test_a_checkpoint_holds_the_value_at_its_barrier() -> None:
     backend = rocksdb(CHANGELOG)
     fill(backend, range(COUNT), "before")

@@ -252,6 +252,7 @@ def test_a_window_may_have_state_besides_what_its_pane_has() -> None:
         assert state.value() == 8, "whoever has put it there is to clear it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 4])
 def test_what_is_in_memory_stays_within_the_limit(copies: int) -> None:
     backend = RocksDBBackend(context_of(settings={"headgate.rocksdb.cache-size": "400 kb"}))
@@ -270,6 +271,7 @@ def test_what_is_in_memory_stays_within_the_limit(copies: int) -> None:
     assert dict(pane.items()) == dict.fromkeys(range(10_000), "some text")
 
 
+@pytest.mark.slow
 def test_a_snapshot_under_way_keeps_what_is_new_in_memory_up_to_a_limit() -> None:
     backend = RocksDBBackend(context_of(settings={"headgate.rocksdb.cache-size": "400 kb", **INCREMENTAL}))
     files = Files()
