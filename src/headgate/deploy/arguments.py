@@ -1,4 +1,4 @@
-"""How the program was started: its command line, what `headgate run` was given for it, and whether by spark-submit."""
+"""How the program was started: its command line, the settings of `headgate run`, and a start by spark-submit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ _given: Final[list[str]] = []
 
 
 def give(arguments: Sequence[str]) -> None:
-    """Have the program that runs in this process get these settings (`-Dkey=value`), without seeing them in argv."""
+    """Set arguments (`-Dkey=value`) that `command_line` returns in addition to `sys.argv`. Earlier ones are dropped."""
     _given[:] = arguments
 
 
 def command_line() -> list[str]:
-    """Return the arguments that settings are read from. What the program itself is called with is the strongest."""
+    """Return the arguments that settings are read from.
+
+    Later arguments override earlier ones: the program's own win.
+    """
     return [*_given, *sys.argv[1:]]
 
 
 def is_submitted() -> bool:
-    """Return whether spark-submit has started this process; it then has settings and a master for the session."""
+    """Return whether spark-submit started this process. Its settings then include the master of the session."""
     return "PYSPARK_GATEWAY_PORT" in os.environ

@@ -1,4 +1,4 @@
-"""The choice of where a program's jobs run, by the key `headgate.deploy.target`."""
+"""Chooses where the jobs of a program run, by the key `headgate.deploy.target`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from headgate.state.choose import check_backend
 
 
 def _may_have_spark() -> bool:
-    """Whether the program may have a session, or spark-submit has started it: else pyspark need not be loaded."""
+    """Return whether there can be a session or a conf of spark-submit. If not, pyspark need not be imported."""
     return "pyspark" in sys.modules or is_submitted()
 
 
 def spark_conf(spark: Any) -> dict[str, str]:
-    """Return the conf of the Spark session `spark`, else of the active one, else of spark-submit; else nothing."""
+    """Return the first conf that exists of: the session `spark`, the active session, spark-submit. Otherwise empty."""
     if spark is None and not _may_have_spark():
         return {}
-    from headgate.deploy.spark import session  # noqa: PLC0415  # only for who has pyspark
+    from headgate.deploy.spark import session  # noqa: PLC0415  # pyspark is an extra
 
     return session.conf(spark)
 
 
 def deployment(settings: Settings, spark: Any) -> Deployment:
-    """Return the place where jobs run: `spark` (a session) if given, else what the settings choose.
+    """Return the deployment that the settings choose. On Spark, jobs run in the session `spark` if it is not None.
 
-    Raises EnvironmentFault when a package is not installed: pyspark for Spark, or one that the state backend needs.
+    Raises EnvironmentFault if a package is missing: pyspark for Spark, or the package of the state backend.
     """
     check_backend(settings)
     if settings.get(DEPLOY_TARGET) == "minicluster":
@@ -43,17 +43,17 @@ def deployment(settings: Settings, spark: Any) -> Deployment:
             "jobs run on Spark, but pyspark is not installed: pip install 'headgate[spark]', or run without Spark, "
             f"in this process, by setting {DEPLOY_TARGET.key}=minicluster"
         )
-    from headgate.deploy.spark.deployment import SparkDeployment  # noqa: PLC0415  # only for who has pyspark
+    from headgate.deploy.spark.deployment import SparkDeployment  # noqa: PLC0415  # pyspark is an extra
 
     return SparkDeployment(spark)
 
 
 def default_parallelism(settings: Settings, spark: Any) -> int:
-    """Return the parallelism of operators when none is set. Starts nothing."""
+    """Return the parallelism of operators that set none. Starts no session."""
     if settings.get(DEPLOY_TARGET) == "minicluster":
         return 1
     if spark is None and not _may_have_spark():
         return os.cpu_count() or 1
-    from headgate.deploy.spark import session  # noqa: PLC0415  # only for who has pyspark
+    from headgate.deploy.spark import session  # noqa: PLC0415  # pyspark is an extra
 
     return session.default_parallelism(spark)

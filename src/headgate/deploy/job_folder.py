@@ -70,9 +70,9 @@ def _temporary_folder(job: JobGraph) -> tempfile.TemporaryDirectory[str]:
 
 
 def stored_max_parallelism(settings: Settings) -> dict[str, int]:
-    """Return the max parallelism of each operator, by uid, in what the job is to start from; blocks.
+    """Return the max parallelism of each operator, by uid, in the snapshot from which the job will start. Blocks.
 
-    Empty when it starts from nothing, and also when that cannot be read: why, is told when the job is to start from it.
+    Empty without a snapshot, and if the snapshot cannot be read: the start of the job then raises the error.
     """
     try:
         manifest = _of_own(settings) or _from_outside(settings)
@@ -82,7 +82,7 @@ def stored_max_parallelism(settings: Settings) -> dict[str, int]:
 
 
 def _of_own(settings: Settings) -> Manifest | None:
-    """Return the newest manifest of a job whose id is set, None when there is none."""
+    """Return the newest readable manifest of the job, None without one and without a configured job id."""
     job_id = settings.get(options.JOB_ID)
     location = settings.get(options.CHECKPOINT_DIR) or settings.get(options.STORAGE_DIR)
     if job_id is None or location is None:
@@ -96,7 +96,7 @@ def _of_own(settings: Settings) -> Manifest | None:
         try:
             return decode(data, store.locate(paths.metadata(checkpoint_id)))
         except DamagedFileError:
-            continue  # torn, or to be passed over
+            continue  # an interrupted write, or a checkpoint that recovery also skips
     return None
 
 

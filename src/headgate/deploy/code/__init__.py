@@ -1,1 +1,1 @@
-"""How a program's code comes to where its slots run: packed environments, files, archives, requirements."""
+"""Brings a program's code to its slots: packed environments, files, archives, requirements."""

@@ -1,4 +1,4 @@
-"""Archives that are to be unpacked where slots run: whether they can be, and unpacking them in this process."""
+"""Checks archives before they are shipped, and unpacks archives in this process."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _CHUNK_BYTES: Final = 2**20
 
 
 def check_whole(archive: Path) -> None:
-    """Read an archive to its end. Raises EnvironmentFault when it is damaged, or not what its name says.
+    """Read an archive to its end. Raises EnvironmentFault if it is damaged, or not of the kind that its name says.
 
-    Given such an archive, Spark would have all tasks of the session fail from then on, of any job.
+    A damaged archive would make all later tasks of the Spark session fail, of any job.
     """
     read = _read_zip if archive.name.endswith(_ZIPPED) else _read_tar
     try:
         read(archive)
-    except Exception as error:  # what a damaged file leads to is up to the standard library
+    except Exception as error:  # zipfile and tarfile raise many classes
         raise EnvironmentFault(f"{archive} cannot be unpacked: {error}. Make it again") from error
 
 
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack an archive into the folder. Blocks.
 
-    Raises EnvironmentFault for a member or a link that leads out of the folder, for a device, and for any tar archive
-    where Python lacks the filter that finds them (before 3.11.4).
+    Raises EnvironmentFault for a member or a link that leads out of the folder, and for a device. Raises it for every
+    tar archive if Python lacks the filter that finds them (before 3.11.4).
     """
     is_zip = archive.name.endswith(_ZIPPED)
     if not (is_zip or hasattr(tarfile, "data_filter")):
@@ -50,7 +50,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _check_inside(archive: Path) -> None:
-    """Check the names in a zip archive: `shutil` would leave out, silently, those that lead out of the folder."""
+    """Check the names in a zip archive: `shutil` would silently skip members that lead out of the folder."""
     with zipfile.ZipFile(archive) as opened:
         outside = [name for name in opened.namelist() if leads_out(name)]
     if outside:
@@ -58,7 +58,7 @@ def _check_inside(archive: Path) -> None:
 
 
 def leads_out(name: str) -> bool:
-    """Return whether the name of a member leads out of the folder that the archive is unpacked in.
+    """Return whether the name of a member leads out of the folder of the archive.
 
     >>> leads_out("/etc/passwd"), leads_out("a/../../b"), leads_out("a/b")
     (True, True, False)
@@ -74,7 +74,7 @@ def _read_zip(archive: Path) -> None:
 
 
 def _read_tar(archive: Path) -> None:
-    # By its name, as Spark does: Python would find out for itself whether it is compressed.
+    # The name decides about compression, as in Spark; Python would detect it from the content.
     with tarfile.open(archive, "r:gz" if archive.name.endswith("gz") else "r:") as opened:
         for _ in opened:
             pass

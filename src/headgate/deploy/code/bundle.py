@@ -1,4 +1,4 @@
-"""The files that a program ships, as archives: modules in numbered folders, so that none hides another."""
+"""Writes the files that a program ships into archives: modules are in numbered folders, so that none hides another."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NOT_SHIPPED: Final = frozenset({"__pycache__", ".git", ".venv"})
 
 
 def write_bundle(files: Sequence[Path], target: Path) -> tuple[str, ...]:
-    """Write the files to `target`, a .tar; return the folders in it that modules are imported from, first first.
+    """Write the files to `target`, a .tar. Return its folders for the module path, in order.
 
-    What is the same gives the same bytes. Raises ConfigError for an archive that cannot be read.
+    Equal files give equal bytes. Raises ConfigError for an archive that cannot be read.
     """
     folders: list[str] = []
     with tarfile.open(target, "w", dereference=True) as bundle:
@@ -30,13 +30,13 @@ def write_bundle(files: Sequence[Path], target: Path) -> tuple[str, ...]:
 
 
 def write_cached(file: CachedFile, target: Path) -> None:
-    """Write one file or folder to `target`, a .tar, under its name there."""
+    """Write one file or folder to `target`, a .tar, under its registered name."""
     with tarfile.open(target, "w", dereference=True) as bundle:
         bundle.add(file.path, file.name, filter=_runnable if file.is_executable else without_owner)
 
 
 def _add(bundle: tarfile.TarFile, file: Path, folder: str) -> Iterator[str]:
-    """Put a file into a folder of the bundle; yield the folders in there that modules are imported from."""
+    """Add a file to a folder of the bundle. Yield the folders, relative to it, for the module path."""
     if file.is_file() and file.suffix != ".py":
         _add_unpacked(bundle, file, folder)
         yield ""
@@ -53,12 +53,12 @@ def _walk(path: Path) -> Iterator[Path]:
     yield path
     if path.is_dir():
         for below in sorted(path.iterdir()):
-            if below.name not in _NOT_SHIPPED and below.exists():  # links of editors lead nowhere
+            if below.name not in _NOT_SHIPPED and below.exists():  # editors leave broken links
                 yield from _walk(below)
 
 
 def _add_unpacked(bundle: tarfile.TarFile, file: Path, folder: str) -> None:
-    """An archive of modules may hold compiled ones, which Python loads from files only."""
+    """Add the members of an archive of modules: Python loads compiled modules only from files."""
     try:
         with zipfile.ZipFile(file) as archive:
             for name in sorted(name for name in archive.namelist() if not name.endswith("/")):
@@ -73,7 +73,7 @@ def _add_unpacked(bundle: tarfile.TarFile, file: Path, folder: str) -> None:
 
 
 def without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Return the member of an archive as whoever unpacks it is to own it."""
+    """Return the member of an archive without its owner: the user who unpacks it owns it."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member

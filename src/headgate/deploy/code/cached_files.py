@@ -1,4 +1,4 @@
-"""Files that are registered under a name and found by it in the working folder of slots: Flink's distributed cache."""
+"""Flink's distributed cache: functions find a registered file by its name in the working folder of their slot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 
 def local_path(option: Option[str | None], text: str) -> Path:
-    """Return the absolute path of a file or folder of the driver's. Raises ConfigError when it is not there."""
+    """Return the absolute path of a file or folder of the driver. Raises ConfigError if it does not exist."""
     path = text.removeprefix("file://").removeprefix("file:")
     if _SCHEME.match(path):
         raise ConfigError(
@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"(?!\.{1,2}$)[^/\\,;:'\"]+")
 @final
 @dataclass(frozen=True, slots=True)
 class CachedFile:
-    """A file or folder of the driver's, and the name that functions open it by."""
+    """A file or folder of the driver, and its name for functions."""
 
     path: Path
     name: str
@@ -44,12 +44,12 @@ class CachedFile:
 
     @property
     def entry(self) -> str:
-        """The file as the option has it."""
+        """The file in the form of the option."""
         return f"name:{self.name},path:{self.path},executable:{str(self.is_executable).lower()}"
 
 
 def cached_file(path: str, name: str, *, is_executable: bool = False) -> CachedFile:
-    """Return the file of a path. Raises ConfigError when it is not there, or the name is none for a file."""
+    """Return the cached file. Raises ConfigError if the path does not exist, or the name is not a file name."""
     if not isinstance(path, str) or not path or any(sign in path for sign in ",;'\""):
         raise ConfigError(
             f"{CACHED_FILES.key}: {path!r} is not a path, or has a comma, a semicolon or a quote: rename it"
@@ -60,7 +60,7 @@ def cached_file(path: str, name: str, *, is_executable: bool = False) -> CachedF
 
 
 def cached_files(text: str | None) -> tuple[CachedFile, ...]:
-    """Return what the option has. Raises ConfigError for a file that is not there, and for two of one name."""
+    """Return the files of the option. Raises ConfigError for a missing file, and for two files of one name."""
     found = tuple(map(_parse, filter(None, map(str.strip, (text or "").split(SEPARATOR)))))
     names = [file.name for file in found]
     for name in names:

@@ -1,4 +1,4 @@
-"""Packages of a file of requirements, installed by pip into a folder of the user's cache, once for each text."""
+"""Installs the packages of a requirements file by pip into a folder of the user's cache, once for each content."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _NAMED: Final = re.compile(
     r"([^\s#;\[]+)",
     re.MULTILINE,
 )
-"""A line that may name a file or a folder, and the option by which it names more requirements."""
+"""A line that may name a file or folder, and the option (-r, -c) if the file contains more requirements."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Packages as a folder, and the same as an archive (.tar.gz)."""
+    """Installed packages, as a folder and as an archive (.tar.gz)."""
 
     folder: Path
     archive: Path
 
 
 def installed(wanted: Requirements) -> Installed:
-    """Return the packages. Blocks while pip installs them, unless it has done so before.
+    """Return the packages from the cache. If they are not there, block while pip installs them.
 
-    Raises EnvironmentFault when there is no pip, or when it fails.
+    Raises EnvironmentFault without pip, and if pip fails.
     """
     cache = _cache()
     name = _name(wanted)
@@ -62,7 +62,7 @@ def _move(new: Path, folder: Path, found: Installed) -> None:
     try:
         new.rename(folder)
     except OSError:
-        if not found.archive.is_file():  # else another driver was quicker
+        if not found.archive.is_file():  # otherwise another driver installed them meanwhile
             shutil.rmtree(folder)
             new.rename(folder)
 
@@ -73,15 +73,15 @@ def _cache() -> Path:
 
 
 def _name(wanted: Requirements) -> str:
-    """Return a name for what pip would install: by the text, what that names on disk, Python and the machine."""
+    """Return a name for the packages: a hash of the content, the files it names, the Python and the machine."""
     named = [*_named_in(wanted.file, set()), *filter(None, [wanted.packages])]
     told = [sys.version, platform.platform(), *(fact for path in named for fact in _facts(path))]
-    content = wanted.file.read_bytes()  # pip finds out in which encoding it is
+    content = wanted.file.read_bytes()  # bytes: pip detects the encoding
     return hashlib.sha256(b"\n".join([content, *map(str.encode, told)])).hexdigest()[:32]
 
 
 def _named_in(file: Path, seen: set[Path]) -> Iterator[Path]:
-    """Yield the files and folders that lines of a file of requirements name, and those that files among them name."""
+    """Yield the files and folders that a requirements file names, also through other requirements files."""
     seen.add(file)
     content = file.read_bytes()
     text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace")
@@ -94,7 +94,7 @@ def _named_in(file: Path, seen: set[Path]) -> Iterator[Path]:
 
 
 def _facts(path: Path) -> Iterator[str]:
-    """Yield what changes with the contents of a file or folder."""
+    """Yield facts that change with the content of a file or folder."""
     for each in sorted([path, *path.rglob("*")]):
         stat = each.stat()
         yield f"{each.relative_to(path)} {stat.st_size} {stat.st_mtime_ns}"
@@ -114,4 +114,4 @@ def _install(wanted: Requirements, folder: Path) -> None:
     if done.returncode != 0:
         told = "\n".join(done.stdout.strip().splitlines()[-_LINES_SHOWN:])
         raise EnvironmentFault(f"pip cannot install the requirements of {wanted.file} on the driver's machine:\n{told}")
-    folder.mkdir(exist_ok=True)  # for requirements of nothing
+    folder.mkdir(exist_ok=True)  # pip makes no folder without packages

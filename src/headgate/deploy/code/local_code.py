@@ -1,4 +1,4 @@
-"""Code that a program ships, in the process of its driver: for the driver itself, and for MiniCluster's slots."""
+"""Makes shipped code usable in the driver's process: for the driver, and for the slots of MiniCluster."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from headgate.options import PYTHON_EXECUTABLE
 _log = logging.getLogger(__name__)
 
 _given: Final[list[str]] = []
-"""The entries of `sys.path` that are there because of files shipped."""
+"""The entries of `sys.path` that `make_importable` added."""
 
 
 def import_paths(path: Path) -> list[Path]:
-    """Return the entries of `sys.path` with which a module, folder or archive of modules can be imported."""
+    """Return the entries of `sys.path` that make a module, folder or archive of modules importable."""
     if path.suffix == ".py":
         return [path.parent]
     return [path, path.parent] if (path / "__init__.py").is_file() else [path]
 
 
 def make_importable(files: Sequence[Path]) -> None:
-    """Let this process import from the files, the first one first, after all that it could import anyway.
+    """Add the files to the module path of this process, in order, after its other entries.
 
-    What was given earlier comes after them: of two modules of one name the slots have the one given last, too.
+    They come before files of earlier calls: as in slots, the latest of two modules of one name is imported.
     """
     wanted = dict.fromkeys(str(entry) for file in files for entry in import_paths(file))
     own = [entry for entry in wanted if entry in _given or entry not in sys.path]
@@ -47,10 +47,10 @@ def make_importable(files: Sequence[Path]) -> None:
 
 @final
 class LocalCode:
-    """What a job in this process needs of the code shipped: importable, and in the working folder."""
+    """The shipped code of one job in this process: on the module path, and in the working folder."""
 
     def __init__(self, code: ProgramCode) -> None:
-        """Do it; blocks while packages are installed. Raises EnvironmentFault when it cannot be done."""
+        """Blocks while packages are installed. Raises EnvironmentFault if a package or an archive cannot be used."""
         self._links: list[Path] = []
         self._unpacked: list[Path] = []
         if code.requirements is not None:
@@ -61,7 +61,7 @@ class LocalCode:
             _log.warning("%s is %s, but MiniCluster runs in this process", PYTHON_EXECUTABLE.key, code.executable)
         try:
             for archive in code.archives:
-                if PurePath(code.executable or "").parts[:1] != (archive.folder,):  # this process is its own Python
+                if PurePath(code.executable or "").parts[:1] != (archive.folder,):  # slots run in this process
                     self._unpack(archive)
             for file in code.cached:
                 self._cache(file)
@@ -101,7 +101,7 @@ class LocalCode:
         self._links.append(link)
 
     def close(self) -> None:
-        """Remove what was unpacked. Modules stay importable: other jobs of the process may use them."""
+        """Delete the unpacked archives. Modules stay importable: other jobs of the process may use them."""
         for link in self._links:
             link.unlink(missing_ok=True)
         for folder in self._unpacked:

@@ -1,10 +1,10 @@
-"""The package that a job travels in: its plan, and the classes that the user's main script defines.
+"""The package that brings a job to its slots: the job graph, and the classes of the user's main script.
 
-Functions of the main script are pickled by value. Its classes go along as a whole and are made attributes of the slot's
-own `__main__`, so that records and state which hold their instances can be pickled by reference there, which is short,
-fast, and readable again after a restart.
+Functions of the main script are pickled by value. The package contains its classes, and slots make them attributes of
+`__main__`. So records and state can pickle instances of these classes by reference. Such pickles are short and fast,
+and can be read after a restart.
 
-Each operator is pickled by itself: a function object that the program uses twice is two in the job, as in Flink.
+Each operator is pickled separately: a function object that the program uses twice becomes two objects, as in Flink.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from headgate.types.by_value import Unpickler, code_dumps
 @final
 @dataclass(frozen=True, slots=True)
 class SealedFactory:
-    """The factory of an operator, pickled. Whatever is made from it shares nothing with any other operator."""
+    """The pickled factory of an operator. Its operators share no object with other operators."""
 
     data: bytes
 
     def create(self) -> Any:
-        """Return a new operator. Raises `EnvironmentFault` as `unpack` does."""
+        """Return a new operator. Raises `EnvironmentFault` if the worker lacks a module."""
         return _load(self.data).create()
 
 
 def pack(plan: JobGraph) -> bytes:
-    """Return the job as bytes. Its functions were checked when the graph was built."""
+    """Return the package as bytes. Building the graph has checked that functions can be pickled."""
     sealed = replace(plan, vertices=tuple(map(_seal, plan.vertices)))
     job = code_dumps((_main_classes(), sealed))
     return pickle.dumps((files_of_modules(), job), 5)
@@ -59,20 +59,20 @@ def _main_classes() -> dict[str, type]:
 
 
 def _can_travel(value: type) -> bool:
-    """Whether a class can be pickled; one that cannot is left out, and missed only if a record holds it."""
+    """Return whether a class can be pickled. The package omits other classes; only records of these classes fail."""
     try:
         cloudpickle.dumps(value, 5)
-    except Exception:  # noqa: BLE001  # whatever a class of the user's raises
+    except Exception:  # noqa: BLE001  # a class of the user may raise any error
         return False
     return True
 
 
 def unpack(data: bytes) -> JobGraph:
-    """Return the job, each time as fresh objects; in a slot, define the main script's classes.
+    """Return the job graph, as new objects at each call, and define the main script's classes in `__main__`.
 
-    Raises `EnvironmentFault` when a module that the job needs is not there.
+    Raises `EnvironmentFault` if the worker lacks a module.
     """
-    files, job = pickle.loads(data)  # noqa: S301  # handed over by the job's own driver
+    files, job = pickle.loads(data)  # noqa: S301  # from the job's own driver
     remember(files)
     classes, plan = _load(job)
     main = sys.modules["__main__"]

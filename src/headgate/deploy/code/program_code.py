@@ -1,4 +1,4 @@
-"""The code that a program ships with its job, read from the settings and checked against the driver's disk."""
+"""The code that a program ships with its job: read from the settings, with paths checked on the driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FOLDER: Final = re.compile(r"[^/\\\\]+")
 @final
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An archive of the driver's, and the name of the folder it is unpacked to."""
+    """An archive on the driver, and the name of its folder in the working folder of slots."""
 
     path: Path
     folder: str
@@ -31,7 +31,7 @@ class Archive:
 @final
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """A file of requirements, and the folder that has their packages; None: pip looks for them as it always does."""
+    """A requirements file, and a folder with the packages; None: pip uses its configured index."""
 
     file: Path
     packages: Path | None
@@ -40,7 +40,7 @@ class Requirements:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramCode:
-    """What a program ships. Paths are absolute; of `files` the first wins."""
+    """The code that a program ships. Paths are absolute. The first of `files` with a module wins."""
 
     files: tuple[Path, ...] = ()
     archives: tuple[Archive, ...] = ()
@@ -50,12 +50,12 @@ class ProgramCode:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether slots run with what is there anyway."""
+        """Whether the program ships no code."""
         return self == ProgramCode()
 
 
 def program_code(settings: Settings) -> ProgramCode:
-    """Return what the settings give. Raises ConfigError for a path that is not there, or cannot be used."""
+    """Return the code that the settings name. Raises ConfigError for a path that does not exist or cannot be used."""
     archives = tuple(map(archive, _split(settings.get(PYTHON_ARCHIVES))))
     folders = [each.folder for each in archives]
     for folder in folders:
@@ -87,7 +87,7 @@ def _marked(text: str) -> tuple[str, str | None]:
 
 
 def module_file(path: str) -> Path:
-    """Return the absolute path of something that modules are imported from. Raises ConfigError if it is not."""
+    """Return the absolute path of a module, folder or archive of modules. Raises ConfigError for another path."""
     found = local_path(PYTHON_FILES, path)
     if not found.is_dir() and not found.name.endswith((".py", *MODULE_ARCHIVE_SUFFIXES)):
         raise ConfigError(
@@ -98,7 +98,7 @@ def module_file(path: str) -> Path:
 
 
 def archive(text: str) -> Archive:
-    """Return the archive that a path, with or without `#folder`, names. Raises ConfigError if it is none."""
+    """Return the archive for a path with or without `#folder`. Raises ConfigError if it is not an archive."""
     path, folder = _marked(text)
     found = local_path(PYTHON_ARCHIVES, path)
     if not found.is_file() or not found.name.endswith(ARCHIVE_SUFFIXES):
@@ -113,7 +113,7 @@ def archive(text: str) -> Archive:
 
 
 def requirements(file: str, packages: str | None = None) -> Requirements:
-    """Return the requirements of a file. Raises ConfigError when it, or the folder of packages, is not there."""
+    """Return the requirements of a file. Raises ConfigError if the file or the folder of packages does not exist."""
     found = local_path(PYTHON_REQUIREMENTS, file)
     if not found.is_file():
         raise ConfigError(f"{PYTHON_REQUIREMENTS.key}: {found} is not a file of requirements")

@@ -1,4 +1,4 @@
-"""A batch job: its stages run on an engine, and what they leave is committed when all of them have ended."""
+"""A batch job: an engine runs its stages, and the job commits their results when all stages have ended."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from headgate.runtime.monitoring.outcome import JobOutcome
 _log = logging.getLogger(__name__)
 
 StageResult = tuple[int, int, bytes]
-"""Stage, task, and what the task has left, pickled: committables of a sink, or collected records."""
+"""Stage, task, and the pickled result of the task: committables of a sink, or collected records."""
 
 
 class BatchEngine(Protocol):
     """Runs the stages of one job."""
 
     def run(self) -> Iterator[StageResult]:
-        """Run all stages; yield what those without targets leave. Blocks.
+        """Run all stages. Yield the results of stages that no stage reads. Blocks.
 
-        Raises `TaskFailedError` for what user code raised, other `HeadgateError`s for all else.
+        Raises `TaskFailedError` for errors of user code, other `HeadgateError`s for other errors.
         """
         ...
 
     def cancel(self) -> None:
-        """Have `run` end soon, however. Called from other threads; does not block."""
+        """Let `run` end soon, with or without an error. May be called from any thread; does not block."""
         ...
 
     def close(self) -> None:
-        """Release everything; called once, when `run` has ended."""
+        """Release all resources. Called once, after `run` has ended."""
         ...
 
 
@@ -55,7 +55,7 @@ _HALF_COMMITTED: Final = (
 
 @final
 class BatchJob:
-    """One submitted batch job: a `JobHandle`. All methods may be called from any thread."""
+    """The `JobHandle` of a batch job. All methods may be called from any thread."""
 
     def __init__(self, plan: JobGraph, engine: BatchEngine) -> None:
         self._plan = plan
@@ -83,11 +83,11 @@ class BatchJob:
         return JobStatus.CANCELLING if self._cancelled and self._outcome is None else self._status
 
     def counters(self) -> dict[str, int]:
-        """Return nothing: the tasks of stages report no metrics."""
+        """Return an empty dict: tasks of stages report no metrics."""
         return {}
 
     def cancel(self) -> None:
-        if self._outcome is None:  # else the engine may be gone, and its session with it
+        if self._outcome is None:  # after the end, engine and session may be closed
             self._cancelled = True
             self._engine.cancel()
 
@@ -111,15 +111,15 @@ class BatchJob:
         return answer
 
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
-        # Not a join of the thread: after an interrupt of one, Python takes a thread that still runs for ended.
+        # Not Thread.join(): after an interrupted join, Python reports a running thread as ended.
         return self._outcome if self._over.wait(timeout_s) else None
 
     def line(self) -> None:
-        """Return nothing: the tasks of stages report no metrics."""
+        """Return None: tasks of stages report no metrics."""
         return
 
     def page_address(self, *, framed: bool) -> None:
-        """Return nothing: a job in batch mode is not served."""
+        """Return None: a batch job has no page."""
         return
 
     def results(self) -> Iterator[Any]:
@@ -135,7 +135,7 @@ class BatchJob:
             cause = str(error)
         except HeadgateError as error:
             cause = f"{type(error).__name__}: {error}"
-        except BaseException as error:  # noqa: BLE001  # whatever ended the job is told to who waits for it
+        except BaseException as error:  # noqa: BLE001  # the outcome contains it
             cause = f"{type(error).__name__}: {error}"
             _log.debug("a batch job failed", exc_info=True)
         finally:

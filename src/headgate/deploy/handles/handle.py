@@ -1,4 +1,4 @@
-"""The handle of a running job, and what a deployment is: a place that runs jobs and hands out handles."""
+"""The interfaces of a submitted job (`JobHandle`) and of a place that runs jobs (`Deployment`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.runtime.monitoring.outcome import JobOutcome
 
 
 class JobHandle(Protocol):
-    """One submitted job. All methods may be called from any thread, also after the job has ended."""
+    """A submitted job. All methods may be called from any thread, also after the job has ended."""
 
     @property
     def job_id(self) -> JobId:
@@ -22,63 +22,67 @@ class JobHandle(Protocol):
         ...
 
     def status(self) -> JobStatus:
-        """Return where the job is now. Does not block."""
+        """Return the status of the job. Does not block."""
         ...
 
     def counters(self) -> dict[str, int]:
-        """Return the counters of the newest attempt so far, by name. Does not block."""
+        """Return the current counters of the newest attempt, by name. Does not block."""
         ...
 
     def cancel(self) -> None:
-        """Order the job to end without finishing its input. Does not block; `wait` tells when it has ended."""
+        """Cancel the job: it ends without reading the rest of its input.
+
+        Does not block; `wait` returns when it has ended.
+        """
         ...
 
     def trigger_checkpoint(self) -> Future[str]:
         """Take a checkpoint now. Does not block.
 
-        The future has the location of the complete checkpoint, or raises CheckpointError that says why there is none.
+        The future's result is the location of the checkpoint. It raises CheckpointError if the checkpoint fails.
         """
         ...
 
     def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
-        """Take a savepoint in a new folder below the target; None: the option execution.checkpointing.savepoint-dir.
+        """Take a savepoint in a new folder below the target directory. Does not block.
 
-        Does not block. The future has the savepoint's location, or raises CheckpointError that says why there is none;
-        ConfigError when no folder is named.
+        Without a target directory, the option execution.checkpointing.savepoint-dir names it. The future's result is
+        the location of the savepoint. It raises CheckpointError if the savepoint fails, ConfigError if neither the
+        argument nor the option names a directory.
         """
         ...
 
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
-        """Take a savepoint, and end the job with it. Otherwise as `trigger_savepoint`.
+        """Take a savepoint and end the job. Arguments and errors are those of `trigger_savepoint`.
 
-        `drain`: the input ends first, so that all timers fire and nothing is left to do. The future has the location
-        when all is committed and the job has finished. If there is no savepoint the job goes on; if there is one but
-        the job fails before it has committed what the savepoint holds, the error names it.
+        With `drain`, the input ends before the savepoint, so that all timers fire. The future completes when all
+        results are committed and the job has finished. If the savepoint fails, the job continues. If the job fails
+        between the savepoint and its commit, the error names the savepoint.
         """
         ...
 
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
-        """Block until the job has ended and holds no process, port or temporary file; return how it ended.
+        """Block until the job has ended and has released its processes, ports and temporary files. Return its outcome.
 
-        Return None when it has not ended after `timeout_s` seconds.
+        Return None if the job has not ended after `timeout_s` seconds.
         """
         ...
 
     def line(self) -> str | None:
-        """Return what the job does at the moment in one line, None for nothing to show. Does not block."""
+        """Return the status line of the job, None if there is nothing to show. Does not block."""
         ...
 
     def page_address(self, *, framed: bool) -> str | None:
-        """Return an address that shows the job in one browser, once; None when it has no page. Does not block.
+        """Return a URL that logs one browser in to the page of the job, once. None without a page. Does not block.
 
-        `framed`: the page is shown in a frame of another site, such as a notebook.
+        With `framed`, the page may be shown in a frame of another site, such as a notebook.
         """
         ...
 
     def results(self) -> Iterator[Any]:
-        """Return an iterator over the records that reached the job's collect operator, each once.
+        """Return an iterator over the records of the job's collect operator. It returns each record once.
 
-        Its `next` blocks until there is a record or the job has ended; it does not raise for a failed job.
+        `next` blocks until there is a record or the job has ended. It raises no error if the job fails.
         """
         ...
 
@@ -88,13 +92,13 @@ class Deployment(Protocol):
 
     @property
     def default_parallelism(self) -> int:
-        """The parallelism of operators when none is set."""
+        """The parallelism of operators that set none."""
         ...
 
     def submit(self, job: JobGraph) -> JobHandle:
-        """Start the job and return without waiting for it. Raises EnvironmentFault when it cannot run there."""
+        """Start the job; do not wait for its end. Raises EnvironmentFault if the job cannot run in this deployment."""
         ...
 
     def submit_batch(self, job: JobGraph) -> JobHandle:
-        """Start a job in BATCH mode, else as `submit`."""
+        """Start a job in BATCH mode. Otherwise the same as `submit`."""
         ...

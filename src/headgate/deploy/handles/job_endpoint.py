@@ -1,4 +1,4 @@
-"""The way into a running job from outside: its place in this process' REST server, and its address for who looks."""
+"""The endpoint of a running job: the job in this process' REST server, and its address where clients look for it."""
 
 from __future__ import annotations
 
@@ -36,15 +36,18 @@ _PAGE: Final = (
     "headgate: this address works once; `headgate ui {job.job_id}` makes another"
 )
 _COMMAND: Final = "headgate: `headgate ui {job.job_id}` opens the page of job {job.plan.job_name!r}"
-"""Printed where the output is kept, such as in a log: a login link there would let in everyone who reads the log."""
+"""Printed if the output is not a terminal: a login link in a log would let in everyone who reads the log."""
 
 
 @final
 class JobEndpoint:
-    """Opened when the job is under way, closed at its end; neither blocks for long. Owned by the job's thread."""
+    """Serves one job from `open` to `close`. Owned by the job's thread."""
 
     def __init__(self, config: RestConfig) -> None:
-        """Bind the port, unless another job of this process has. Raises EnvironmentFault."""
+        """Use the server of this process with this configuration; start one if there is none.
+
+        Raises EnvironmentFault.
+        """
         self._server: Final = acquire(config)
         self._run_directory: Final = RunDirectory.of_user()
         self._job_id: JobId | None = None
@@ -54,9 +57,9 @@ class JobEndpoint:
         self._announcing: threading.Thread | None = None
 
     def open(self, view: JobView, folder: JobFolder, facts: Mapping[str, str]) -> None:
-        """Serve the job, and have its address written where clients look, on a thread, while the job starts.
+        """Serve the job. A thread writes its address where clients look for it, while the job starts.
 
-        `facts` tell what the job runs on.
+        `facts` describe the platform on which the job runs.
         """
         served = self._server.jobs.add(view, folder.location, facts)
         self._job_id = view.job_id
@@ -86,13 +89,16 @@ class JobEndpoint:
         return _PAGE.format(job=view, address=self.page_address(framed=False))
 
     def page_address(self, *, framed: bool) -> str | None:
-        """Return an address that shows the job in a browser, once; None without a page. `framed`: in a notebook."""
+        """Return a URL that logs one browser in, once; None without a page. `framed`: in a frame, as of a notebook."""
         if self._job_id is None or not self._server.config.page.enabled:
             return None
         return f"{self._server.url}{self._server.entrance.login_path(self._job_id, Grant(framed=framed))}"
 
     def close(self) -> None:
-        """Take the address away and end the serving; first let clients fetch what has become of their orders."""
+        """Remove the address and stop serving the job.
+
+        Blocks up to `LINGER_S_MAX` until clients have fetched answers.
+        """
         try:
             if self._job_id is not None:
                 self._server.jobs.operations.await_fetched(self._job_id, LINGER_S_MAX)
@@ -128,9 +134,9 @@ class JobEndpoint:
 
 
 def endpoint_of(settings: Settings, *, default: bool) -> JobEndpoint | None:
-    """Return the endpoint that the settings ask for, None for none; `default` is for settings that say nothing.
+    """Return a new endpoint, None if the settings disable it; `default` applies if they do not say.
 
-    Raises ConfigError and EnvironmentFault, as `rest_config` and `JobEndpoint` do.
+    Raises ConfigError for wrong settings, EnvironmentFault if the server cannot listen.
     """
     config = rest_config(settings, default=default)
     return None if config is None else JobEndpoint(config)

@@ -1,4 +1,4 @@
-"""A running job's driver: a thread that steps the job master, and the handle that programs hold."""
+"""A running job in its driver: the thread that steps the job master, and the handle for the program."""
 
 from __future__ import annotations
 
@@ -40,43 +40,49 @@ _END: Final = object()
 
 
 class Host(Protocol):
-    """What a deployment does around the job master, on the job's thread."""
+    """What a deployment provides for the job master. All methods but `wake` run on the job's thread."""
 
     def start(self, results: Results) -> JobMaster:
-        """Make the job master and everything it needs. May block, and may raise."""
+        """Return a new job master, after starting what it needs. May block, and may raise any error."""
         ...
 
     def folder(self) -> JobFolder:
-        """Return where the job is stored. Called after `start`."""
+        """Return the folder of the job. Called after `start`."""
         ...
 
     def facts(self) -> dict[str, str]:
-        """Return what the job runs on, for people: `page` is the address of its own page. Called after `start`."""
+        """Return facts about the platform, for people; `page` is the URL of the platform's page.
+
+        Called after `start`.
+        """
         ...
 
     def turn(self) -> None:
-        """Do what there is to do, then wait for more, but no longer than until `wake` is called."""
+        """Step the job master and deliver messages, then wait for work until its next deadline or a call of `wake`."""
         ...
 
     def wake(self) -> None:
-        """End the waiting of `turn`. Called from other threads."""
+        """End the wait of `turn`. May be called from any thread."""
         ...
 
     def close(self) -> None:
-        """Leave no process, port or temporary file behind. May block."""
+        """Release all processes, ports and temporary files. May block."""
         ...
 
 
 @final
 class Results:
-    """Records on their way to the program: put by the job's thread, taken by the program's."""
+    """A queue of collected records, from the job's thread to the program's thread."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._newest: dict[SubtaskId, tuple[int, int]] = {}
 
     def collected(self, message: Collected) -> None:
-        """Take records, but each part only once: a subtask sends them in order of checkpoint and part."""
+        """Add the records of a message, unless they were added before.
+
+        A subtask sends its parts in the order of checkpoints and parts, and again after a restart.
+        """
         if message.checkpoint_id is not None:
             place = (message.checkpoint_id, message.part)
             if place <= self._newest.get(message.subtask, (0, 0)):
@@ -85,11 +91,11 @@ class Results:
         self.put(message.records)
 
     def put(self, records: bytes) -> None:
-        """Take pickled records."""
+        """Add pickled records."""
         self._queue.put(records)
 
     def end(self) -> None:
-        """No more records follow."""
+        """End the iteration after the records that were added."""
         self._queue.put(_END)
 
     def __iter__(self) -> Iterator[Any]:
@@ -100,17 +106,17 @@ class Results:
 
 @final
 class RunningJob:
-    """One submitted job: a `JobHandle`. All methods may be called from any thread."""
+    """The `JobHandle` of a streaming job. All methods may be called from any thread."""
 
     def __init__(self, plan: JobGraph, host: Host, endpoint: JobEndpoint | None = None) -> None:
-        """`endpoint` is the way into the job for the command line and the REST interface, None for none."""
+        """`endpoint` serves the job to the command line and the page; None if it is disabled."""
         self._plan = plan
         self._host = host
         self._endpoint = endpoint
         self._results = Results()
         self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
         self._answers: dict[Future[str], HeadgateError] = {}
-        """What is asked of the job, with the answer, but for how the job ended, if it ends before it gives one."""
+        """Open requests, each with its error if the job ends first. The outcome is added to the message."""
         self._master: JobMaster | None = None
         self._outcome: JobOutcome | None = None
         self._error: BaseException | None = None
@@ -120,7 +126,7 @@ class RunningJob:
         self._thread = threading.Thread(target=self._run, name=f"headgate-job-{plan.job_id[:8]}", daemon=True)
 
     def start(self) -> RunningJob:
-        """Start the job's thread; block until the job is under way. Raises what its start raised."""
+        """Start the job's thread. Block until the job master runs; raise the error of its start."""
         TERMINATION.began(self)
         self._thread.start()
         try:
@@ -140,12 +146,12 @@ class RunningJob:
 
     @property
     def plan(self) -> JobGraph:
-        """What runs."""
+        """The job graph."""
         return self._plan
 
     @property
     def progress(self) -> JobProgress:
-        """What is known of the job at the moment."""
+        """The current progress of the job."""
         placement = as_programmed(self._plan)
         return JobProgress(placement=placement) if self._master is None else self._master.progress
 
@@ -153,14 +159,14 @@ class RunningJob:
         if self._outcome is not None:
             return self._outcome.status
         if self._over.is_set():
-            return JobStatus.FAILED  # what the job runs on has failed, and `wait` raises how
+            return JobStatus.FAILED  # the host failed; `wait` raises its error
         if self._cancelled:
             return JobStatus.CANCELLING
         known = JobStatus.CREATED if self._master is None else self._master.status
-        return JobStatus.RUNNING if known.is_terminal_state() else known  # it gives its resources back
+        return JobStatus.RUNNING if known.is_terminal_state() else known  # the job still releases its resources
 
     def ending(self) -> JobOutcome | None:
-        """Return how the job ended, also while what it held is given back; None while it goes on."""
+        """Return the outcome of the job, also before its resources are released; None while it runs."""
         return None if self._master is None else self._master.outcome
 
     def counters(self) -> dict[str, int]:
@@ -172,20 +178,20 @@ class RunningJob:
 
     @property
     def grace_s(self) -> float:
-        """How long the job may take to its last checkpoint when it is suspended."""
+        """Seconds that the last checkpoint of a suspended job may take."""
         return self._plan.settings.get(options.SUSPEND_GRACE) / 1000.0
 
     def suspend(self) -> None:
-        """Order the job to leave itself to a later driver, with a last checkpoint if it can. Does not block."""
+        """Suspend the job after a last checkpoint, if possible; a later driver can continue it. Does not block."""
         self.order(JobMaster.suspend)
 
     def farewell(self) -> str:
-        """Block until the job has ended; return how, for people."""
+        """Block until the job has ended. Return its outcome as a sentence for people."""
         self._over.wait()
         return f"job {self.job_id} ended: {self._error}" if self._outcome is None else self._outcome.in_a_line()
 
     def order(self, order: Callable[[JobMaster], None]) -> None:
-        """Have the job's thread call `order` with the job master. Does not block."""
+        """Let the job's thread call `order` with the job master. Does not block."""
         self._orders.put(order)
         self._host.wake()
 
@@ -204,16 +210,16 @@ class RunningJob:
         return self._ask(lambda master, answer: master.take_savepoint(request, answer), CheckpointError(without))
 
     def rescale(self, bounds: Bounds) -> Future[str]:
-        """Have the job go on at another parallelism; the future's result says at which it runs."""
+        """Change the parallelism of the job. The future's result names the new parallelism. Does not block."""
         ended = RescaleError(f"job {self.job_id} was not rescaled")
         return self._ask(lambda master, answer: master.rescale(bounds, answer), ended)
 
     def tap(self, uid: str, see: See) -> None:
-        """Have `see` called with samples of what leaves an operator, on the job's thread, until `untap`."""
+        """Call `see` with samples of an operator's output, on the job's thread, until `untap`."""
         self.order(lambda master: master.tap(uid, see))
 
     def untap(self, uid: str, see: See) -> None:
-        """Have it called no more, except for samples that are under way."""
+        """Stop the calls of `see`. Samples that were already sent may still arrive."""
         self.order(lambda master: master.untap(uid, see))
 
     def _ask(self, order: Callable[[JobMaster, Future[str]], None], ended: HeadgateError) -> Future[str]:
@@ -226,7 +232,7 @@ class RunningJob:
         return answer
 
     def _answer_rest(self) -> None:
-        """Answer what the job master cannot any more, as its thread has ended."""
+        """Answer all open requests with an error: the job's thread has ended."""
         for answer, ended in list(self._answers.items()):
             with contextlib.suppress(InvalidStateError):
                 answer.set_exception(type(ended)(f"{ended}: it {self._ending()}"))
@@ -269,7 +275,7 @@ class RunningJob:
                 while not self._orders.empty():
                     self._orders.get()(master)
                 self._host.turn()
-        except BaseException as error:  # noqa: BLE001  # raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001  # `start` and `wait` raise it
             self._error = error
         finally:
             self._answer_rest()  # before the endpoint closes: it waits for clients to fetch answers
@@ -288,5 +294,5 @@ class RunningJob:
                     self._endpoint.close()
             finally:
                 self._host.close()
-        except Exception as error:  # noqa: BLE001  # raised again by whoever waits
+        except Exception as error:  # noqa: BLE001  # `start` and `wait` raise it
             self._error = self._error or error

@@ -21,10 +21,10 @@ _ERASE: Final = "\r\x1b[2K"
 
 
 def status_line(plan: JobGraph, state: str, progress: JobProgress, now_ms: int) -> str:
-    """Return what is known of a job in one line; `now_ms` is wall clock.
+    """Return the status of a job in one line; `now_ms` is wall-clock time in milliseconds.
 
-    The share of the input that is read is in it where all sources say how much there is, until the job begins again:
-    from then on it is not known how much was read before.
+    The line contains the share of the input that was read, if all sources know their size. It has no share after a
+    restart: the new attempt does not know how much the previous attempts read.
     """
     parts = [f"{plan.job_name} {state}", _share(plan, progress), f"{_rate(plan, progress):,.0f} records/s"]
     newest = progress.statistics.latest.completed
@@ -41,18 +41,18 @@ def status_line(plan: JobGraph, state: str, progress: JobProgress, now_ms: int) 
 
 
 def prints(plan: JobGraph) -> bool:
-    """Return whether a job prints records, so that a line of another kind would be in their way."""
+    """Return whether a job prints records. A status line would get mixed up with them."""
     return any(isinstance(each.factory, PrintFactory) for vertex in plan.vertices for each in vertex.operators)
 
 
 def _rate(plan: JobGraph, progress: JobProgress) -> float:
-    """Return how many records all sources read in a second."""
+    """Return the records that all sources read per second."""
     sources = sources_of(plan).keys()
     return sum(own.rates.records_in for subtask, own in progress.subtasks.items() if subtask.vertex in sources)
 
 
 def _share(plan: JobGraph, progress: JobProgress) -> str:
-    """Return a bar with the share of the input that is read, an empty text if the share is not known."""
+    """Return a bar with the share of the input that was read, an empty string if the share is unknown."""
     sources = sources_of(plan)
     totals = [source.records_total for source in sources.values()]
     known = [total for total in totals if total is not None]
@@ -64,21 +64,21 @@ def _share(plan: JobGraph, progress: JobProgress) -> str:
 
 
 class Watched(Protocol):
-    """A job that can tell what it does."""
+    """A job with a status line."""
 
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
-        """Block until the job has ended, or the time is over; return how it ended, None if it has not."""
+        """Block until the job has ended, or the timeout expires. Return the outcome, None if the job still runs."""
         ...
 
     def line(self) -> str | None:
-        """Return what the job does in one line, None for nothing to show."""
+        """Return the status line, None if there is nothing to show."""
         ...
 
 
 def wait_with_line(job: Watched, terminal: TextIO) -> JobOutcome:
-    """Block until the job has ended, and keep a line on the terminal up to date; return how it ended.
+    """Block until the job has ended, and update the status line on the terminal. Return the outcome.
 
-    The line is erased in the end, also when the wait is interrupted.
+    The line is erased at the end, also if the wait is interrupted.
     """
     try:
         while (outcome := job.wait(SHOW_EVERY_S)) is None:

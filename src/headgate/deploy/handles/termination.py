@@ -1,7 +1,7 @@
-"""SIGTERM: the jobs of this process are suspended in order, then the process ends as it would have without them.
+"""SIGTERM: the process suspends its jobs, then ends as it would have without jobs.
 
-A handler is there while a job runs that the main thread has started: Python allows no other thread to set one. What the
-handler does is done on a thread of its own, since the main thread may hold any lock while it is interrupted.
+The signal handler is installed while a job runs that the main thread has started: Python lets only the main thread
+install handlers. The handler suspends jobs on other threads, since the interrupted main thread may hold any lock.
 """
 
 from __future__ import annotations
@@ -16,60 +16,63 @@ from typing import Final, Protocol, final
 
 EXIT_CODE: Final = 128 + signal.SIGTERM
 END_S_MAX: Final = 5.0
-"""How long jobs may take to end after their last checkpoint."""
+"""Seconds in which jobs must end after their last checkpoint."""
 
 _Handler = Callable[[int, FrameType | None], object]
 
 
 class Suspendable(Protocol):
-    """A job of this process."""
+    """A job that a signal can suspend."""
 
     @property
     def grace_s(self) -> float:
-        """How long it may take to its last checkpoint."""
+        """Seconds that the last checkpoint may take."""
         ...
 
     def suspend(self) -> None:
-        """Order it to leave itself to a later driver. Does not block."""
+        """Suspend the job, so that a later driver can continue it. Does not block."""
         ...
 
     def farewell(self) -> str:
-        """Block until it has ended; return how, for people."""
+        """Block until the job has ended. Return its outcome as a sentence for people."""
         ...
 
 
 @final
 class Termination:
-    """What SIGTERM does while jobs run. One for the process."""
+    """The SIGTERM handler of a process, and the jobs that it suspends."""
 
     def __init__(self) -> None:
         self._jobs: list[Suspendable] = []
         self._before: _Handler | signal.Handlers = signal.SIG_DFL
 
     def began(self, job: Suspendable) -> None:
-        """Have SIGTERM suspend this job, too, if this is the main thread. Who has SIGTERM ignored keeps that."""
+        """Suspend this job on SIGTERM, if this is the main thread.
+
+        A process that ignores SIGTERM continues to ignore it.
+        """
         if threading.current_thread() is not threading.main_thread():
             return
         self._jobs.append(job)
         before = signal.getsignal(signal.SIGTERM)
         if before not in (self._on_signal, signal.SIG_IGN, None):
-            self._before = before  # type: ignore[assignment]  # a handler, or the default one: no other number is left
+            self._before = before  # type: ignore[assignment]  # a handler or SIG_DFL: other values are excluded above
             signal.signal(signal.SIGTERM, self._on_signal)
 
     def ended(self, job: Suspendable) -> None:
-        """Forget a job. Called from any thread; the handler before comes back with the next `restore`."""
+        """Remove a job. May be called from any thread; the next `restore` reinstalls the previous handler."""
         if job in self._jobs:
             self._jobs.remove(job)
 
     def restore(self) -> None:
-        """Bring back the handler before if no job runs any more, and this is the main thread."""
+        """Reinstall the previous handler, if no job runs and this is the main thread."""
         if self._jobs or threading.current_thread() is not threading.main_thread():
             return
-        if signal.getsignal(signal.SIGTERM) == self._on_signal:  # else the program has set its own meanwhile
+        if signal.getsignal(signal.SIGTERM) == self._on_signal:  # else the program has installed another handler
             signal.signal(signal.SIGTERM, self._before)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends the process at once
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second SIGTERM ends the process at once
         before, jobs = self._before, list(self._jobs)
         self._suspend(jobs)
         if callable(before):
@@ -97,4 +100,4 @@ def _suspend(job: Suspendable) -> None:
 
 
 TERMINATION: Final = Termination()
-"""That of this process."""
+"""The handler of this process."""

@@ -1,6 +1,6 @@
-"""Batch jobs in this process, without Spark or a JVM: what `MiniCluster` runs in BATCH mode.
+"""Batch jobs in this process, without Spark or a JVM: `MiniCluster` runs them in BATCH mode.
 
-Stage after stage, task after task; what a stage emits is held in memory, and sorted there.
+Stages and tasks run one after the other. The output of a stage is kept and sorted in memory.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from headgate.ids import Attempt
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 
 _CHUNK_ROWS: Final = 10_000
-"""How many rows a task reads between two looks at whether the job was cancelled."""
+"""Rows that a task reads between two checks whether the job was cancelled."""
 
 
 @final
 class LocalBatch:
-    """A `BatchEngine` on the thread that runs it."""
+    """A `BatchEngine` that runs all tasks on the thread that calls `run`."""
 
     def __init__(self, plan: JobGraph) -> None:
         self._plan = batch_plan(plan)
@@ -70,7 +70,7 @@ class LocalBatch:
         if self._cancelled:
             raise JobCancelledError(f"job {self._plan.job_id} was cancelled")
 
-    # --- what a stage reads
+    # --- input of a stage
 
     def _tasks_of(self, stage: Stage) -> int:
         if any(each.shuffle is ShuffleKind.NONE for each in stage.inputs):
@@ -78,7 +78,7 @@ class LocalBatch:
         return stage.vertex.parallelism
 
     def _inputs(self, stage: Stage) -> list[pa.Table]:
-        """Return the rows of each task, except those that all read."""
+        """Return the rows of each task, without broadcast rows."""
         own = [each for each in stage.inputs if each.shuffle is not ShuffleKind.TO_ALL]
         if any(each.shuffle is ShuffleKind.NONE for each in own):
             return [_of_edge(table, own[0]) for table in self._emitted[own[0].stage]]

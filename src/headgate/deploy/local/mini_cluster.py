@@ -1,8 +1,7 @@
-"""MiniCluster: a whole job in this process, without Spark or a JVM. For tests, and for a first look.
+"""MiniCluster: a whole job in this process, without Spark or a JVM. For tests and first experiments.
 
-The job master and all slots are stepped in turn by one thread. What goes from slot to slot, and between a slot and the
-job master, is pickled and unpickled as on a cluster, so what cannot travel fails here, too. Everything else is what
-runs on a cluster: the same loop, barriers, snapshots and commits.
+One thread steps the job master and all slots in turn. Batches and messages are pickled as on a cluster, so that objects
+that cannot be pickled fail here, too. Loop, barriers, snapshots and commits are the same code as on Spark.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ M = TypeVar("M")
 
 
 def _travelled(message: M) -> M:
-    """Return the message as it arrives in another process."""
+    """Return the copy of a message that another process would receive."""
     arrived: M = pickle.loads(pickle.dumps(message, 5))  # noqa: S301  # pickled just now
     return arrived
 
 
 @final
 class LocalLink:
-    """The master's way to a slot of this process."""
+    """The job master's connection to a slot in this process."""
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
@@ -59,12 +58,12 @@ class LocalLink:
         self._slot.receive(_travelled(message))
 
     def close(self) -> None:
-        """Nothing to close: the slot goes with its launch."""
+        """Do nothing: the slot ends with its launch."""
 
 
 @final
 class LocalHost:
-    """Job master and slots of one job, on one thread. A `Host` of `RunningJob`, and a `Launcher` of its master."""
+    """Runs the job master and the slots of one job on one thread. Implements `Host` and `Launcher`."""
 
     def __init__(self, plan: JobGraph, clock: Clock) -> None:
         self._plan = plan

@@ -1,8 +1,8 @@
-"""The Python daemon of an embedded session: Spark's own, with what slots need loaded before it forks its first worker.
+"""The Python daemon of an embedded session: Spark's daemon, with the modules of slots loaded before it forks workers.
 
-A worker that had to load it for itself would take half a second of a core for it, at the start of a job and again when
-a lost one is replaced. Nothing loaded here starts a thread: a process with threads is not safe to fork. So Arrow, which
-does, is left to the workers.
+Otherwise each worker would spend half a second of a core on imports, at the start of a job and after each lost worker.
+A process with threads is not safe to fork, so no module loaded here may start a thread. Arrow starts threads: each
+worker loads it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PRELOADED: Final = (
 
 
 def preload() -> None:
-    """Load what slots need. Where headgate cannot be loaded a slot says so itself, in clear words."""
+    """Import the modules of slots. Ignores import errors: a slot reports a missing module with the next step."""
     for module in PRELOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)

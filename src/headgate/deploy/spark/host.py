@@ -1,4 +1,4 @@
-"""The driver's side of a job on Spark: the job master, its control server, and the stages that host the slots."""
+"""A job on Spark in its driver: the job master, its control server, and the stages that host the slots."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ from headgate.runtime.wire import JobSecret, Poller, ThrowAwayCertificate, Wire
 
 IDLE_S_MAX: Final = 1.0
 END_S_MAX: Final = 10.0
-"""How long the end of a job waits for its stage to be gone."""
+"""Seconds that the end of a job waits for the end of its stage."""
 CLOSURE_BYTES_MAX: Final = 512 * 1024
-"""A larger package is broadcast: a closure above 1 MB would be, secret and all."""
+"""A larger package is broadcast. Spark broadcasts closures above 1 MB, and the closure contains the secret."""
 _IO_THREADS: Final = 4
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Services:
-    """What is there once the job has started."""
+    """Objects that exist from the start of the job."""
 
     master: JobMaster
     server: ControlServer
@@ -65,7 +65,7 @@ class _Services:
 
 @final
 class SparkHost:
-    """A `Host` of `RunningJob`, and the `Launcher` of its master. Owned by the job's thread, except for `wake`."""
+    """Runs one job on a Spark session. Implements `Host` and `Launcher`. Owned by the job's thread, except `wake`."""
 
     def __init__(self, plan: JobGraph, spark: SparkSession, code: ShippedCode) -> None:
         self._plan = plan
@@ -137,7 +137,7 @@ class SparkHost:
         wake_ms = services.master.step(self._clock.monotonic_ms())
         idle_s = IDLE_S_MAX if wake_ms is None else (wake_ms - self._clock.monotonic_ms()) / 1000.0
         self._poller.poll(0.0 if delivered else max(0.0, min(idle_s, IDLE_S_MAX)))
-        # After the poll: when this thread could not run for long, signs of life have come meanwhile and wait there.
+        # After the poll: if this thread was blocked for long, heartbeats have arrived and are read by the poll.
         services.server.lose_silent(self._plan.settings.get(options.HEARTBEAT_TIMEOUT))
 
     def wake(self) -> None:
@@ -156,7 +156,7 @@ class SparkHost:
         self._poller.close()
         self._io.close()
         if isinstance(self._package, Broadcast):
-            with contextlib.suppress(*JVM_ERRORS):  # Spark is gone, and the broadcast with it
+            with contextlib.suppress(*JVM_ERRORS):  # without Spark there is no broadcast
                 self._package.destroy()
         if self._folder is not None:
             self._folder.close()
@@ -228,12 +228,12 @@ class SparkHost:
         master.launch_sized(launch, slots)
 
     def _order(self, order: Callable[[JobMaster], None]) -> None:
-        """Have the job's thread call `order` with the job master. Called on the stage's thread."""
+        """Let the job's thread call `order` with the job master. Called on the stage's thread."""
         self._orders.put(order)
         self.wake()
 
     def _unfit(self, message: RegisterSlot) -> str | None:
-        """Return why a slot cannot run the job, None if it can. May read a small file for each slot."""
+        """Return the reason why a slot cannot run the job, None if it can. May read a small file for each slot."""
         facts = message.environment
         found = facts.get(UNFIT) or unfit(self._facts, facts)
         if found is None and self._proof is not None:

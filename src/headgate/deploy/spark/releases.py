@@ -1,6 +1,6 @@
-"""What differs from one release of Spark to another: the only place that knows, except for Java. The oldest is 3.5.
+"""The differences between releases of Spark, from 3.5 on. The versions of Java for each release are in `java.py`.
 
-What a release lacks is looked for, not its number: platforms give Spark numbers of their own, and add to it.
+The code checks for features, not for version numbers: platforms have version numbers of their own and add features.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 _NAMES_ZONE: Final = "timezone" in inspect.signature(to_arrow_schema).parameters
-"""Since 4.1. Before, it is UTC always."""
+"""True since 4.1. Earlier releases always use UTC."""
 _ROWS_OF_BATCH: Final = 10_000
 
 
@@ -26,13 +26,13 @@ def conf_of(session: SparkSession) -> dict[str, str]:
 
 
 def arrow_schema(struct: types.StructType) -> pa.Schema:
-    """Return the columns as Arrow batches of Spark have them."""
+    """Return the schema of Spark's Arrow batches for these columns."""
     zone: dict[str, Any] = {"timezone": "UTC"}
     return to_arrow_schema(struct, **(zone if _NAMES_ZONE else {}))
 
 
 def arrow_table(frame: DataFrame) -> pa.Table:
-    """Compute a data frame; return its rows in their order."""
+    """Compute a DataFrame. Return its rows in order. Blocks."""
     if hasattr(frame, "toArrow"):  # since 4.0
         return frame.toArrow()
     spark_35: Any = frame
@@ -42,16 +42,16 @@ def arrow_table(frame: DataFrame) -> pa.Table:
 
 
 def frame_of(table: pa.Table, session: SparkSession) -> DataFrame:
-    """Return an Arrow table as a data frame."""
+    """Return an Arrow table as a DataFrame."""
     struct = from_arrow_schema(table.schema, True)
-    if hasattr(DataFrame, "toArrow"):  # since 4.0, as is what makes a data frame of a table
+    if hasattr(DataFrame, "toArrow"):  # since 4.0, where createDataFrame() accepts tables
         return session.createDataFrame(table, struct)
     return _frame_by_stream(table, struct, session)
 
 
 def _frame_by_stream(table: pa.Table, struct: types.StructType, session: Any) -> DataFrame:
-    """Do as Spark 4 does, with what Spark 3.5 has for tables of pandas."""
-    from pyspark.sql.pandas.serializers import ArrowStreamSerializer  # noqa: PLC0415  # loads what else is not needed
+    """Do the same as Spark 4, with the functions of Spark 3.5 for pandas."""
+    from pyspark.sql.pandas.serializers import ArrowStreamSerializer  # noqa: PLC0415  # a slow import
 
     batches = table.cast(arrow_schema(struct)).to_batches(max_chunksize=_ROWS_OF_BATCH)
     jvm = session._jvm

@@ -1,4 +1,4 @@
-"""State as Spark data frames, and work on the batches of a data frame: what reading and writing savepoints needs."""
+"""Spark DataFrames for savepoints: state as a DataFrame, and work on the batches of a DataFrame."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from headgate.deploy.spark.session import obtain
 
 
 def frame_of_table(table: pa.Table, spark: SparkSession | None) -> DataFrame:
-    """Return an Arrow table as a data frame of `spark`, else of the active session, else of a new one."""
+    """Return an Arrow table as a DataFrame of `spark`, else of the active session, else of a new session."""
     return frame_of(table, obtain(spark, 1))
 
 
 def frame_of_files(places: Sequence[str], spark: SparkSession | None) -> DataFrame:
-    """Return Parquet files, all with the same columns, as a data frame. Executors must be able to read them."""
+    """Return Parquet files with equal columns as a DataFrame. Executors must be able to read the files."""
     return obtain(spark, 1).read.options(**READ_OPTIONS).parquet(*map(spark_pattern, places))
 
 
 def schema_of(frame: DataFrame, columns: Sequence[str]) -> pa.Schema:
-    """Return the types that the columns have as Arrow batches. Nothing is computed."""
+    """Return the Arrow schema of the columns. Computes no rows."""
     return arrow_schema(frame.select(*columns).schema)
 
 
@@ -34,5 +34,5 @@ def rows_of_tasks(
     work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     schema: str,
 ) -> list[tuple[Any, ...]]:
-    """Have `work` done in the tasks of Spark, on the batches of each partition; return the rows that come of it."""
+    """Run `work` on the batches of each partition, in tasks of Spark. Return the resulting rows. Blocks."""
     return [tuple(row) for row in frame.select(*columns).mapInArrow(lambda batches: work(batches), schema).collect()]

@@ -1,8 +1,8 @@
-"""The Spark session that a program's jobs run on: the user's, else an embedded one in local mode.
+"""The Spark session of a program's jobs: the user's session, else an embedded session in local mode.
 
-The embedded session is made once per process, serves all jobs of it, and is stopped when the process exits. It is set
-up for short start and quiet consoles: no UI, Spark's log in a file of its temporary folder, workers that die quickly
-when their task is cancelled, and so many task slots that a job never takes all of them.
+A process has at most one embedded session. It serves all jobs of the process and stops when the process exits. It
+starts fast and keeps the console quiet: no UI, Spark's log in a file of its temporary folder, workers that end quickly
+when their task is cancelled, and more task slots than a job needs.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ from headgate.errors import EnvironmentFault
 _log = logging.getLogger(__name__)
 
 LOCAL_SLOTS_MIN: Final = 64
-"""Task slots of an embedded session: each is no more than a permit, and all of them in use at once are no aim."""
+"""Smallest number of task slots of an embedded session. A task slot is only a permit; unused ones cost nothing."""
 
 _OUTPUT: Final = "output"
 JVM_END_S_MAX: Final = 10.0
+"""Seconds to wait for the end of the JVM."""
 
 LOG4J: Final = """\
 status = error
@@ -67,7 +68,7 @@ def active(spark: SparkSession | None) -> SparkSession | None:
         return spark
     if SparkContext._active_spark_context is None:
         return None
-    # The session is active in the thread that made it only, but every thread means the same one.
+    # PySpark knows the active session only in the thread that made it; all threads use the same session.
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
@@ -77,9 +78,9 @@ def _is_stopped(spark: SparkSession) -> bool:
 
 
 def conf(spark: SparkSession | None) -> dict[str, str]:
-    """Return the conf of `spark` or of the active session, else that of spark-submit; nothing without any of them.
+    """Return the conf of `spark`, else of the active session, else of spark-submit; empty without any of them.
 
-    Raises EnvironmentFault for a Spark that is too old to be asked, or has been stopped.
+    Raises EnvironmentFault for a Spark that is too old, and for a session that was stopped.
     """
     session = active(spark)
     if session is not None:
@@ -92,9 +93,9 @@ def conf(spark: SparkSession | None) -> dict[str, str]:
 
 
 def default_parallelism(spark: SparkSession | None) -> int:
-    """Return the parallelism of operators when none is set: the cores, but one of a session left free.
+    """Return the parallelism of operators that set none: the session's cores but one, or the cores of this machine.
 
-    Under spark-submit it is that of its session, which is made for it.
+    Under spark-submit, this call makes the session.
     """
     session = active(spark)
     if session is None and is_submitted():
@@ -106,10 +107,10 @@ def default_parallelism(spark: SparkSession | None) -> int:
 
 
 def obtain(spark: SparkSession | None, slots: int) -> SparkSession:
-    """Return the session for a job of so many slots: `spark`, else the active one, else one that is made now.
+    """Return the session for a job with `slots` slots: `spark`, else the active session, else a new session.
 
-    That is the one that spark-submit has settings for, if it has started this process, else an embedded one. Blocks for
-    some seconds when one is made. Raises EnvironmentFault when there is no Java for it.
+    The new session has the settings of spark-submit if spark-submit started this process; otherwise it is the embedded
+    session. Blocks for some seconds for a new session. Raises EnvironmentFault without a suitable Java.
     """
     found = active(spark)
     if found is not None:
@@ -118,18 +119,18 @@ def obtain(spark: SparkSession | None, slots: int) -> SparkSession:
 
 
 def stop_embedded() -> None:
-    """Stop the embedded session, if there is one; a later job makes a new one. Blocks until its JVM has ended."""
+    """Stop the embedded session, if there is one, and block until its JVM has ended. A later job makes a new one."""
     _embedded.stop()
 
 
 def embedded_max(session: SparkSession) -> int | None:
-    """Return how many slots this machine can host, if the session is the embedded one; None for any other."""
+    """Return the largest number of slots for this machine if the session is the embedded session, else None."""
     return machine_slots(os.cpu_count() or 1, _memory_mb()) if _embedded.is_ours(session) else None
 
 
 @final
 class _EmbeddedSession:
-    """The one session of this process that is ours to stop."""
+    """The embedded session of this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -138,13 +139,13 @@ class _EmbeddedSession:
         self._output: OutputEndpoint | None = None
 
     def is_ours(self, session: SparkSession) -> bool:
-        """Whether we made this session, or the one that it was derived from."""
+        """Return whether this is the embedded session or was derived from it."""
         return self._session is not None and self._session.sparkContext is session.sparkContext
 
     def start(self, slots: int) -> SparkSession:
         with self._lock:
             if self._session is not None and _is_stopped(self._session):
-                self._end()  # the program has stopped it, for which it need not be its own
+                self._end()  # the program stopped it: programs may stop any active session
             if self._session is None:
                 check_machine(slots, os.cpu_count() or 1, _memory_mb())
                 self._folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
@@ -182,7 +183,7 @@ def _memory_mb() -> int:
 def _output_endpoint(path: Path) -> OutputEndpoint | None:
     try:
         return OutputEndpoint(path)
-    except OSError as error:  # as of a path that is too long for a socket
+    except OSError as error:  # for instance a path that is too long for a socket
         _log.info("what slots print goes to standard error: %s", error)
         return None
 
@@ -200,7 +201,7 @@ def _make(slots: int, folder: Path) -> SparkSession:
 
 
 def end_jvm() -> None:
-    """End the JVM behind a stopped session, and wait until it is gone: it would outlive this process by a moment."""
+    """End the JVM of a stopped session and wait for its end: otherwise it would outlive this process for a moment."""
     gateway = SparkContext._gateway
     if gateway is None:
         return
@@ -236,7 +237,7 @@ def _settings(slots: int, folder: Path) -> dict[str, bool | float | int | str | 
 
 @contextlib.contextmanager
 def _environment(**variables: str) -> Iterator[None]:
-    """Set environment variables for what is started meanwhile."""
+    """Set environment variables for processes that start inside the block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -251,7 +252,7 @@ def _environment(**variables: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _same_interrupt_handler() -> Iterator[None]:
-    """Keep what Ctrl-C does: a new SparkContext makes it cancel all Spark jobs, which looks like a lost stage."""
+    """Restore the handler of Ctrl-C. A new SparkContext makes Ctrl-C cancel all Spark jobs, like a lost stage."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield

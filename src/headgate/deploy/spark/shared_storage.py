@@ -23,12 +23,15 @@ from headgate.errors import EnvironmentFault, StorageError
 from headgate.ids import Launch, SlotIndex
 
 STORAGE: Final = "set execution.checkpointing.dir (or headgate.storage.dir) to a folder or URI"
-"""How to say where a job's storage is."""
+"""Advice for the setting of a job's storage."""
 
 
 @final
 class StorageProof:
-    """The driver's part in the proof of one launch. Its methods read and write small files."""
+    """Proves for one launch that the driver and all slots see the same checkpoint storage.
+
+    Each slot answers a file of the driver with a file that names the nonce. All methods read or write small files.
+    """
 
     def __init__(self, store: CheckpointStore, nonce: str, launch: Launch, slots: int) -> None:
         self.nonce = nonce
@@ -38,18 +41,19 @@ class StorageProof:
         self._hosts: dict[SlotIndex, str] = {}
 
     def begin(self) -> None:
-        """Write the file that slots are to find. Raises `StorageError`."""
+        """Write the file that slots look for. Raises `StorageError`."""
         write_probe(self._store, self.nonce)
 
     def sized(self, launch: Launch, slots: int) -> None:
-        """The launch has so many slots."""
+        """Set the number of slots of the launch."""
         if launch == self._launch:
             self._slots = slots
 
     def answered(self, launch: Launch, slot: SlotIndex, host: str) -> str | None:
-        """Return why storage is not shared, None while it seems so; looks when the last slot has answered.
+        """Record the answer of a slot. Return the reason if storage is not shared, else None.
 
-        A slot of an earlier launch proves nothing: it may come late, when its executor was frozen meanwhile.
+        The last answer of the launch triggers the check. Slots of earlier launches are ignored: they may register late
+        if their executor was frozen.
         """
         if launch != self._launch:
             return None
@@ -68,9 +72,9 @@ class StorageProof:
 
 
 def check_shared(spark: SparkSession, folder: str, setting: str = STORAGE) -> None:
-    """Look for a file of the driver in a task of each executor; do nothing for a URI, or in local mode. Blocks.
+    """Check that a task on each executor sees a file of the driver. Does nothing for a URI and in local mode. Blocks.
 
-    Raises EnvironmentFault naming the host that does not see it, and the `setting` to change.
+    Raises EnvironmentFault naming the hosts that do not see the file, and the `setting` to change.
     """
     place = Place.of(folder, StorageError)
     if place.root or is_local(spark.sparkContext.master or ""):
@@ -91,9 +95,9 @@ def check_shared(spark: SparkSession, folder: str, setting: str = STORAGE) -> No
 
 
 def hosts_without(spark: SparkSession, path: str) -> list[str]:
-    """Return the hosts of tasks, as many as run at a time, that do not see a local path. Blocks."""
+    """Run a task in every task slot. Return the hosts that do not see a local path. Blocks."""
 
-    # By value, with all it needs: workers may not have headgate yet.
+    # Pickled by value, with its imports: workers may not have headgate yet.
     def look(_: Iterable[object]) -> Iterator[str]:
         import os  # noqa: PLC0415
         import socket  # noqa: PLC0415

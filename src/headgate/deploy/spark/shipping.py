@@ -1,9 +1,8 @@
-"""Ships the code that a program ships to the workers of a session, for the slots of one job.
+"""Ships a program's code to the workers of a session, and makes it importable in the tasks of one job.
 
-Spark unpacks archives in the folder of each executor, for the whole session. Each goes there under a name made from its
-content, so that jobs with other files do not meet, and the same files travel once. What a job makes of them is its own:
-its slots run in Python workers that no other job has, with the modules on their path and the archives in their working
-folder.
+Spark unpacks archives in the folder of each executor, for the whole session. The name of an archive is derived from its
+content, so that files of two jobs do not collide and equal files travel once. Each job has Python workers of its own,
+with the modules on their path and the archives in their working folder.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ from headgate.errors import ConfigError
 from headgate.options import PYTHON_EXECUTABLE
 
 CODE_VARIABLE: Final = "HEADGATE_CODE"
-"""Environment variable of a worker: which code it has. Spark gives workers with another environment to other jobs."""
+"""Environment variable that names a worker's code. Spark reuses a worker only for the same environment."""
 _STAGED: Final = "headgate-staged"
 _staging: Final = threading.Lock()
-"""Held while an archive is given to Spark: another job's same one is not there before it is unpacked."""
+"""Held while Spark unpacks an archive, so that another job does not use the same archive before that."""
 _CHUNK_BYTES: Final = 2**20
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShippedCode:
-    """What there is for the slots of a job, by names below the folder where Spark unpacks.
+    """The shipped code of a job. Paths are relative to the folder in which Spark unpacks archives.
 
-    `imports` are for the module path, the first wins; `folders` maps names in the working folder to what is
-    there. `python` is the Python to start, None for the session's.
+    `imports` are entries for the module path; the first one with a module wins. `folders` are names in the working
+    folder, each with the path of its target. `python` is the Python to start, None for the session's Python.
     """
 
     imports: tuple[str, ...] = ()
@@ -57,17 +56,17 @@ class ShippedCode:
 
     @property
     def name(self) -> str:
-        """A name that only the same code has; empty for nothing."""
+        """A name derived from the code; empty without code."""
         if not self.imports and not self.folders:
             return ""
         return hashlib.sha256(repr((self.imports, self.folders)).encode()).hexdigest()[:16]
 
 
 def ship(context: SparkContext, settings: Settings) -> ShippedCode:
-    """Give the session what the settings name. Blocks while files are copied and packages installed.
+    """Ship the code that the settings name. Blocks while files are copied and packages installed.
 
-    The driver can import the files, too. Raises ConfigError for what is not there, EnvironmentFault for packages that
-    cannot be installed, and for a damaged archive.
+    The driver can import the files afterwards, too. Raises ConfigError for missing files, EnvironmentFault for packages
+    that cannot be installed and for damaged archives.
     """
     code = program_code(settings)
     if code.is_nothing:
@@ -85,7 +84,7 @@ def ship(context: SparkContext, settings: Settings) -> ShippedCode:
 
 @final
 class _Session:
-    """The archives of a session. Nothing in it has to be removed: it all goes with the session's own files."""
+    """The archives of a session. Spark deletes them with the session's other files."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
@@ -94,7 +93,7 @@ class _Session:
         self._staged.mkdir(exist_ok=True)
 
     def add(self, file: Path) -> str:
-        """Have Spark unpack a file everywhere; return the name of the folder."""
+        """Let Spark unpack an archive on every executor. Return the name of the folder."""
         name = f"headgate-{_digest(file)}"
         end = next(end for end in sorted(ARCHIVE_SUFFIXES) if file.name.endswith(end))
         staged = self._staged / (name + (".tar.gz" if end == ".tar" else end))
@@ -117,7 +116,7 @@ class _Session:
         return [f"{name}/{path}" for path in inside]
 
     def add_cached(self, file: CachedFile) -> str:
-        """Have Spark give a file to everyone; return its path."""
+        """Let Spark copy a file to every executor. Return its path."""
         with tempfile.TemporaryDirectory(prefix="headgate-code-") as folder:
             bundle = Path(folder) / "file.tar"
             write_cached(file, bundle)
@@ -127,13 +126,13 @@ class _Session:
         return [] if code.requirements is None else [self.add(installed(code.requirements).archive)]
 
     def python(self, executable: str | None, folders: dict[str, str]) -> str | None:
-        """Return how executors start the Python: by a path in their working folder if it is in an archive."""
+        """Return the command of the workers' Python: a path in the working folder if an archive contains it."""
         if executable is None:
             return None
         local = is_local(self._context.master or "")
         first, _, rest = executable.removeprefix("./").partition("/")
         if first in folders and rest:
-            if not os.path.lexists(self._root / folders[first] / rest):  # a link may lead to a Python of the workers
+            if not os.path.lexists(self._root / folders[first] / rest):  # a link may point to a Python of workers
                 raise ConfigError(f"{PYTHON_EXECUTABLE.key} is {executable}, but the archive {first} has no {rest}")
             return str(self._root / folders[first] / rest) if local else f"./{folders[first]}/{rest}"
         if rest and not os.path.isabs(executable):
@@ -148,7 +147,7 @@ class _Session:
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copy an archive, a plain .tar as .tar.gz: Spark unpacks the former without permissions, or not at all."""
+    """Copy an archive, a .tar as .tar.gz: Spark unpacks a .tar without permissions, or not at all."""
     with file.open("rb") as content, gzip.open(target, "wb", 1) if file.suffix == ".tar" else target.open("wb") as copy:
         shutil.copyfileobj(content, copy)
 
@@ -163,7 +162,7 @@ def _digest(file: Path) -> str:
 
 @final
 class JobContext:
-    """A Spark context as the RDDs of one job see it: their Python and the environment of their workers are its own."""
+    """A Spark context for the RDDs of one job, with the job's Python and the job's environment of workers."""
 
     def __init__(self, context: SparkContext, code: ShippedCode) -> None:
         self._context = context
@@ -175,20 +174,20 @@ class JobContext:
 
 
 TaskEntry = Callable[[], AbstractContextManager[None]]
-"""Pickled by value: a context in which everything can be imported."""
+"""Returns a context in which the shipped code can be imported. Pickled by value."""
 
 
 def task_entry(code: ShippedCode, *, local: bool) -> TaskEntry:
-    """Return the context of a job's tasks: what was shipped is there.
+    """Return the context for the tasks of a job.
 
-    Modules can be imported, before others of their names, and the working folder has the archives. `local`: workers are
-    of this machine, and look where the driver looks, last.
+    Inside it, shipped modules can be imported and hide other modules of the same name, and the working folder contains
+    the archives. With `local`, workers run on this machine and also import from the driver's module path, last.
     """
     imports, folders, name = code.imports, code.folders, code.name
     of_driver = [os.path.abspath(path) for path in sys.path] if local else []
 
     def entry() -> Any:
-        import contextlib  # noqa: PLC0415  # this function travels by value
+        import contextlib  # noqa: PLC0415  # pickled by value
         import os  # noqa: PLC0415
         import sys  # noqa: PLC0415
 
@@ -196,7 +195,7 @@ def task_entry(code: ShippedCode, *, local: bool) -> TaskEntry:
 
         root = os.path.abspath(SparkFiles.getRootDirectory())
         shipped = [os.path.join(root, path) for path in imports]
-        # Executors have relative folders of Spark's on the path, which would not hold in another working folder.
+        # Spark puts relative folders on the path, which would be wrong in another working folder.
         own = [os.path.abspath(path) for path in sys.path]
         sys.path[:] = dict.fromkeys([*shipped, *own, *of_driver])
         if not folders:
@@ -204,7 +203,7 @@ def task_entry(code: ShippedCode, *, local: bool) -> TaskEntry:
         working = os.path.join(root, f"headgate-work-{name}")
         os.makedirs(working, exist_ok=True)
         for folder, unpacked in folders:
-            with contextlib.suppress(FileExistsError):  # made by another slot
+            with contextlib.suppress(FileExistsError):  # another slot made it
                 os.symlink(os.path.join(root, unpacked), os.path.join(working, folder))
         return contextlib.chdir(working)
 

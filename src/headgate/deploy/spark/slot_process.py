@@ -1,7 +1,7 @@
-"""A slot in the Python worker of a Spark task: the slot's loop with its network, storage threads and sign of life.
+"""A slot in the Python worker of a Spark task: the slot's loop with its network, storage threads and heartbeat.
 
-The process ends its slot when it is told to, when the job master is lost or refuses it. A loop that user code holds
-cannot be asked: if it has not ended some time after the master was lost, the process exits.
+The process ends its slot when the job master orders it, refuses the slot or is lost. User code may block the loop: if
+the slot has not ended some seconds after the loss of the master, the process exits.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _log = logging.getLogger(__name__)
 
 IDLE_S_MAX: Final = 1.0
 STUCK_S_MAX: Final = 5.0
-"""How long a slot without a master may take to end itself."""
+"""Seconds in which a slot must end after the loss of its master."""
 IO_THREADS: Final = 2
 UNFIT: Final = "unfit"
-"""Key of a registration's environment: why the slot cannot run the job. Not there if it can."""
+"""Key in the environment of a registration: the reason why the slot cannot run the job. Missing if it can."""
 
 
 def run_slot(data: bytes, package: bytes) -> None:
-    """Run the slot of this Spark task until the job master ends it, or is lost."""
+    """Run the slot of this Spark task until the job master ends it or is lost."""
     context = TaskContext.get()
     assert context is not None
     spec: SlotSpec = pickle.loads(data)  # noqa: S301  # from the closure of the job's own driver
@@ -68,7 +68,7 @@ def run_slot(data: bytes, package: bytes) -> None:
 
 @final
 class SlotProcess:
-    """One slot and everything around it. Owned by the task's thread."""
+    """One slot with its connections and threads. Owned by the task's thread."""
 
     def __init__(self, spec: SlotSpec, package: bytes, index: SlotIndex, tail: LogTail | None) -> None:
         self._clock = SystemClock()
@@ -83,7 +83,7 @@ class SlotProcess:
         window = CreditWindow.of(spec.settings)
         self._exchange = NetworkExchange(index, wire, self._poller, window, lambda why: self.slot.exchange_broken(why))
         store = MemoryStore() if spec.storage is None else FileSystemStore.open(spec.storage, spec.job_id)
-        # Spark removes its folders when the executor ends, also those of a worker that was killed.
+        # In Spark's folders: Spark removes them when the executor ends, also after a worker was killed.
         self._scratch = Scratch.by(spec.settings, index, os.environ.get("SPARK_LOCAL_DIRS", ""))
         hello = Hello("control", spec.launch, index)
         self._control = ControlClient(wire, self._poller, master, hello, lambda message: self.slot.receive(message))
@@ -105,7 +105,7 @@ class SlotProcess:
         self._control.send(_registration(spec, index, self._exchange.address, store))
 
     def run(self) -> None:
-        """Step the slot until it is told to end. A slot that has lost its master ends itself."""
+        """Step the slot until the master ends it. A slot that has lost its master ends itself."""
         self._heartbeat.start()
         while True:
             wake_ms = self.slot.step(self._clock.monotonic_ms())
@@ -125,14 +125,14 @@ class SlotProcess:
         return min(max((wake_ms - self._clock.monotonic_ms()) / 1000.0, 0.0), IDLE_S_MAX)
 
     def close(self) -> None:
-        """Let go of all connections and threads."""
+        """Close all connections and end all threads."""
         self._heartbeat.stop()
         self._exchange.close()
         self._control.close()
         self._io.close()
         self._scratch.remove()
         self._poller.close()
-        self._last_resort.cancel()  # last: work on storage may hang as user code may
+        self._last_resort.cancel()  # last: a call of storage may hang, like user code
 
     def _on_lost(self, reason: str) -> None:
         """Called on the heartbeat's thread."""

@@ -1,4 +1,8 @@
-"""The Spark task that hosts a slot: what the driver tells the slot, and the function that Spark runs."""
+"""The Spark task that hosts a slot: its configuration, `SlotSpec`, and the function that Spark runs.
+
+The closure of the task is the only way in which the job's secret and the key of its certificate travel: no conf,
+argument, environment variable or log contains them.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,11 @@ SlotTask = Callable[[Iterable[Any]], Iterator[Any]]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotSpec:
-    """Everything that the slots of one launch need but the job's package.
+    """Everything that the slots of one launch need, except the job's package.
 
-    `storage` is None when the slots need none. `proof` is the nonce with which each slot proves that it sees the
-    driver's storage, None where both are one machine, or there is none. `certificate` is for the slots' connections,
-    None where they use none or the user's own.
+    `storage` is None if the slots use no storage. `proof` is the nonce by which each slot proves that it sees the
+    driver's storage; None on one machine, and without storage. `certificate` is the certificate for connections of
+    slots, None if they use the user's certificate or no TLS.
     """
 
     job_id: JobId
@@ -42,15 +46,16 @@ class SlotSpec:
 
 
 def slot_task(spec: SlotSpec, package: Any, entry: Callable[[], AbstractContextManager[None]]) -> SlotTask:
-    """Return the function of the Spark task that hosts a slot.
+    """Return the function that Spark runs in each task of a launch.
 
-    `package` is the packed job, as bytes or as a broadcast of them.
+    It is pickled by value and imports headgate only inside `entry`, so that a worker without headgate can report the
+    missing module. `package` is the packed job, as bytes or as a broadcast of bytes.
     """
     data = pickle.dumps(spec, 5)
 
     def headgate_slot(rows: Iterable[Any]) -> Iterator[Any]:
         with entry():
-            from headgate.deploy.spark.slot_process import run_slot  # noqa: PLC0415  # found by now
+            from headgate.deploy.spark.slot_process import run_slot  # noqa: PLC0415  # `entry` makes it importable
 
             for _ in rows:
                 pass

@@ -1,4 +1,4 @@
-"""What a failed stage says, in words of headgate: Spark's own report is a hundred lines of foreign stack."""
+"""Explains errors of Spark in a sentence or two: Spark's own report is a hundred lines of stack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAD_DATA: Final = re.compile(r"Bad data in \S+ standard output\. Invalid port n
 _IDLE: Final = re.compile(r"terminated due to idle timeout \(timeout: [^)]*\)")
 _CANCELLED: Final = re.compile(r"Job \d+ cancelled[^\n]*")
 _TASK_FAILED: Final = "finished unsuccessfully."
-"""What Spark says of a barrier stage that ran, and of which a task failed."""
+"""Spark's report contains this text if a barrier stage ran and a task of it failed."""
 _JAVA_ERROR: Final = re.compile(r"^: (?:[\w$]+\.)*(\w+): (.+)$", re.MULTILINE)
 _TASK_ERROR: Final = re.compile(r"^(?:[\w$]+\.)+(\w+)(?:: (.+))?$", re.MULTILINE)
 _TRACEBACK: Final = "Traceback (most recent call last):"
@@ -29,21 +29,21 @@ _PYTHON_ERROR: Final = re.compile(r"(?:\w+\.)*(\w+)(?:: (.*))?", re.DOTALL)
 _OF_A_GROUP: Final = re.compile(r"^ +[|+] ?", re.MULTILINE)
 _WORKER_DIED: Final = "a Python worker died (it was killed, or ran out of memory)"
 _HOPELESS: Final = frozenset({"ConfigError", "EnvironmentFault", "ImportError", "ProgramError", "SyntaxError"})
-"""Errors of a Python worker that stay when it is started again."""
+"""Errors of a Python worker that a restart of the worker cannot fix."""
 _OWN_NEEDS: Final = frozenset({"headgate", "pyarrow", "pandas", "cloudpickle"})
 _BY_NAME: Final = "PYSPARK_PYTHON, spark.pyspark.python or env.set_python_executable"
 _SIGNALLED: Final = 128
-"""An exit code above it is this plus the number of the signal that has ended the process."""
+"""An exit code above this number is this number plus the signal that ended the process."""
 _CHARACTERS_MAX: Final = 2000
 _CONTEXT: Final = "=== Streaming Query ==="
-"""What comes after the error of a streaming query: its plan, and offsets."""
+"""Spark's report continues with plan and offsets of the streaming query after this text."""
 _CAUSE: Final = re.compile(r"^Caused by: (?:[\w$]+\.)*[\w$]+: (.+)$", re.MULTILINE)
 
 
 def is_refusal(report: str) -> bool:
-    """Return whether a later launch would end in the same way: Spark refuses the stage, or Python cannot start.
+    """Return whether another launch would fail in the same way: Spark refuses the stage, or Python cannot start.
 
-    Otherwise a worker or an executor was lost, or somebody has cancelled the stage.
+    If not, a worker or an executor was lost, or the stage was cancelled.
     """
     if any(pattern.search(report) for pattern in (_MODULE, _VERSION, _NO_PYTHON, _BAD_DATA)):
         return True
@@ -55,7 +55,7 @@ def is_refusal(report: str) -> bool:
 
 
 def explain(report: str) -> str:
-    """Return why a stage ended, in a sentence or two that say what to do about it where that is known."""
+    """Return the reason in Spark's report and, if known, the next step, in a sentence or two."""
     module = _MODULE.search(report)
     if module is not None:
         return _missing(module[1])
@@ -103,7 +103,7 @@ def explain(report: str) -> str:
 
 
 def _end_of_python(report: str) -> tuple[str, int]:
-    """Return the last line that a Python printed which did not start, and its exit code: 0 where that is not known."""
+    """Return the last line and the exit code of a Python that did not start; code 0 if it is unknown."""
     not_started, code = _NOT_STARTED.search(report), _CODE.search(report)
     output = "" if not_started is None else (not_started[1] or "").strip()
     return output.rpartition("\n")[2].strip(), 0 if code is None else int(code[1])
@@ -129,7 +129,7 @@ def _name_of(number: int) -> str:
 
 
 def _python_error(report: str) -> tuple[str, str] | None:
-    """Return the kind and the text of the error that ended a Python worker, None where it was none of Python's."""
+    """Return the class name and the text of the Python error in the report, None without a Python error."""
     _, mark, told = report.rpartition(_TRACEBACK)
     if not mark:
         return None
@@ -161,7 +161,7 @@ def _cut(text: str) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what an error says, and its first cause where that says more, as why a file cannot be read."""
+    """Return the explanation of an error, with its root cause if the cause adds to it, such as an unreadable file."""
     report = report_of(error).partition(_CONTEXT)[0]
     told = explain(report).strip()
     causes = [] if "Traceback" in report else _CAUSE.findall(report)

@@ -1,7 +1,7 @@
 """The Spark stage that hosts the slots of one launch, and the thread that waits for its end.
 
-The stage is a barrier stage of an RDD. `DataFrame.mapInArrow` would do as well, but loads Spark SQL into the driver and
-pandas into each worker before the first slot registers, which doubles the time from a session to the first record.
+The stage is a barrier stage of an RDD. `DataFrame.mapInArrow` would also work, but it loads Spark SQL into the driver
+and pandas into each worker before the first slot registers. That doubles the time from a session to the first record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headgate.deploy.spark.spark_error import explain, is_refusal
 from headgate.errors import EnvironmentFault, StorageError
 
 CANCEL_AGAIN_S: Final = 0.5
-"""A stage that is submitted just now is not seen by a cancellation: it is cancelled again."""
+"""Seconds between cancellations: a cancellation misses a stage that is just being submitted."""
 SLOTS_LOOK_S: Final = 0.05
 _POOL: Final = "spark.scheduler.pool"
 
@@ -31,10 +31,10 @@ _POOL: Final = "spark.scheduler.pool"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageOrder:
-    """What to submit: how many tasks, and how the stage shows in Spark's UI. `group` is unique to the launch.
+    """A stage to submit: the number of tasks, and the texts for Spark's UI. `group` is unique to the launch.
 
-    It waits for so many free task slots, `wait_s` at most; `least` will do once there have been no more for `stable_s`.
-    Others need `beside` of them.
+    The stage waits up to `wait_s` seconds for `slots` free task slots. `least` slots are enough if the number of free
+    slots did not grow for `stable_s` seconds. `beside` task slots are left for the job's streaming queries.
     """
 
     slots: int
@@ -51,9 +51,9 @@ class StageOrder:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageEnd:
-    """How a stage ended: without an error if `error` is None.
+    """The end of a stage, without an error if `error` is None.
 
-    `for_good`: Spark is gone with it, so that there can be no other. `refused`: another one would end in the same way.
+    `for_good`: Spark is gone, so that no further stage can run. `refused`: a further stage would end in the same way.
     """
 
     error: str | None = None
@@ -63,9 +63,10 @@ class StageEnd:
 
 @final
 class SlotStage:
-    """One submission. `on_ended` is called once, on the stage's own thread.
+    """One submission of a stage.
 
-    `on_sized` is called there before the stage is submitted, with the number of slots that it gets.
+    The stage's thread calls `on_sized` with the number of slots before it submits the stage, and `on_ended` once at the
+    end.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class SlotStage:
         on_sized: Callable[[int], None],
         on_ended: Callable[[StageEnd], None],
     ) -> None:
-        """`make_task` is called on the stage's thread too, and may block."""
+        """The stage's thread calls `make_task`, which may block."""
         self._spark = spark
         self._order = order
         self._make_task = make_task
@@ -90,17 +91,17 @@ class SlotStage:
         """Submit the stage. Does not block."""
         try:
             self._thread.start()
-        except Exception as raised:  # noqa: BLE001  # it asks the JVM for properties to inherit, and that may be gone
+        except Exception as raised:  # noqa: BLE001  # it reads inherited properties from the JVM, which may be gone
             self._on_ended(self._how_ended(raised))
 
     def kill(self) -> None:
         """Cancel the stage, now or as soon as it is submitted. Does not block."""
         self._killed = True
-        # A plain thread: one that inherits properties asks the JVM for them, which may be gone, before it comes to us.
+        # Not an InheritableThread: that reads properties from the JVM first, and the JVM may be gone.
         threading.Thread(target=self._cancel, name="headgate-cancel", daemon=True).start()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for the end of the stage; return whether it has ended."""
+        """Wait up to `timeout_s` seconds for the end of the stage. Return whether it has ended."""
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -109,7 +110,7 @@ class SlotStage:
         raised: Exception | None = None
         try:
             self._submit(self._make_task())
-        except Exception as error:  # noqa: BLE001  # whatever ended the stage is for the supervisor to judge
+        except Exception as error:  # noqa: BLE001  # the supervisor decides what follows
             raised = error
         self._on_ended(self._how_ended(raised))
 
@@ -118,7 +119,7 @@ class SlotStage:
             return StageEnd()
         if is_gone(self._spark):
             return StageEnd(error=GONE, for_good=True)
-        if isinstance(raised, StorageError):  # of what is proven before the stage is submitted: it may mend
+        if isinstance(raised, StorageError):  # from the storage proof before the submission: a retry may succeed
             return StageEnd(error=str(raised))
         report = report_of(raised)
         return StageEnd(error=explain(report), refused=is_refusal(report))
@@ -131,15 +132,15 @@ class SlotStage:
         if self._killed:
             return
         self._on_sized(slots)
-        # A result stage: Spark would try again by itself if others had to read what the slots return.
+        # A result stage: Spark would retry a stage whose output another stage reads.
         stage = context.parallelize([], slots).barrier().mapPartitions(task)
-        stage.ctx = JobContext(context, self._order.code)  # type: ignore[assignment]  # stands in for it
+        stage.ctx = JobContext(context, self._order.code)  # type: ignore[assignment]  # replaces the SparkContext
         stage.collect()
 
     def _await_slots(self) -> int:
-        """Wait for slots that are still held or still to come: Spark looks for them once in 15 s only, for minutes.
+        """Wait for free task slots. Return the number of slots of the stage, 0 after `kill`.
 
-        Return how many the stage gets. Raises EnvironmentFault when they are too few.
+        Spark itself would check every 15 s, for minutes. Raises EnvironmentFault if too few become free in time.
         """
         order, began_s = self._order, time.monotonic()
         known, since_s = 0, began_s
@@ -167,4 +168,4 @@ class SlotStage:
                 self._spark.sparkContext.cancelJobGroup(self._order.group)
                 self._thread.join(CANCEL_AGAIN_S)
         except JVM_ERRORS:
-            return  # the session is gone, and with it the stage
+            return  # without a session there is no stage

@@ -1,6 +1,7 @@
-"""The data source `headgate`: tables of state for Spark SQL, read by the executors.
+"""The data source `headgate`: tables of state for Spark SQL, which executors read.
 
-What the tables are is told by what `register` is given, since that lies above this part: here is only what Spark asks.
+This module implements Spark's interface. The caller of `register` passes the tables, because their classes are in a
+part above this one.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from headgate.deploy.spark.releases import arrow_schema
 from headgate.deploy.spark.session import obtain
 
 NAME = "headgate"
-"""What the data source is called in `format(...)` and `USING`."""
+"""The name of the data source in `format(...)` and `USING`."""
 
 
 class Table(Protocol):
-    """A table that can be read in parts, in any process."""
+    """A table with parts that any process can read."""
 
     def schema(self) -> pa.Schema:
         """Return the columns."""
         ...
 
     def pinned(self) -> Table:
-        """Return the table as it is now, whatever comes later: it has the same parts in any process."""
+        """Return the table at its current snapshot: it has the same parts in any process, now and later."""
         ...
 
     def parts(self) -> list[int]:
-        """Return the parts."""
+        """Return the numbers of the parts."""
         ...
 
     def read(self, part: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -42,15 +43,18 @@ class Table(Protocol):
 
 
 def register(tables: Callable[[Mapping[str, str]], Table], spark: SparkSession | None) -> None:
-    """Let `spark`, else the active session, else a new one, know the data source; `tables` makes one of its options."""
+    """Register the data source in `spark`, else in the active session, else in a new session.
+
+    `tables` returns the table for the options of a query.
+    """
     obtain(spark, 1).dataSource.register(data_source(tables))
 
 
 def data_source(tables: Callable[[Mapping[str, str]], Table]) -> type[DataSource]:
-    """Return the data source as a class that pickles by value: what it has been given goes along to other processes."""
+    """Return the class of the data source. It is pickled by value, so that `tables` reaches other processes."""
 
     class StateDataSource(DataSource):
-        """One table, which is pinned when a query on it is planned: as late as Spark allows."""
+        """One table. It is pinned when Spark plans a query: as late as Spark allows."""
 
         def __init__(self, options: Any) -> None:
             super().__init__(options)
@@ -71,7 +75,7 @@ def data_source(tables: Callable[[Mapping[str, str]], Table]) -> type[DataSource
 
 @final
 class TableReader(DataSourceReader):
-    """Reads a table in the tasks of Spark, a part in each."""
+    """Reads a table in tasks of Spark, one part per task."""
 
     def __init__(self, table: Table, schema: pa.Schema) -> None:
         self._table = table

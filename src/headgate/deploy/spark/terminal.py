@@ -1,8 +1,8 @@
 """The standard output of the driver, for the workers of an embedded session.
 
-Spark gives its workers pipes of their own, and copies what they print to standard error. The workers of an embedded
-session run on the driver's machine, so a task asks it for its standard output itself, on a socket in a folder of this
-user: what is printed is on its way with the one system call that any print costs, to a terminal, a file or a pipe.
+Spark connects the output of its workers to pipes and copies it to standard error. The workers of an embedded session
+run on the driver's machine. So a task gets the file descriptor of the driver's standard output through a socket in a
+folder of this user. A print then costs one system call, as in any process.
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from pathlib import Path
 from typing import Final, TextIO, final
 
 VARIABLE: Final = "HEADGATE_DRIVER_OUTPUT"
-"""Environment variable with the path of the socket; workers get it from the JVM that they are started by."""
+"""Environment variable with the path of the socket. Workers inherit it from the JVM."""
 _STDOUT: Final = 1
 _ANSWER_S_MAX: Final = 10.0
 
 
 @final
 class OutputEndpoint:
-    """Hands the standard output of this process to who asks on the socket. A task asks once, when it starts."""
+    """Sends the file descriptor of standard output to each process that connects to the socket.
+
+    A task connects once.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError when no socket can have that path."""
+        """Raises OSError if no socket can have this path."""
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen(128)
         threading.Thread(target=self._serve, name="headgate-output", daemon=True).start()
 
     def close(self) -> None:
-        """Hand it out no more."""
-        with contextlib.suppress(OSError):  # which Linux needs, to end the waiting of `accept`
+        """Close the socket."""
+        with contextlib.suppress(OSError):  # on Linux, close() does not end a waiting accept()
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
@@ -44,15 +47,15 @@ class OutputEndpoint:
             try:
                 asking, _ = self._listener.accept()
             except OSError:
-                self._listener.close()  # a task that asks is then refused at once, and prints to its own output
+                self._listener.close()  # later tasks are refused and print to their own output
                 return
-            with asking, contextlib.suppress(OSError):  # the task is gone, or this process has no standard output
+            with asking, contextlib.suppress(OSError):  # the task has ended, or this process has no stdout
                 socket.send_fds(asking, [b"1"], [_STDOUT])
 
 
 @contextlib.contextmanager
 def output_of_driver() -> Iterator[None]:
-    """Print to the standard output of the driver while the block runs, if it is the driver of an embedded session."""
+    """Redirect `sys.stdout` to the driver's standard output inside the block. Does nothing without an endpoint."""
     own = sys.stdout
     output = _ask()
     if output is None:
@@ -63,7 +66,7 @@ def output_of_driver() -> Iterator[None]:
         yield
     finally:
         sys.stdout = own
-        with contextlib.suppress(OSError):  # who has read it is gone
+        with contextlib.suppress(OSError):  # the reader has ended
             output.close()
 
 

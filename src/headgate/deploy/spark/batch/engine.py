@@ -1,9 +1,9 @@
-"""Batch jobs on Spark: each stage is a `mapInArrow`, between stages lies a shuffle of Spark SQL.
+"""Batch jobs on Spark: each stage is a `mapInArrow`, with a shuffle of Spark SQL between stages.
 
     rows ──> mapInArrow ──> repartition by task, sort within partitions ──> mapInArrow ──> ... ──> results
 
-What several stages read is persisted, so that it is made once. All recovery is Spark's: a task that fails is run again,
-on the same rows in the same order.
+The output of a stage that several stages read is persisted, so that the stage runs once. Spark does all recovery: it
+runs a failed task again, on the same rows in the same order.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from headgate.graph.job_graph import JobGraph
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 
 _CANCEL_S: Final = 0.2
-"""How often Spark is told to cancel a job that goes on."""
+"""Seconds between cancellations of a job that still runs."""
 _PIECE_ROWS: Final = 10_000
-"""How many of the rows that all tasks read are made records at once; as many as Spark hands over of others."""
+"""Broadcast rows per Arrow batch; the same number as in Spark's own batches."""
 _POOL: Final = "spark.scheduler.pool"
 _building: Final = threading.Lock()
 
 
 @final
 class SparkBatch:
-    """A `BatchEngine` on a session."""
+    """A `BatchEngine` on a Spark session."""
 
     def __init__(self, plan: JobGraph, spark: SparkSession, code: ShippedCode) -> None:
         self._spark = spark
@@ -63,7 +63,7 @@ class SparkBatch:
         self._stages = stages(self._plan)
         self._sorted = sorted_by_spark(self._stages, self._frames)
         self._read_by_spark = {self._stages[reader].inputs[0].stage for reader in self._sorted}
-        """Stages that have nothing to do: the one stage that reads them reads their DataFrame, sorted by Spark."""
+        """Stages that are skipped: the only stage that reads their output reads their DataFrame, sorted by Spark."""
         self._sources = SourceInputs(self._plan)
         self._group = f"headgate-{plan.job_id}"
         self._broadcasts: list[Broadcast[bytes]] = []
@@ -94,10 +94,10 @@ class SparkBatch:
         threading.Thread(target=self._cancel, name="headgate-cancel", daemon=True).start()
 
     def _cancel(self) -> None:
-        with contextlib.suppress(PySparkException, Py4JError, AttributeError, OSError):  # the session is gone, too
+        with contextlib.suppress(PySparkException, Py4JError, AttributeError, OSError):  # the session is gone
             while not self._over.is_set():
                 self._context.cancelJobGroup(self._group)
-                self._over.wait(_CANCEL_S)  # again and again: a job may begin just now
+                self._over.wait(_CANCEL_S)  # repeated: a cancellation misses a job that is just starting
 
     def close(self) -> None:
         self._over.set()
@@ -109,7 +109,7 @@ class SparkBatch:
     # --- one stage
 
     def _run_stage(self, stage: Stage, package: Broadcast[bytes], splits: list[Any]) -> Iterator[StageResult]:
-        """Plan the stage; run it now if no stage reads what it emits."""
+        """Plan the stage. Run it now if no stage reads its output."""
         rows, reading = self._rows(stage)
         spec = StageSpec(
             stage=stage.vertex.id,
@@ -132,7 +132,7 @@ class SparkBatch:
 
     @contextlib.contextmanager
     def _as_job(self) -> Iterator[None]:
-        """Have what is planned meanwhile use the job's own Python and environment of workers."""
+        """Use the job's Python and the job's environment of workers for plans made inside the block."""
         own = JobContext(self._context, self._code)
         context: Any = self._context
         with _building:
@@ -143,10 +143,10 @@ class SparkBatch:
             finally:
                 context.pythonExec, context.environment = before
 
-    # --- what a stage reads
+    # --- input of a stage
 
     def _rows(self, stage: Stage) -> tuple[DataFrame, TaskInput]:
-        """Return the rows that the stage reads, and how it does."""
+        """Return the rows that the stage reads, and the form of this input."""
         tasks = stage.vertex.parallelism
         frame = self._frames.get(stage.vertex.id)
         if frame is not None:
@@ -172,7 +172,7 @@ class SparkBatch:
         return rows.select(*READ), TaskInput()
 
     def _one_for_each(self, tasks: int) -> DataFrame:
-        """Return a row without a record for each task: Spark leaves out what would read no rows at all."""
+        """Return a row without a record for each task: Spark does not run tasks without rows."""
         given = {EDGE: f.lit(0), INPUT: f.lit(0), TASK: f.col("id"), ORDER: f.lit(0)}
         fields = from_arrow_schema(ROWS).fields
         columns = [given.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in fields]
@@ -182,9 +182,9 @@ class SparkBatch:
         return self._emitted[each.stage].where(f.col(EDGE) == each.edge)
 
     def _for_all(self, stage: Stage) -> Broadcast[bytes] | None:
-        """Return what every task of the stage reads, made now; None: nothing.
+        """Compute and return the rows that every task of the stage reads, None without such input.
 
-        Put in order here: for `orderBy`, Spark would run the tasks twice, the first time to find out the ranges.
+        The driver sorts them: for `orderBy`, Spark would run the tasks twice, first to find the ranges.
         """
         edges = [each for each in stage.inputs if each.shuffle is ShuffleKind.TO_ALL]
         if not edges:
@@ -205,12 +205,12 @@ class SparkBatch:
 def _task(
     spec: StageSpec, package: Broadcast[bytes], for_all: Broadcast[bytes] | None, entry: TaskEntry
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function of the tasks. Pickled by value; it refers to nothing of headgate before the code is there."""
-    pickled = cloudpickle.dumps(spec)  # the splits may be of classes of the main script
+    """Return the function of the tasks. It is pickled by value and imports headgate only inside `entry`."""
+    pickled = cloudpickle.dumps(spec)  # classes of splits may be in the main script
 
     def headgate_task(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with entry():
-            from headgate.deploy.spark.batch.task import run_stage  # noqa: PLC0415  # found by now
+            from headgate.deploy.spark.batch.task import run_stage  # noqa: PLC0415  # `entry` makes it importable
 
             yield from run_stage(pickled, package.value, None if for_all is None else for_all.value, rows)
 

@@ -1,4 +1,4 @@
-"""DataFrames as inputs of a batch job: Spark reads, plans and sorts them itself, and nothing is copied before."""
+"""DataFrames as inputs of a batch job: Spark reads and sorts them directly, without a copy before the job."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from headgate.operators.watermarks import AssignFactory
 from headgate.types.arrow_types import schema_in_micros
 
 _SORTABLE: Final = (spark.StringType, spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
-"""Types of columns of which Spark calls those values equal that Python does."""
+"""Types of columns for which Spark and Python agree on which values are equal."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FrameInput:
-    """One DataFrame. Its columns go by number: Spark's may have names that only Spark can tell apart."""
+    """One DataFrame. Columns are addressed by number, because only Spark can distinguish some names of columns."""
 
     frame: DataFrame
     schema: pa.Schema
-    """The columns as records have them."""
+    """The columns of records."""
 
     @property
     def rows(self) -> DataFrame:
@@ -45,17 +45,17 @@ class FrameInput:
 
     @property
     def in_tasks(self) -> DataFrame:
-        """All rows, each with its task: the partition of this DataFrame, also where it is part of a union."""
+        """All rows, each with its task: the partition of this DataFrame, not of a union."""
         return self.rows.withColumn(TASK, f.spark_partition_id())
 
     def has_keys(self, column: str) -> bool:
-        """Whether Spark sees the same keys in the column as Python does."""
+        """Return whether Spark and Python agree on which values of the column are equal keys."""
         kind = self._type_of(column)
-        collation = getattr(kind, "collationId", 0)  # of text that is compared in another way than byte by byte
+        collation = getattr(kind, "collationId", 0)  # for text that is not compared byte by byte
         return type(kind) in _SORTABLE and not collation
 
     def has_times(self, column: str) -> bool:
-        """Whether the values of the column can be timestamps."""
+        """Return whether the values of the column can be timestamps."""
         return isinstance(self._type_of(column), spark.IntegralType)
 
     def _type_of(self, column: str) -> spark.DataType:
@@ -66,10 +66,10 @@ class FrameInput:
         return f.col(f"c{self.schema.names.index(column)}")
 
     def sorted_by(self, order: SortedBy, tasks: int) -> DataFrame:
-        """Return all rows, those of a key in one of so many partitions, there sorted by key and time.
+        """Return all rows in `tasks` partitions. All rows of a key are in one partition, sorted by key and time.
 
-        Rows of a key with the same time, or none, are in the order of the DataFrame. Which task has which key is up to
-        Spark: to have Python find the key groups would cost more than all the rest of it.
+        Rows of a key with equal times, or without times, keep the order of the DataFrame. Spark decides which task gets
+        which key: computing key groups in Python would cost more than all other work.
         """
         rows, key = self.rows, self._column(order.key)
         time = None if order.time is None else self._column(order.time).cast("long")
@@ -95,7 +95,7 @@ def _source_of(vertex: VertexPlan) -> DataFrameSource | None:
 
 
 def without_sources(plan: JobGraph, frames: dict[int, FrameInput]) -> JobGraph:
-    """Return the plan without the sources that the DataFrames stand for."""
+    """Return the plan without the sources of the DataFrames."""
 
     def changed(vertex: VertexPlan) -> VertexPlan:
         if vertex.id not in frames:
@@ -109,9 +109,9 @@ def without_sources(plan: JobGraph, frames: dict[int, FrameInput]) -> JobGraph:
 
 
 def sorted_by_spark(stages: Sequence[Stage], frames: dict[int, FrameInput]) -> dict[int, SortedBy]:
-    """Return the stages that alone read a DataFrame, keyed by one of its columns, and how it is to be sorted.
+    """Return the stages whose DataFrame Spark can sort, each with the order.
 
-    Timestamps may come before that, if they are another of its columns.
+    Such a stage is the only reader of the DataFrame and is keyed by a column. Its timestamps, if any, are a column.
     """
     found = {stage.vertex.id: _order(stage, stages, frames) for stage in stages}
     return {stage: order for stage, order in found.items() if order is not None}
@@ -124,9 +124,9 @@ def _order(stage: Stage, stages: Sequence[Stage], frames: dict[int, FrameInput])
     before, selector = reads.vertex, stage.inputs[0].key_selector
     frame = frames.get(before.id)
     if frame is None or len(reads.targets) > 1:
-        return None  # what several stages read is computed once: its rows may differ from time to time
+        return None  # several stages must see the same rows, and a second computation may differ
     if isinstance(selector, KeySelector) and type(selector).open is not KeySelector.open:
-        return None  # what has to be opened is called in tasks only
+        return None  # only tasks open a key selector
     key = column_of(method_of(selector, "get_key"), frame.schema.names)
     if key is None or not frame.has_keys(key):
         return None

@@ -1,7 +1,7 @@
-"""Which partition Spark puts a row into: the arithmetic of its hash partitioning, so that a task gets what is its own.
+"""The arithmetic of Spark's hash partitioning, to send a row to a given partition, and sorting by key.
 
 `repartition(n, column)` puts a row into partition `pmod(hash(value), n)`, with Murmur3 and the seed 42 (Spark's
-`HashPartitioning` and `Murmur3Hash`). For each partition there is a number that comes there.
+`HashPartitioning` and `Murmur3Hash`). So for each partition there is a number that Spark puts there.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _SECOND_BITS: Final = 10
 
 
 def sorted_by_key(rows: DataFrame, key: Column, time: Column | None, *then: str) -> DataFrame:
-    """Return rows sorted within their partitions by a hash of the key, 64 bits, by the time and by other columns.
+    """Return the rows, sorted within their partitions by a 64-bit hash of the key, by time and by other columns.
 
-    The column `_key` is the upper half of the hash: equal for rows of one key, and seldom equal for rows of two keys.
+    The column `_key` is the upper half of the hash: equal for rows of one key, seldom equal for rows of two keys.
     """
     times = [] if time is None else [time]
     in_order = rows.withColumn(KEY, _packed(key, time)).sortWithinPartitions(KEY, *times, *then)
@@ -31,10 +31,10 @@ def sorted_by_key(rows: DataFrame, key: Column, time: Column | None, *then: str)
 
 
 def _packed(key: Column, time: Column | None) -> Column:
-    """Return the upper half of the hash, and below it the time in milliseconds, where there is one.
+    """Return the upper half of the hash, with the time in units of 1024 ms in the lower half.
 
-    What is before 1970 or without a time is all the same here, as is what comes after the year 2109: what is sorted by
-    next has to tell it apart.
+    All times before 1970 and missing times are equal here, and so are all times after the year 2109: the next column of
+    the sort order distinguishes them.
     """
     upper = key.bitwiseAND(~_LOWER)
     if time is None:
@@ -57,7 +57,7 @@ def spark_hash(number: int) -> int:
 
 
 def numbers_of(partitions: int) -> list[int]:
-    """Return for each partition a number that comes there.
+    """Return for each partition a number that Spark puts there.
 
     >>> [spark_hash(number) % 3 for number in numbers_of(3)]
     [0, 1, 2]
@@ -67,10 +67,10 @@ def numbers_of(partitions: int) -> list[int]:
         found.setdefault(spark_hash(number) % partitions, number)
         if len(found) == partitions:
             return [found[partition] for partition in range(partitions)]
-    raise AssertionError  # an endless count has no end
+    raise AssertionError  # count() does not end
 
 
 def to_partition(task: Column, partitions: int) -> Column:
-    """Return what to repartition by, so that a row comes to the partition that `task` says, an INT from 0."""
+    """Return the column for `repartition` that puts each row into the partition `task`, an INT from 0."""
     numbers = f.array(*map(f.lit, numbers_of(partitions)))
     return f.element_at(numbers, task + 1)

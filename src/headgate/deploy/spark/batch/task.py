@@ -28,9 +28,9 @@ _REPORT: Final = re.compile(r"headgate-task-failed:([A-Za-z0-9+/=]+)")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSpec:
-    """Which stage to run, and how it reads. `tasks` is how many there are, `splits` are those of all of them.
+    """The stage of a task, and its input. `tasks` is the number of tasks; `splits` are the splits of all tasks.
 
-    `reads` is whether the rows that Spark hands over are the stage's; else they are only there to make tasks.
+    With `reads`, Spark's rows are the input of the stage. Without, they exist only to make tasks.
     """
 
     stage: int
@@ -45,8 +45,8 @@ def run_stage(
 ) -> Iterator[pa.RecordBatch]:
     """Run one task.
 
-    `pickled` is a `StageSpec`, `package` the packed job, `for_all` an Arrow stream of what every task reads. A task
-    that Spark runs again has a number of its own, so that no two write under one name.
+    `pickled` is a `StageSpec`, `package` the packed job, `for_all` an Arrow stream of rows that every task reads. Each
+    run of a task has an attempt number of its own, so that no two runs write files of the same name.
     """
     context = TaskContext.get()
     assert context is not None
@@ -60,7 +60,7 @@ def run_stage(
     )
     own = rows if spec.reads else _read_out(rows)
     if for_all is not None:
-        own = (each.filter(pc.field(RECORD).is_valid()) for each in own)  # without the row that is there for each task
+        own = (each.filter(pc.field(RECORD).is_valid()) for each in own)  # without the row that exists to make the task
     with survivors_set_aside(), output_of_driver():
         try:
             run = StageTask(unpack(package), spec.stage, place, spec.reading)
@@ -71,10 +71,10 @@ def run_stage(
 
 
 def _numbered(rows: Iterator[pa.RecordBatch], partition: int) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """Return the number of the task, and its rows without it.
+    """Return the number of the task, and its rows without the column of the number.
 
-    Rows tell it, where there are some: what Spark calls the partition is that of a union, if several stages are read as
-    one. A task without rows does nothing by which it could be told from another there.
+    The rows contain the number, because Spark numbers the partitions of a union, not of its parts. A task without rows
+    gets the number of Spark's partition; nothing depends on it.
     """
     first = next(rows, None)
     if first is None:
@@ -90,6 +90,6 @@ def _read_out(rows: Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
 
 
 def failure_in(report: str) -> TaskFailedError | None:
-    """Return the failure of a task that Spark's report tells of, None when it was something else."""
+    """Return the error of a task from Spark's report, None if the report has none."""
     found = _REPORT.search(report)
     return None if found is None else TaskFailedError(base64.b64decode(found[1]).decode())

@@ -1,9 +1,9 @@
-"""DataFrames at both ends of a program: `from_spark` and `to_spark`.
+"""DataFrames as input and result of a program: `from_spark` and `to_spark`.
 
-A DataFrame is written as Parquet before the job's slots start, so that Spark has its cores to itself while it computes
-it, and a restarted job reads again exactly what it read before. What was written goes when the job has ended, unless a
-snapshot that stays has still to read of it. Results are written as Parquet, exactly once, and read when the job has
-ended; they go when the program exits.
+Spark writes a DataFrame as Parquet before the job's slots start. So Spark has all cores while it computes the
+DataFrame, and a restarted job reads exactly the same rows again. The files are deleted when the job has ended, unless a
+retained snapshot still needs them. The job writes results as Parquet, exactly once. Spark reads them when the job has
+ended, and they are deleted when the program exits.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation
 
 FRAMES: Final = f"{TASK_OWNED}/frames"
-"""The folder, in that of a job, of the DataFrames that it reads."""
+"""Folder for DataFrames, below the folder of the job."""
 KEPT: Final = "_kept"
-"""The file there that says that a savepoint has still to read of them."""
+"""File in the folder. It exists if a retained snapshot still needs the DataFrames."""
 
 
 @final
 class DataFrameSource(Source[RowGroupSplit]):
-    """The rows of a bounded DataFrame, partition by partition; a split is a row group of what was written.
+    """The rows of a bounded DataFrame, partition by partition. A split is a row group of the Parquet files.
 
-    Raises ProgramError for what is not a bounded DataFrame, or has a column that no record can hold.
+    Raises ProgramError for other objects than bounded DataFrames, and for a column that no record can hold.
     """
 
     one_split_at_a_time = True
 
     def __init__(self, frame: DataFrame, name: str, location: str | None) -> None:
-        """`location` is the folder or URI below which the job is stored, None: a temporary one."""
+        """`location` is the folder or URI that contains the job's folder, None for a temporary folder."""
         if not isinstance(frame, DataFrame):
             raise ProgramError(f"from_spark() takes a Spark DataFrame, not {frame!r}")
         if type(frame).__module__.startswith("pyspark.sql.connect"):
@@ -73,7 +73,7 @@ class DataFrameSource(Source[RowGroupSplit]):
 
     @property
     def frame(self) -> DataFrame:
-        """The DataFrame, in the driver. Raises EnvironmentFault elsewhere."""
+        """The DataFrame. Raises EnvironmentFault outside the driver."""
         if self._frame is None:
             raise EnvironmentFault("only the driver that made a DataFrame can read it")
         return self._frame
@@ -86,7 +86,7 @@ class DataFrameSource(Source[RowGroupSplit]):
         self._folder = below(below(absolute(self._temporary or self._location or ""), job_id), FRAMES)
 
     def splits(self, parallelism: int) -> list[RowGroupSplit]:
-        """Compute and write the DataFrame; return the row groups. Raises `SourceError` with the cause."""
+        """Compute and write the DataFrame. Return the row groups. Raises `SourceError` with the cause."""
         assert self._frame is not None
         assert self._writing is not None
         folder = below(self._folder, uuid.uuid4().hex)
@@ -116,7 +116,7 @@ class DataFrameSource(Source[RowGroupSplit]):
         if self._frame is not None:
             self._writing = FrameWriting(self._frame, self._what)  # for the program's next job
         if self._temporary is not None and not self._is_kept():
-            _remove(self._temporary)  # with the checkpoints of a job without storage of its own
+            _remove(self._temporary)  # a job without configured storage has no checkpoints left
 
     def _is_kept(self) -> bool:
         place = Place.of(self._folder, StorageError).child(KEPT)
@@ -129,21 +129,21 @@ class DataFrameSource(Source[RowGroupSplit]):
         return self._format.reader(context)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the DataFrame behind: slots need only splits."""
+        """Drop the DataFrame from the pickle: slots need only splits."""
         return {**self.__dict__, "_frame": None, "_writing": None}
 
 
 def storage_of(settings: Settings) -> str | None:
-    """Return the folder or URI below which a job and its DataFrames are stored, None: a temporary one."""
+    """Return the folder or URI that contains the job's folder, None if the job uses a temporary folder."""
     return settings.get(CHECKPOINT_DIR) or settings.get(STORAGE_DIR)
 
 
 @final
 class DataFrameResult:
-    """The records of a stream that become a DataFrame: where they are written, and then read."""
+    """The records of a stream as a DataFrame: the job writes them to `folder`, and `read` returns them."""
 
     def __init__(self, type_info: TypeInformation, location: str | None, spark: SparkSession | None) -> None:
-        """Raises ProgramError for records that are no columns, EnvironmentFault when Spark could not read them."""
+        """Raises ProgramError for a type that no DataFrame holds, EnvironmentFault if Spark cannot read the folder."""
         self._struct = struct_type_of(type_info)
         self._spark = spark
         base = location or tempfile.mkdtemp(prefix="headgate-frames-")
@@ -166,12 +166,15 @@ class DataFrameResult:
         atexit.register(self._remove)
 
     def discard(self) -> None:
-        """Remove what was written: there is no result."""
+        """Delete the files."""
         atexit.unregister(self._remove)
         self._remove()
 
     def read(self) -> DataFrame:
-        """Return what was written, as a DataFrame of the session, else of the active one. Raises EnvironmentFault."""
+        """Return the DataFrame, in the given session or the active session.
+
+        Raises EnvironmentFault without a session.
+        """
         session = sessions.active(self._spark)
         if session is None:
             raise EnvironmentFault(
@@ -200,5 +203,5 @@ def _remove(folder: str) -> None:
     place = Place.of(folder, StorageError)
     try:
         place.system.delete_dir(place.path)
-    except OSError:  # not there, or gone already
+    except OSError:  # it does not exist
         return

@@ -32,16 +32,16 @@ def write_parquet(frame: DataFrame, folder: str) -> None:
 
 
 def numbered(frame: DataFrame) -> DataFrame:
-    """Return the rows of a DataFrame with columns c0, c1 and so on, whose dates are days and timestamps microseconds.
+    """Return a DataFrame with columns c0, c1 and so on. Dates are days, timestamps are microseconds.
 
-    Both count from 1970-01-01 UTC, also within structs, arrays and maps.
+    Both count from 1970-01-01 UTC, also inside structs, arrays and maps.
     """
     renamed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
     return renamed.select(*(as_number(f.col(own.name), own.dataType).alias(own.name) for own in renamed.schema.fields))
 
 
 def as_number(column: Column, kind: spark.DataType) -> Column:
-    """Return a column whose dates and timestamps are numbers; the column as it is, if it has none."""
+    """Return the column with numbers for dates and timestamps. A column without any is returned unchanged."""
     match kind:
         case spark.DateType():
             return f.unix_date(column)
@@ -84,12 +84,12 @@ def spark_uri(place: str) -> str:
     ('s3a://bucket/streams', 'file:///data/streams')
     """
     if place.startswith("file:"):
-        return unquote(place)  # as Arrow does, unlike Hadoop
+        return unquote(place)  # like Arrow, unlike Hadoop
     if "://" not in place:
         return f"file://{place}"
     parts = urlsplit(place)
     scheme = _SPARK_SCHEMES.get(parts.scheme, parts.scheme)
-    # The part before the @ is a user in a URI of S3, and a container in one of Azure.
+    # The part before the @ is a user for S3, but a container for Azure.
     host = parts.netloc.rpartition("@")[2] if scheme == "s3a" else parts.netloc
     return f"{scheme}://{host}{unquote(parts.path)}"
 

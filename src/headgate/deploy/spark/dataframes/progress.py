@@ -1,4 +1,4 @@
-"""How far Spark has got with writing a DataFrame, and when to say so."""
+"""The progress of writing a DataFrame, and the times at which to report it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any, Final, final
 from pyspark import SparkContext
 
 QUIET_S: Final = 3.0
-"""What takes no longer is not talked about."""
+"""Seconds before the first report."""
 BETWEEN_S: Final = 5.0
+"""Seconds between the first two reports; the time doubles with each report."""
 BETWEEN_S_MAX: Final = 60.0
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteProgress:
-    """Tasks of the stages that Spark has told of so far; rows and bytes are None where it does not say."""
+    """Tasks of the stages that Spark has planned so far. Rows and bytes are None if Spark does not count them."""
 
     tasks_done: int = 0
     tasks_running: int = 0
@@ -35,7 +36,7 @@ class WriteProgress:
 
 @final
 class Reports:
-    """Which reports of the progress people get: none at first, then fewer and fewer. Times are monotonic, in seconds.
+    """Decides when to report the progress: not at first, then less and less often. Times are monotonic, in seconds.
 
     >>> reports = Reports("the DataFrame 'orders'", 100.0)
     >>> reports.due_s
@@ -51,7 +52,7 @@ class Reports:
         self.due_s = began_s + QUIET_S
 
     def report(self, progress: WriteProgress, now_s: float) -> str | None:
-        """Return what to say now, None: nothing. `due_s` is when to ask again."""
+        """Return the report that is due, None if none is due. `due_s` is the time of the next report."""
         if now_s < self.due_s:
             return None
         self.due_s = now_s + self._between_s
@@ -60,7 +61,7 @@ class Reports:
 
 
 def observe_group(context: SparkContext, group: str) -> WriteProgress:
-    """Return how far the jobs of a group are. Asks the JVM, and blocks for some milliseconds."""
+    """Return the progress of a job group. Asks the JVM, and blocks for some milliseconds."""
     tracker = context.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     ids = sorted({stage for job in jobs if job is not None for stage in job.stageIds})
@@ -77,10 +78,10 @@ def observe_group(context: SparkContext, group: str) -> WriteProgress:
 
 
 def _written(context: SparkContext, stage: int) -> tuple[int, int] | None:
-    """Return rows and bytes that a stage has written. What tells of them is no public part of Spark."""
+    """Return the rows and bytes that a stage has written. Uses a part of Spark that is not public."""
     try:
         scala: Any = context._jsc.sc()
         told = scala.statusStore().lastStageAttempt(stage)
         return int(told.outputRecords()), int(told.outputBytes())
-    except Exception:  # noqa: BLE001  # another release of Spark may not have it, and nothing hangs on it
+    except Exception:  # noqa: BLE001  # other releases of Spark may lack it; the counts are optional
         return None

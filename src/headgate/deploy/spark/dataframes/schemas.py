@@ -1,7 +1,7 @@
-"""Schemas of Spark as row types, and the way back: which column of a DataFrame is which field of a row.
+"""Converts schemas of Spark to row types and back.
 
-The table of them is in docs/guides/dataframes.md. What a record cannot hold is an error that names the column with its
-path, such as `address.lines[]`.
+The table of types is in docs/guides/dataframes.md. A column that a record cannot hold is an error with the path of the
+column, such as `address.lines[]`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headgate.types.typeinfo import MapTypeInfo, RowTypeInfo, TupleTypeInfo, Typ
 def row_type_of(schema: spark.StructType) -> RowTypeInfo:
     """Return the type of the rows of a DataFrame.
 
-    Raises ProgramError naming the column that no record can hold, or that there are two of.
+    Raises ProgramError naming a column that no record can hold, or a column that exists twice.
     """
     return _row_type(schema, "")
 
@@ -60,7 +60,7 @@ def _type_of(data_type: spark.DataType, path: str) -> TypeInformation:
 
 
 def _single(data_type: spark.DataType, path: str) -> TypeInformation:
-    """Return the type of a column of single values: the type of the Arrow column that Spark makes of the column."""
+    """Return the type of a column of single values: the type of Spark's Arrow column."""
     try:
         arrow = arrow_schema(spark.StructType([spark.StructField(path, data_type)])).field(0).type
     except Exception as error:
@@ -84,9 +84,9 @@ def _may_be_key(data_type: spark.DataType) -> bool:
 
 
 def struct_type_of(type_info: TypeInformation) -> spark.StructType:
-    """Return the columns of a DataFrame of such records: one for each field, else a single one named "value".
+    """Return the columns of a DataFrame for records: one for each field, else a single column "value".
 
-    Raises ProgramError naming the field that no column can hold.
+    Raises ProgramError naming a field that no column can hold.
     """
     if isinstance(type_info, RowTypeInfo | TupleTypeInfo):
         return _struct(fields_of(type_info), "")

@@ -1,8 +1,9 @@
 """Streaming DataFrames as sources: `from_spark_stream`.
 
-Spark runs the query, on cores of its own, and hands each micro-batch over by `foreachBatch`. The batch is written to
-storage as Parquet, read by the job, and acknowledged when a complete checkpoint covers it: the call returns, and Spark
-commits it in its own checkpoint location. What that says decides, with the job's snapshot, where both go on.
+Spark runs the query on separate cores and calls `foreachBatch` with each micro-batch. The call writes the batch to
+storage as Parquet, and the job reads it. When a complete checkpoint covers the batch, the call returns, and Spark
+commits the batch in its checkpoint location. That location and the job's snapshot together determine where both
+continue.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _OUTPUT_MODES: Final = ("append", "update", "complete")
 _INTERRUPTED: Final = (
     "py4j.protocol.Py4JJavaError: An error occurred while calling foreachBatch: java.lang.InterruptedException"
 )
-"""By these words Spark knows the interruption of a query that it stops: of all else it logs the whole Java stack."""
+"""Spark recognises an interrupted query by this text. For any other error it logs the whole Java stack."""
 _STOP_S_MAX: Final = 10.0
 _STOP_LOOK_S: Final = 0.02
 
@@ -45,7 +46,7 @@ _STOP_LOOK_S: Final = 0.02
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOptions:
-    """How Spark runs a query: see `StreamExecutionEnvironment.from_spark_stream`. Raises ProgramError."""
+    """Options of a query, see `StreamExecutionEnvironment.from_spark_stream`. Raises ProgramError for a wrong value."""
 
     output_mode: str = "append"
     processing_time: str | None = None
@@ -68,7 +69,7 @@ def source_of(
 ) -> tuple[MicroBatchSource, RowTypeInfo]:
     """Return the source of a streaming DataFrame, and the type of its records.
 
-    Raises ProgramError for anything else, and for a column whose type has none here.
+    Raises ProgramError for other objects than streaming DataFrames, and for a column that no record can hold.
     """
     if not isinstance(frame, DataFrame) or type(frame).__module__.startswith("pyspark.sql.connect"):
         raise ProgramError(f"from_spark_stream() takes a streaming DataFrame of a classic Spark session, not {frame!r}")
@@ -85,7 +86,7 @@ def source_of(
 
 @final
 class SparkQuery:
-    """A streaming query, and its record at `<location>/query`: a `Query` of `BatchFeed`."""
+    """A streaming query, with Spark's checkpoint at `<location>/query`. Implements `Query` of `BatchFeed`."""
 
     def __init__(self, frame: DataFrame, location: str, options: StreamOptions) -> None:
         self._frame = frame
@@ -97,7 +98,7 @@ class SparkQuery:
         self._stopped = False
         self._running: StreamingQuery | None = None
         self._cause: str | None = None
-        """Why a batch could not be taken: Spark would tell of it with a page of what is around."""
+        """Reason why the feed refused a batch. Spark's own error would surround it with a page of text."""
 
     def record(self) -> Record:
         try:
@@ -136,18 +137,18 @@ class SparkQuery:
                 watch.start()
 
     def hand_over(self, feed: BatchFeed, batch: DataFrame, number: int) -> None:
-        """Have the feed take a batch, as Spark asks; blocks as that does. Raises `SourceError` with the cause.
+        """Pass a batch to the feed. Blocks until a checkpoint covers the batch. Raises `SourceError` with the cause.
 
-        After the end of the job it reports an interruption to Spark, which expects one from a query that is stopped.
+        After the end of the job it raises an interruption, which Spark expects from a query that it stops.
         """
         try:
             feed.process(self._id() or "", number, lambda folder: self._write(batch, folder))
-        except Exception as error:  # noqa: BLE001  # whatever it is, Spark and the job are told
+        except Exception as error:  # noqa: BLE001  # Spark and the job both get the reason
             if feed.closed:
                 self._await_stop()
                 raise SourceError(_INTERRUPTED) from None
             self._cause = reason_of(error)
-            # Without Java's pages of it: Spark runs out of stack when it looks through these for an interruption.
+            # `from None`: Spark overflows its stack when it searches Java's long error for an interruption.
             raise SourceError(self._cause) from None
 
     def _write(self, batch: DataFrame, folder: str) -> None:
@@ -155,26 +156,26 @@ class SparkQuery:
             write_parquet(batch, folder)
 
     def _await_stop(self) -> None:
-        """Wait until Spark knows that the query is being stopped: before, an interruption would be an error as well."""
+        """Wait until Spark stops the query: before that, Spark would treat an interruption as an error."""
         due_s = time.monotonic() + _STOP_S_MAX
         with contextlib.suppress(*JVM_ERRORS):
             while time.monotonic() < due_s and (self._running is None or self._running.isActive):
                 time.sleep(_STOP_LOOK_S)
 
     def await_end(self, running: StreamingQuery, feed: BatchFeed) -> None:
-        """Block until the query runs no more, and tell the feed why."""
+        """Block until the query has ended, and tell the feed the reason."""
         try:
             running.awaitTermination()
-        except Exception as error:  # noqa: BLE001  # whatever has ended the query, the job must not wait for more of it
+        except Exception as error:  # noqa: BLE001  # the job must not wait for batches of a query that ended
             feed.ended(self._cause or reason_of(error))
         else:
             feed.ended(None)
 
     def stop(self) -> None:
-        with self._starting:  # a job may end while its query is being started
+        with self._starting:  # the job may end while the query starts
             self._stopped = True
-        if self._writing.acquire(timeout=_STOP_S_MAX):  # Spark would tell at length that it has interrupted a write
+        if self._writing.acquire(timeout=_STOP_S_MAX):  # Spark logs an interrupted write at length
             self._writing.release()
         if self._running is not None:
-            with contextlib.suppress(*JVM_ERRORS):  # it has failed, or the session is gone
+            with contextlib.suppress(*JVM_ERRORS):  # the query has failed, or the session is gone
                 self._running.stop()

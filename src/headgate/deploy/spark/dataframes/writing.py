@@ -1,4 +1,4 @@
-"""Writing a DataFrame: one group of Spark's jobs, watched while it runs, and cancelled with the job that it is for."""
+"""Writes a DataFrame as one group of Spark jobs, reports the progress, and cancels them with the streaming job."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from headgate.errors import SourceError
 _log = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.5
-"""How often to look for a cancellation that Spark has not seen, and for what is due to be said."""
+"""Seconds between checks for a cancellation that Spark has missed, and for a report that is due."""
 _GROUP: Final = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
 @final
 class FrameWriting:
-    """The writing of one DataFrame, once. `cancel` may be called from any thread, also before it begins."""
+    """Writes one DataFrame once. `cancel` may be called from any thread, also before `write`."""
 
     def __init__(self, frame: DataFrame, what: str) -> None:
-        """`what` names the DataFrame for people."""
+        """`what` is the name of the DataFrame in messages."""
         self._frame = frame
         self._context = frame.sparkSession.sparkContext
         self._what = what
@@ -42,15 +42,15 @@ class FrameWriting:
         self._over = False
 
     def cancel(self) -> None:
-        """Have Spark give it up. Does not block."""
+        """Cancel the write. Does not block."""
         self._cancelled = True
         self._stir.set()
 
     def write(self, folder: str) -> None:
         """Compute the DataFrame and write it as Parquet into a new folder, its columns by number.
 
-        Blocks until that is done. What takes long is told on standard error. Raises `SourceError` with the cause when
-        it fails, or is cancelled; the folder may then hold some of it.
+        Blocks. A long write reports its progress on standard error. Raises `SourceError` with the cause if the write
+        fails or is cancelled; the folder may then contain some of the files.
         """
         began_s = time.monotonic()
         watch = threading.Thread(target=self._watch, args=(began_s,), name="headgate-write", daemon=True)
@@ -74,14 +74,14 @@ class FrameWriting:
 
     @contextmanager
     def _as_group(self) -> Iterator[None]:
-        """Have Spark's jobs of this thread show as what they are, and be cancelled together."""
+        """Put the Spark jobs of this thread into a job group: they have a description and can be cancelled together."""
         before: list[str | None] = [self._context.getLocalProperty(name) for name in _GROUP]
         self._context.setJobGroup(self._group, f"headgate: {self._what}", interruptOnCancel=True)
         try:
             yield
         finally:
             for name, value in zip(_GROUP, before, strict=True):
-                self._context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None: as it was not set
+                self._context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None: not set
 
     def _watch(self, began_s: float) -> None:
         reports = Reports(self._what, began_s)
@@ -89,15 +89,15 @@ class FrameWriting:
             while not self._over:
                 self._stir.wait(LOOK_S)
                 if self._cancelled and not self._over:
-                    self._context.cancelJobGroup(self._group)  # again and again: a job may begin just now
+                    self._context.cancelJobGroup(self._group)  # repeated: it misses a job that is just starting
                     self._stir.clear()
                 elif time.monotonic() >= reports.due_s:
                     self.tell(reports)
         except (PySparkException, Py4JError, OSError):
-            return  # the session is gone, and the writing with it
+            return  # without a session there is nothing to watch
 
     def tell(self, reports: Reports) -> None:
-        """Say how far Spark is, if a report is due."""
+        """Print the progress, if a report is due."""
         text = reports.report(observe_group(self._context, self._group), time.monotonic())
         if text is not None:
             print(f"headgate: {text}", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
-"""One call of a Spark writer's `write`, which asks for its rows by itself, while a sink's records come by themselves.
+"""One call of a Spark writer's `write`: the writer pulls rows from an iterator, while a sink pushes records.
 
-The call is made in a thread of its own. It and the caller take turns: one waits while the other runs, so that user code
-never runs at the same time as other user code of the slot, and no more than one piece of rows is on its way.
+The call runs in a separate thread. The thread and the caller take turns: one waits while the other runs. So no two
+functions of user code run at the same time in a slot, and at most one list of rows is in memory.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from headgate.functions.sink import SinkContext
 
 @final
 class WriteAbandoned(BaseException):
-    """Raised by the iterator that a writer reads: the rest will not come, and nothing of it will be committed."""
+    """Raised by the iterator of rows: no more rows follow, and nothing of this call will be committed."""
 
 
 @final
 class WriteCall:
-    """One call of `write`. Its methods are called by one thread, and block while the writer runs."""
+    """One call of `write`. One thread calls the methods, which block while the writer runs."""
 
     def __init__(self, write: Callable[[Iterator[Any]], Any], name: str, context: SinkContext) -> None:
-        """Begin the call: run `write` until it asks for its first row. `name` is what errors call it."""
+        """Begin the call: run `write` until it reads its first row. `name` is the name of the call in errors."""
         self._write = write
         self._name = name
         self._task = _task_context(context)
@@ -44,7 +44,7 @@ class WriteCall:
         self._take_turn(self._thread.start)
 
     def give(self, rows: list[Any]) -> None:
-        """Let the writer take these rows. Raises what it raises, `SinkError` when it has returned before."""
+        """Pass rows to the writer. Raises the writer's error, `SinkError` if the writer has already returned."""
         if self._ended:
             self._raise_error()
             raise self._left()
@@ -52,7 +52,7 @@ class WriteCall:
         self._raise_error()
 
     def end(self) -> Any:
-        """Tell the writer that there are no more rows; return what `write` returns. Raises as `give` does."""
+        """End the iterator of rows. Return the result of `write`. Raises the errors of `give`."""
         if not self._ended:
             self._take_turn(lambda: self._given.put(None))
         self._thread.join()
@@ -62,7 +62,7 @@ class WriteCall:
         return self._result
 
     def abandon(self) -> None:
-        """Have the writer see `WriteAbandoned` where it waits for rows, so that it closes what it has open."""
+        """Raise `WriteAbandoned` in the writer where it waits for rows, so that it closes its resources."""
         if not self._ended:
             self._take_turn(lambda: self._given.put(WriteAbandoned()))
         self._thread.join()
@@ -85,12 +85,12 @@ class WriteCall:
             f"{self._name} returned before it had read all rows of its iterator, and those that are left would be lost"
         )
 
-    # --- in the thread
+    # --- in the writer's thread
 
     def _run(self) -> None:
         try:
             self._result = self._write(chain.from_iterable(self._pieces()))
-        except BaseException as error:  # noqa: BLE001  # whatever user code raises is raised again by the caller
+        except BaseException as error:  # noqa: BLE001  # the caller raises it again
             self._error = error
         finally:
             self._ended = True
@@ -109,8 +109,8 @@ class WriteCall:
 
 
 def _task_context(context: SinkContext) -> TaskContext:
-    """Return what `TaskContext.get()` gives the writer: as in Spark, no two calls have the same `taskAttemptId`."""
-    task = object.__new__(TaskContext)  # TaskContext() is that of the process, which runs for longer than one call
+    """Return the writer's `TaskContext`. As in Spark, each call has a unique `taskAttemptId`."""
+    task = object.__new__(TaskContext)  # TaskContext() would return the context of the process
     task._partitionId = context.subtask
     task._attemptNumber = context.attempt
     task._taskAttemptId = secrets.randbits(63)

@@ -1,4 +1,4 @@
-"""What a Spark writer is given: records as Arrow batches of its schema, or as the rows that Spark makes of them."""
+"""Converts records to the input of a Spark writer: Arrow batches of its schema, or rows of Spark."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from headgate.types.arrow_types import schema_in_micros
 from headgate.types.typeinfo import TypeInformation
 
 AnySchema: TypeAlias = StructType | pa.Schema | TypeInformation
-"""A schema, in whichever way the program says it."""
+"""The forms in which a program may give a schema."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WriterColumns:
-    """The schema of a writer, as Spark says it and as Arrow does."""
+    """The schema of a writer, as a schema of Spark and of Arrow."""
 
     struct: StructType
     arrow: pa.Schema
 
     @staticmethod
     def of(schema: AnySchema) -> WriterColumns:
-        """Return the columns of a schema. Raises `ProgramError` for what is none, or naming a column Spark has not."""
+        """Return the columns of a schema. Raises `ProgramError` for other objects, and for a type that Spark lacks."""
         struct = _struct(schema)
         columns = schema_in_micros(row_type_of(struct))
         return WriterColumns(
@@ -40,9 +40,9 @@ class WriterColumns:
         )
 
     def batches(self, records: Sequence[Any]) -> list[pa.RecordBatch]:
-        """Return records as batches of these columns; they are rows, tuples, dicts, plain values or Arrow batches.
+        """Return records as batches of these columns. Records are rows, tuples, dicts, plain values or Arrow batches.
 
-        Raises `SerializationError` naming the column when one does not fit.
+        Raises `SerializationError` naming the column of a value that does not fit.
         """
         if isinstance(records[0], pa.RecordBatch):
             batches = [self._fitted(batch) for batch in records]
@@ -54,7 +54,7 @@ class WriterColumns:
         return batches
 
     def rows(self, batch: pa.RecordBatch) -> list[Row]:
-        """Return a batch as rows of Spark, with the values that Spark gives a writer."""
+        """Return a batch as rows of Spark, with the types of values that Spark passes to a writer."""
         return ArrowTableToRowsConversion.convert(pa.Table.from_batches([batch]), self.struct)
 
     def _fitted(self, batch: Any) -> pa.RecordBatch:

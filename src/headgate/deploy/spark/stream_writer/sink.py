@@ -1,12 +1,12 @@
 """A sink that drives a stream writer of a PySpark Python data source: its write, commit and abort.
 
-The writer's `write` runs in the slots, over the records between two barriers. What it returns is part of the
-checkpoint; when that is complete, the driver calls `commit` with the messages of all subtasks, and a batch id that
-grows with the checkpoints. What can never be committed any more is given to `abort`.
+The writer's `write` runs in the slots, over the records between two barriers. The message that it returns is part of
+the checkpoint. When the checkpoint is complete, the driver calls `commit` with the messages of all subtasks and a batch
+id. The driver calls `abort` with messages that can never be committed.
 
-A writer may remember the batch id of its last commit, and skip the ids up to it: it must never see an id of an earlier
-run again. So ids grow within a lineage, with its checkpoints, and from lineage to lineage, with the time at which each
-began: 2**24 ids for each hundredth of a second since 1970. They are below 2**63, as Spark's are, until the year 2144.
+A writer may remember the batch id of its last commit and skip smaller ids, so a batch id must never occur in two runs.
+Ids grow with the checkpoints of a lineage. Each lineage begins at an id that grows with its start time: 2**24 ids for
+each hundredth of a second since 1970. Like Spark's ids, they are below 2**63, until the year 2144.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _TICK_MS: Final = 10
 @final
 @dataclass(frozen=True, slots=True)
 class PreparedMessage:
-    """A message of the writer, and the batch id after which the batch ids of its lineage begin."""
+    """A message of the writer. All batch ids of its lineage are above `after`."""
 
     message: WriterCommitMessage
     after: int
 
 
 def first_id_of(lineage: Lineage) -> int:
-    """Return the id that all batches of a lineage come after.
+    """Return the number below all batch ids of a lineage.
 
     >>> first_id_of(Lineage("cd61", 20)) + CheckpointId(3)
     33554435
@@ -59,9 +59,9 @@ def first_id_of(lineage: Lineage) -> int:
 
 
 def batches_of(checkpoint_id: CheckpointId, committables: list[Any]) -> dict[int, list[WriterCommitMessage]]:
-    """Return the messages of a checkpoint by their batch ids, lowest first.
+    """Return the messages of a checkpoint by batch id, lowest id first.
 
-    Releases without lineages kept the messages themselves, and gave the checkpoint's number as the id.
+    Snapshots of releases without lineages contain plain messages, whose batch id is the checkpoint id.
     """
     batches: dict[int, list[WriterCommitMessage]] = {}
     for each in committables:
@@ -73,18 +73,18 @@ def batches_of(checkpoint_id: CheckpointId, committables: list[Any]) -> dict[int
 _log = logging.getLogger(__name__)
 
 _ROWS_HELD: Final = 10_000
-"""As many as Spark gives an Arrow writer at a time."""
+"""Records per batch; the same number as in Spark's batches for an Arrow writer."""
 
 _TAKES_BATCHES: Final = getattr(datasource, "DataSourceStreamArrowWriter", ())
-"""The class of writers that take Arrow batches, which Spark has since 4.1."""
+"""The base class of writers of Arrow batches, which Spark has since 4.1."""
 
 
 @final
 class SparkSink(Sink[PreparedMessage]):
-    """Any stream writer of a PySpark Python data source, driven by checkpoints in the place of micro-batches.
+    """Any stream writer of a PySpark Python data source, with checkpoints in the place of micro-batches.
 
-    Exactly once if the writer's `commit` does nothing the second time for the same batch id; `idempotent_commit=True`
-    says that it does. Otherwise a batch may be committed twice when a commit is cut short, and a warning says so.
+    The sink is exactly once if a second `commit` of the same batch id changes nothing. Declare this with
+    `idempotent_commit=True`. Otherwise an interrupted commit may commit a batch twice, and a warning is logged.
     """
 
     def __init__(self, writer: DataSourceStreamWriter, schema: AnySchema, *, idempotent_commit: bool = False) -> None:
@@ -103,8 +103,8 @@ class SparkSink(Sink[PreparedMessage]):
     ) -> SparkSink:
         """Return a sink to the stream writer of a data source with these options.
 
-        `schema` is what the writer is given: a row type, a StructType or an Arrow schema. Raises `ProgramError` when
-        the data source has no stream writer; what the data source raises is not caught.
+        `schema` is the schema of the writer's rows: a row type, a StructType or an Arrow schema. Raises `ProgramError`
+        if the data source has no stream writer. Other errors of the data source are not caught.
         """
         if not (isinstance(source, type) and issubclass(source, DataSource)):
             raise ProgramError(
@@ -123,7 +123,7 @@ class SparkSink(Sink[PreparedMessage]):
 
     @staticmethod
     def for_writer(writer: DataSourceStreamWriter, schema: AnySchema, *, idempotent_commit: bool = False) -> SparkSink:
-        """Return a sink to a stream writer, which must be picklable. Raises `ProgramError` for what is no such writer.
+        """Return a sink to a stream writer, which must be picklable. Raises `ProgramError` for other objects.
 
         >>> from pyspark.sql.datasource import DataSourceStreamWriter
         >>> from headgate.types.typeinfo import Types
@@ -161,15 +161,15 @@ class SparkSink(Sink[PreparedMessage]):
 
 
 def _text(value: object) -> str:
-    """Return an option as Spark's writers are given it."""
+    """Return an option as the text that Spark passes to data sources."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @final
 class SparkSinkWriter(SinkWriter[PreparedMessage]):
-    """Calls `write` once between two barriers, if there are records: with a copy of the writer, as each task of Spark.
+    """Calls `write` at most once between two barriers, on a copy of the writer, like each task of Spark.
 
-    Some thousand records are held before they are given to the writer together.
+    It collects records and passes them to the writer in batches of `_ROWS_HELD`.
     """
 
     def __init__(self, writer: DataSourceStreamWriter, columns: WriterColumns, context: SinkContext) -> None:
@@ -224,7 +224,7 @@ class SparkSinkWriter(SinkWriter[PreparedMessage]):
 
 @final
 class SparkCommitter(Committer[PreparedMessage]):
-    """Has nothing to do: the driver commits, for all subtasks at once, and aborts."""
+    """Does nothing: the driver commits and aborts, for all subtasks at once."""
 
     def commit(self, committables: list[PreparedMessage]) -> None:
         pass
@@ -240,7 +240,7 @@ class SparkGlobalCommitter(GlobalCommitter[PreparedMessage]):
 
     def commit(self, checkpoint_id: CheckpointId, committables: list[PreparedMessage]) -> None:
         for batch_id, messages in batches_of(checkpoint_id, committables).items():
-            if batch_id > self._committed:  # what is committed stays part of snapshots for a while
+            if batch_id > self._committed:  # snapshots contain committed messages for a while
                 self._commit(batch_id, messages)
                 self._committed = batch_id
 
