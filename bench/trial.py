@@ -24,11 +24,11 @@ from bench import async_programs, async_state_programs, programs, timed_programs
 from bench.onlooker import onlooker
 from bench.outputs import Arrival, Mark, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_state
 from bench.strangers import some_ports, strangers
+from headgate.cli.rescale import as_wide
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.handles.running_job import RunningJob
 from headgate.graph.job_graph import VertexPlan
-from headgate.graph.widths import as_wide
 
 ROOT = Path(__file__).parent.parent
 RESTARTED_S_MAX = 60.0

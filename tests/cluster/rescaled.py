@@ -9,11 +9,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from headgate.cli.rescale import as_wide
 from headgate.common import Configuration
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.spark.observe import slots_free
-from headgate.graph.widths import as_wide
 from headgate.operators.collect import CollectFactory
 from tests.cluster.programs import Count
 from tests.scenarios.runs import wait_until

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
-from headgate.functions.patterns.conditions import ConditionContext, IterativeCondition
+from headgate.functions.patterns.functions import ConditionContext, IterativeCondition
 from headgate.functions.patterns.pattern import Pattern
 from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, PatternStep
 

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 from hypothesis import strategies as st
 
 from headgate.common import Time
-from headgate.functions.patterns.conditions import ConditionContext, IterativeCondition
+from headgate.functions.patterns.functions import ConditionContext, IterativeCondition
 from headgate.functions.patterns.pattern import Pattern
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy
 from headgate.functions.patterns.step import Contiguity, WithinType

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from headgate.job_status import JobStatus
-from headgate.operators.sampler import Sample
+from headgate.operators.samples import Sample
 from headgate.runtime.control.messages import Tap
 from tests.property.program_functions import SEEN
 from tests.property.random_programs import Program, build, programs

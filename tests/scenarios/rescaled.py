@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import pytest
 
+from headgate.cli.rescale import as_wide
 from headgate.common import Configuration, Types
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.sink import FileSink
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.elements import SavepointFormat
-from headgate.graph.widths import as_wide
 from headgate.operators.sink import SinkOperator
 from tests.scenarios.halting import GO_ON, MAY_END, all_halted, halt
 from tests.scenarios.runs import MAX_PARALLELISM, wait_until

@@ -10,7 +10,7 @@ import pytest
 from headgate.common import Duration, Time, WatermarkStrategy
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.datastream.connectors.number_seq import NumberSequenceSource
-from headgate.operators.patterns.event_time import EventTimePatternOperator
+from headgate.operators.patterns.operator import EventTimePatternOperator
 from headgate.pattern import CEP, Match, Pattern, PatternProcessFunction, TimedOutPartialMatchHandler, WithinType
 from tests.simulation.plants import Plant
 

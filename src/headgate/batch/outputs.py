@@ -12,9 +12,8 @@ from headgate.batch.stages import OutgoingEdge, ShuffleKind
 from headgate.dataflow.channel import NO_LIMIT
 from headgate.elements import Batch, Element, sendable
 from headgate.errors import SerializationError
-from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.error_text import short_repr
-from headgate.operators.keys import KeySelection, look_up
+from headgate.operators.keys import CustomPartition, KeySelection, look_up
 
 
 @final

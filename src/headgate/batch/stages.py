@@ -21,8 +21,7 @@ from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph.job_graph import EdgePlan, JobGraph, OperatorPlan, VertexPlan
 from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, LogicalGraph, Partitioning
 from headgate.operators.base import Around, method_of
-from headgate.operators.keyed_functions import KeyedProcessFactory
-from headgate.operators.reduce import STATE_NAME, ReduceFactory
+from headgate.operators.keyed_functions import STATE_NAME, KeyedProcessFactory, ReduceFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.options import CHANGELOG, CHECKPOINT_INCREMENTAL, RECOVERY_PATH, RUNTIME_MODE, STATE_BACKEND

@@ -36,14 +36,14 @@ from headgate.operators.base import (
     Operator,
     OperatorContext,
     RestoredState,
-    Runtime,
     close_function,
     open_function,
 )
 from headgate.operators.failure import failure_of
 from headgate.operators.keyed import KeyedOperator
 from headgate.operators.keys import KeySelection
-from headgate.operators.output_type import OutputType
+from headgate.operators.outputs import OutputType
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
 
 CHECKPOINT: Final = CheckpointId(1)

@@ -4,21 +4,59 @@ A batch goes through the operators at once. A watermark stops at each operator u
 at a time: what is left meanwhile waits here, and the subtask takes no records before it is done. An operator may have
 inputs pending: it says how much room it has, and emits by itself when it is woken. Without room nothing that could come
 to it begins: no batch, and no timer.
+
+What waits in a chain is part of every snapshot, as list state of the operators that it is to reach. At the parallelism
+of the snapshot each subtask restores its own waiting elements, in the same order. At another parallelism a waiting
+record goes to any subtask. Waiting watermarks and statuses, which hold for the records of one subtask only, are then
+dropped: the next ones replace them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, final
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, final
 
 from headgate.clock import Clock
 from headgate.dataflow.channel import NO_LIMIT, ChannelAddress
 from headgate.dataflow.output import Output
 from headgate.dataflow.pace import EXPANSION_MAX, Pace
-from headgate.dataflow.waiting import Waiting
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Payload, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
-from headgate.operators.output_type import OutputType
+from headgate.operators.outputs import OutputType
+from headgate.state.formats.unpickle import loader
+from headgate.state.operator.list_elements import ListElements
+
+WAITING_STATE: Final = "headgate:waiting"
+"""For each that waits before the operator, in order: the parallelism, and a control element or an encoded batch."""
+
+Waiting = list[tuple[int, Flow]]
+"""The index of an operator, and what it takes next; the last comes first."""
+
+
+def waiting_lists(waiting: Waiting, parallelism: int) -> dict[int, ListElements]:
+    """Return the list state of the operators before which something waits, by index. Raises what pickling raises."""
+    elements: dict[int, list[bytes]] = {}
+    for index, flow in reversed(waiting):
+        parts = flow.encode() if isinstance(flow, Batch) else flow
+        elements.setdefault(index, []).append(pickle.dumps((parallelism, parts), 5))
+    return {index: ListElements(elements=own) for index, own in elements.items()}
+
+
+def restored_waiting(operators: Sequence[Operator]) -> Waiting:
+    """Return what waits in a chain whose operators were opened. Raises RestoreError for a class that is not found."""
+    waiting: Waiting = []
+    for index, operator in enumerate(operators):
+        context = operator.context
+        stored = context.restored.lists.get(WAITING_STATE, ListElements())
+        unpickle = loader(context.restored.moved_classes, f"records that wait before operator {context.uid!r}")
+        for parallelism, parts in map(unpickle, reversed(stored.elements)):
+            if isinstance(parts, bytes):
+                waiting.append((index, Batch.decode(parts, unpickle)))
+            elif parallelism == context.parallelism:
+                assert isinstance(parts, Watermark | WatermarkStatus)
+                waiting.append((index, parts))
+    return waiting
 
 
 class Conversion(Protocol):

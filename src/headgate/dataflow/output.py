@@ -13,7 +13,7 @@ from typing import final
 from headgate.dataflow.channel import ChannelAddress, OutputChannel, OvertakableChannel
 from headgate.dataflow.partition import StreamPartitioner
 from headgate.elements import Barrier, Batch, Control, Payload
-from headgate.operators.output_type import OutputType
+from headgate.operators.outputs import OutputType
 
 
 @final

@@ -8,8 +8,7 @@ from typing import Any, Final, Protocol, final
 from headgate.elements import Batch
 from headgate.graph.job_graph import EdgePlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
-from headgate.operators.custom_partition import CustomPartition
-from headgate.operators.keys import KeySelection, look_up
+from headgate.operators.keys import CustomPartition, KeySelection, look_up
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.typed_key import key_hash_code
 from headgate.types.values import Passing

@@ -10,8 +10,7 @@ from headgate.datastream.checks import check_choice, check_process_function, che
 from headgate.errors import ProgramError
 from headgate.functions.joins import ProcessJoinFunction
 from headgate.functions.windows.assigner import millis_of
-from headgate.operators.joins.asof import AsOf, AsOfJoinFactory
-from headgate.operators.joins.nearest import Nearest
+from headgate.operators.joins.asof import AsOf, AsOfJoinFactory, Nearest
 from headgate.types.instant import Duration, Time
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import TypeInformation

@@ -32,7 +32,7 @@ from headgate.functions.broadcast import (
 from headgate.functions.checkpointed import CheckpointedFunction, CheckpointListener
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.joins import CoGroupFunction, JoinFunction, ProcessJoinFunction
-from headgate.functions.patterns.process import PatternProcessFunction
+from headgate.functions.patterns.functions import PatternProcessFunction
 from headgate.functions.record_errors import RecordErrors
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source

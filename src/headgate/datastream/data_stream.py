@@ -47,9 +47,8 @@ from headgate.operators.batch_calls import BatchCallFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.keys import DeclaredKeys
 from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
-from headgate.operators.print import PrintFactory
+from headgate.operators.plain_sinks import PrintFactory, SinkFunctionFactory
 from headgate.operators.sink import SinkFactory
-from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.types.instant import Duration, Time
 from headgate.types.output_tag import OutputTag

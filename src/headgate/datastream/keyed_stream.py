@@ -25,14 +25,15 @@ from headgate.functions.windows.assigner import WindowAssigner
 from headgate.functions.windows.count_windows import count_windows
 from headgate.graph.logical import Partitioning
 from headgate.operators.async_keyed import AsyncKeyedFactory
-from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.keyed_functions import (
     KeyedFilterFactory,
     KeyedFlatMapFactory,
     KeyedMapFactory,
     KeyedProcessFactory,
+    ReduceFactory,
+    TypedReduce,
 )
-from headgate.operators.reduce import ReduceFactory, TypedReduce
+from headgate.operators.keys import CustomPartition
 from headgate.types.instant import Duration, Time
 from headgate.types.typeinfo import TypeInformation
 

@@ -13,7 +13,7 @@ from headgate.datastream.operator_settings import OperatorSettings
 from headgate.datastream.program import Upstream
 from headgate.functions.api import KeySelector, Partitioner
 from headgate.graph.logical import Partitioning
-from headgate.operators.custom_partition import CustomPartition
+from headgate.operators.keys import CustomPartition
 from headgate.state.descriptors import MapStateDescriptor
 
 if TYPE_CHECKING:

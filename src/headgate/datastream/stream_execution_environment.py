@@ -41,8 +41,7 @@ from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.job_folder import stored_max_parallelism
 from headgate.errors import OrderWarning, ProgramError
 from headgate.functions.source import Source
-from headgate.graph.describe import execution_plan
-from headgate.graph.job_graph import JobGraph, JobOptions, plan
+from headgate.graph.job_graph import JobGraph, JobOptions, execution_plan, plan
 from headgate.graph.logical import GraphDefaults, LogicalGraph
 from headgate.graph.order import lost_orders
 from headgate.ids import JobId, new_job_id, new_lineage

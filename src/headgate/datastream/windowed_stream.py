@@ -21,7 +21,7 @@ from headgate.functions.windows.functions import (
     WindowFunction,
 )
 from headgate.functions.windows.trigger import Trigger
-from headgate.operators.reduce import TypedReduce
+from headgate.operators.keyed_functions import TypedReduce
 from headgate.operators.windows.base import Windowing
 from headgate.operators.windows.combined_contents import Aggregated, Reduced
 from headgate.operators.windows.contents import Contents, Elements, Evicting

@@ -17,10 +17,9 @@ from headgate.errors import ProgramError
 from headgate.functions.asynchronous import AsyncFunctionDescriptor
 from headgate.functions.windows.assigner import millis_of
 from headgate.ids import CheckpointId
-from headgate.operators.async_retry import retried
 from headgate.operators.base import OperatorContext, OperatorSnapshot, UserCodeError
-from headgate.operators.calling import CallingOperator
-from headgate.operators.pending import PendingInput
+from headgate.operators.pending import CallingOperator, PendingInput
+from headgate.operators.service_calls import retried
 from headgate.operators.user_function import UserFunction
 from headgate.types.typed_key import untyped
 

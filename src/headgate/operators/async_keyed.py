@@ -20,21 +20,22 @@ from typing import Any, Final, cast, final
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, Flow, Watermark, WatermarkStatus
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain
-from headgate.operators.base import OperatorContext, OperatorSnapshot, Runtime, UserCodeError
-from headgate.operators.calling import CallingOperator
+from headgate.operators.base import OperatorContext, OperatorSnapshot, UserCodeError
 from headgate.operators.calls import expect_records
 from headgate.operators.invocation_state import Draft, cell_of
 from headgate.operators.invocations import DraftOwner, FiredTimer, Invocation
 from headgate.operators.keyed import KeyedOperator, no_call
 from headgate.operators.keyed_context import KeyedTimerService
+from headgate.operators.outputs import split_sides
 from headgate.operators.pending import (
     PENDING_STATE,
+    CallingOperator,
     PendingInput,
     Progress,
     TimersDue,
     time_of,
 )
-from headgate.operators.side_outputs import split_sides
+from headgate.operators.runtime_context import Runtime
 from headgate.options import ASYNC_STATE_LIMIT
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import KEY

@@ -14,18 +14,16 @@ from typing import Any, Final, Protocol, cast, final
 
 from headgate.config import Settings
 from headgate.elements import Barrier, Batch, Flow, Watermark, WatermarkStatus
-from headgate.errors import InternalError, ProgramError, StateAccessError
+from headgate.errors import InternalError, ProgramError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import EndOfInput, Given, NotReady
 from headgate.ids import Attempt, CheckpointId, JobId, Lineage
-from headgate.operators.failed_samples import FailedSamples
-from headgate.operators.keyed_states import StatesByKind
+from headgate.operators.samples import FailedSamples
 from headgate.operators.services import Services
-from headgate.options import OBJECT_REUSE, USER_METRICS
-from headgate.state.backend import KeyedBackend, KeyedSnapshot
-from headgate.state.descriptors import StateDescriptor
+from headgate.options import OBJECT_REUSE
+from headgate.state.backend import KeyedSnapshot
 from headgate.state.files import FetchedKeyed
 from headgate.state.keygroups import key_group_range
 from headgate.state.operator.list_elements import ListElements
@@ -280,58 +278,6 @@ def last_index(records: list[Any], position: Iterator[Any]) -> int:
     return len(records) - length_hint(position) - 1
 
 
-@final
-class Runtime(StatesByKind, RuntimeContext):
-    """The `RuntimeContext` of a user function."""
-
-    def __init__(self, context: OperatorContext, backend: KeyedBackend | None = None) -> None:
-        super().__init__(context.name)
-        self._context = context
-        self._backend = backend
-
-    @property
-    def passing(self) -> Passing:
-        """How records pass between the operator's functions and its state, for functions of ours around others."""
-        return self._context.passing
-
-    def get_task_name(self) -> str:
-        return self._context.name
-
-    def get_task_name_with_subtasks(self) -> str:
-        return f"{self._context.name} ({self._context.subtask + 1}/{self._context.parallelism})"
-
-    def get_number_of_parallel_subtasks(self) -> int:
-        return self._context.parallelism
-
-    def get_max_number_of_parallel_subtasks(self) -> int:
-        return self._context.max_parallelism
-
-    def get_index_of_this_subtask(self) -> int:
-        return self._context.subtask
-
-    def get_attempt_number(self) -> int:
-        return self._context.attempt - 1
-
-    def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
-        return self._context.parameters.get(key, default_value)
-
-    def get_metrics_group(self) -> MetricGroup:
-        if not self._context.settings.get(USER_METRICS):
-            raise ProgramError(
-                f"operator {self._context.name!r} asks for its metrics, but {USER_METRICS.key} is false: leave that out"
-            )
-        return self._context.metrics
-
-    def _state(self, descriptor: StateDescriptor) -> Any:
-        if self._backend is None:
-            raise StateAccessError(
-                f"operator {self._context.name!r} asks for keyed state {descriptor.name!r} but does not run on a "
-                "keyed stream; call key_by(...) before it, and for asynchronous calls enable_async_state() and "
-                "process(...)"
-            )
-        return self._backend.state(descriptor)
-
-
 def expect(kind: type, value: Any, owner: object, method: str) -> Any:
     """Return what a method of user code returned. Raises `ProgramError` naming the method unless it is a `kind`.
 
@@ -374,7 +320,7 @@ class Around(Function):
                 function.close()
 
 
-def open_function(function: object, runtime: Runtime) -> None:
+def open_function(function: object, runtime: RuntimeContext) -> None:
     """Open a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
     if isinstance(function, Function):
         try:

@@ -12,11 +12,9 @@ from functools import partial
 from typing import Any, final
 
 from headgate.elements import MAX_TIMESTAMP, Watermark, WatermarkStatus
-from headgate.functions.batch_calls import BatchCalls
 from headgate.operators.base import OperatorContext, UserCodeError
-from headgate.operators.calling import CallingOperator
-from headgate.operators.pending import PendingInput
-from headgate.operators.slot_function import SlotFunction
+from headgate.operators.pending import CallingOperator, PendingInput
+from headgate.operators.slot_function import BatchCalls, SlotFunction
 
 
 @final

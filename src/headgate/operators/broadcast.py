@@ -11,7 +11,7 @@ from typing import final
 
 from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
-from headgate.operators.base import OperatorContext, Runtime, method_of
+from headgate.operators.base import OperatorContext, method_of
 from headgate.operators.broadcast_context import (
     BroadcastStates,
     KeyedReadOnlyContext,
@@ -22,6 +22,7 @@ from headgate.operators.broadcast_context import (
 from headgate.operators.calls import many
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
 from headgate.operators.plain import PlainOperator, process_each
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.user_function import FunctionFactory
 from headgate.state.descriptors import MapStateDescriptor
 

@@ -14,7 +14,7 @@ from headgate.functions.broadcast import (
 )
 from headgate.functions.context import TimerService
 from headgate.operators.keyed_context import KeyedContext, KeyedTimerService
-from headgate.operators.plain_context import RecordContext
+from headgate.operators.plain import RecordContext
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import MapStateDescriptor, StateDescriptor
 from headgate.state.keyed.cells import GENERATION

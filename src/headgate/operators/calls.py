@@ -10,7 +10,8 @@ from types import GeneratorType
 from typing import Any, Final, final
 
 from headgate.errors import ProgramError
-from headgate.operators.base import Runtime, method_of
+from headgate.operators.base import method_of
+from headgate.operators.runtime_context import Runtime
 
 RecordCall = Callable[[Any, Any], "Iterable[Any] | None"]
 """How a record becomes results: given the record and a context."""

@@ -7,11 +7,11 @@ from typing import final
 
 from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
-from headgate.operators.base import OperatorContext, Runtime
+from headgate.operators.base import OperatorContext
 from headgate.operators.calls import CO_FLAT_MAP, CO_MAP, CO_PROCESS, Method, RecordCall
 from headgate.operators.keyed import KeyedOperator
-from headgate.operators.plain import PlainOperator
-from headgate.operators.plain_context import PlainContext
+from headgate.operators.plain import PlainContext, PlainOperator
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.user_function import FunctionFactory
 
 Methods = tuple[Method, Method]

@@ -21,13 +21,13 @@ from headgate.operators.base import (
     Operator,
     OperatorContext,
     OperatorSnapshot,
-    Runtime,
     UserCodeError,
     last_index,
 )
 from headgate.operators.calls import many
 from headgate.operators.keyed_context import KeyedContext
-from headgate.operators.side_outputs import split_sides
+from headgate.operators.outputs import split_sides
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.user_function import UserFunction
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.choose import open_backend

@@ -8,7 +8,7 @@ from headgate.clock import Clock
 from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
-from headgate.operators.plain_context import RecordContext
+from headgate.operators.plain import RecordContext
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import KEY
 from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, CurrentCell, Timers

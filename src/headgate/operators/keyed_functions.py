@@ -1,13 +1,21 @@
-"""Map, flat map, filter and process on a keyed stream, where the functions may use state."""
+"""Map, flat map, filter, process and reduce on a keyed stream, where the functions may use state."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import final
+from typing import Any, Final, final
 
+from headgate.functions.api import ReduceFunction
+from headgate.functions.context import RuntimeContext
+from headgate.operators.base import Around, method_of
 from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS
-from headgate.operators.keyed import KeyedOperator
+from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
+from headgate.operators.outputs import OutputType
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.user_function import FunctionFactory
+from headgate.state.descriptors import ValueStateDescriptor
+from headgate.types.typeinfo import TypeInformation, Types
 
 
 @final
@@ -44,3 +52,53 @@ class KeyedProcessFactory(FunctionFactory):
 
     def create(self) -> KeyedOperator:
         return KeyedOperator(self.function, PROCESS.call, self.errors)
+
+
+STATE_NAME: Final = "_reduce"
+
+
+def _bind(function: object, runtime: Runtime) -> KeyedCall:
+    combine = method_of(function, "reduce")
+    state = runtime.get_state(ValueStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY()))
+
+    def call(value: Any, context: KeyedContext) -> Iterable[Any]:
+        so_far = state.value()
+        result = value if so_far is None else combine(so_far, value)
+        state.update(result)
+        return (result,)
+
+    return call
+
+
+@final
+class TypedReduce(Around, ReduceFunction):
+    """A reduce function whose results are of a declared type, so that the next call finds them as such."""
+
+    def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
+        self.function = function
+        self.type_info = type_info
+
+    @property
+    def inner(self) -> tuple[object]:
+        return (self.function,)
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._type = OutputType.of(self.type_info)
+        self._combine = method_of(self.function, "reduce")
+        super().open(runtime_context)
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        result = self._combine(value1, value2)
+        return result if self._type is None else self._type.results((result,))[0]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReduceFactory(FunctionFactory):
+    """Makes a keyed operator of a `ReduceFunction` or a callable of two arguments.
+
+    It emits the combination after each record; the first record of a key is emitted as it is.
+    """
+
+    def create(self) -> KeyedOperator:
+        return KeyedOperator(self.function, _bind, self.errors)

@@ -9,15 +9,16 @@ Watermarks and statuses keep their place between records, whichever order the re
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Final, final
 
 from headgate.elements import MIN_TIMESTAMP, Barrier, Batch, Flow, Watermark, WatermarkStatus
-from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, UserCodeError
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.typed_key import key_hash_code
 
@@ -207,3 +208,31 @@ def _append(flows: list[Flow], results: list[Any], timestamp: int | None) -> Non
     last.records += results
     if last.timestamps is not None and timestamp is not None:
         last.timestamps += [timestamp] * len(results)
+
+
+class CallingOperator(PendingOperator, ABC):
+    """Makes calls on `_loop`, which is there once it is open."""
+
+    _failure: UserCodeError | None = None
+
+    def open(self, context: OperatorContext) -> None:
+        self._loop = context.services.event_loop()
+        super().open(context)
+
+    def _fail(self, failure: UserCodeError, cause: BaseException) -> None:
+        """Have `resume` raise the first failure."""
+        if self._failure is None:
+            self._failure = failure
+            failure.__cause__ = cause
+            self.woken = True
+
+    def resume(self, records_max: int) -> list[Flow]:
+        if self._failure is not None:
+            raise self._failure
+        return super().resume(records_max)
+
+    def _cancel(self, calls: Iterable[asyncio.Task[Any]]) -> None:
+        """Cancel calls, and let their coroutines end."""
+        for task in calls:
+            task.cancel()
+        self._loop.last_step()

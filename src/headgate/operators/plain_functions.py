@@ -11,8 +11,7 @@ from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
 from headgate.operators.base import USER_ERRORS, OperatorContext, failed_at
 from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS, Method, many_of_one
-from headgate.operators.plain import PlainOperator
-from headgate.operators.plain_context import PlainContext
+from headgate.operators.plain import PlainContext, PlainOperator
 from headgate.operators.user_function import FunctionFactory, FunctionOperator
 
 

@@ -13,8 +13,8 @@ from headgate.functions.record_errors import NEVER_SKIPPED, FailedRecord, Record
 from headgate.operators.base import OperatorContext
 from headgate.operators.calls import RecordCall
 from headgate.operators.error_text import UserTracebacks, causes, last_line, short_repr
-from headgate.operators.failed_samples import TEXT_MAX, TRACEBACK_MAX, FailedSample
-from headgate.operators.output_type import OutputType
+from headgate.operators.outputs import OutputType
+from headgate.operators.samples import TEXT_MAX, TRACEBACK_MAX, FailedSample
 
 _log = logging.getLogger(__name__)
 

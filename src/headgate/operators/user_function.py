@@ -20,7 +20,6 @@ from headgate.operators.base import (
     Operator,
     OperatorContext,
     OperatorSnapshot,
-    Runtime,
     UserCodeError,
     close_function,
     finish_function,
@@ -29,6 +28,7 @@ from headgate.operators.base import (
 )
 from headgate.operators.calls import RecordCall
 from headgate.operators.record_guard import RecordGuard
+from headgate.operators.runtime_context import Runtime
 from headgate.state.backend import KeyedBackend
 from headgate.state.operator.list_elements import ListElements
 from headgate.state.operator.operator_state import OperatorStateStore

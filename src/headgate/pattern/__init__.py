@@ -4,9 +4,14 @@
 >>> rising = Pattern.begin("low").where(lambda price: price < 10).next("high").where(lambda price: price > 20)
 """
 
-from headgate.functions.patterns.conditions import ConditionContext, IterativeCondition
+from headgate.functions.patterns.functions import (
+    ConditionContext,
+    IterativeCondition,
+    Match,
+    PatternProcessFunction,
+    TimedOutPartialMatchHandler,
+)
 from headgate.functions.patterns.pattern import Pattern
-from headgate.functions.patterns.process import Match, PatternProcessFunction, TimedOutPartialMatchHandler
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy
 from headgate.functions.patterns.step import WithinType
 from headgate.pattern.pattern_stream import CEP, PatternStream

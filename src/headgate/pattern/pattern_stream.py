@@ -10,10 +10,9 @@ from headgate.datastream.checks import check_process_function, check_tag
 from headgate.datastream.data_stream import DataStream, KeyedStream
 from headgate.errors import ProgramError
 from headgate.functions.context import TimeDomain
+from headgate.functions.patterns.functions import Match, PatternProcessFunction
 from headgate.functions.patterns.pattern import Pattern
-from headgate.functions.patterns.process import Match, PatternProcessFunction
-from headgate.operators.patterns.event_time import EventTimePatternFactory
-from headgate.operators.patterns.processing_time import ProcessingTimePatternFactory
+from headgate.operators.patterns.operator import EventTimePatternFactory, ProcessingTimePatternFactory
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import TypeInformation
 

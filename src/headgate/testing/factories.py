@@ -36,10 +36,10 @@ from headgate.operators.keyed_functions import (
     KeyedFlatMapFactory,
     KeyedMapFactory,
     KeyedProcessFactory,
+    ReduceFactory,
 )
 from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
-from headgate.operators.reduce import ReduceFactory
-from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.operators.plain_sinks import SinkFunctionFactory
 from headgate.state.descriptors import MapStateDescriptor
 
 _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (

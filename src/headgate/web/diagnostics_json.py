@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.ids import SlotIndex
+from headgate.operators.out_of_order import LATE_RECORDS
 from headgate.operators.record_guard import FAILED_COUNT
-from headgate.operators.side_outputs import LATE_RECORDS
 from headgate.runtime.control.subtask_metrics import summed
 from headgate.runtime.monitoring.progress import LINES_MAX, ReportedFailure, SlotLog
 from headgate.runtime.monitoring.statistics_json import Json

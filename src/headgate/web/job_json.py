@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from headgate import __version__, options
-from headgate.graph.describe import SHIP_STRATEGIES
-from headgate.graph.job_graph import EdgePlan, JobGraph, VertexPlan
+from headgate.graph.job_graph import SHIP_STRATEGIES, EdgePlan, JobGraph, VertexPlan
 from headgate.graph.placement import edges_of
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.failures import Failure

@@ -10,7 +10,7 @@ from typing import Protocol
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
-from headgate.operators.sampler import Sample
+from headgate.operators.samples import Sample
 from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from headgate import options
-from headgate.operators.sampler import Sample
+from headgate.operators.samples import Sample
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.answers import EventStream, event
 from headgate.web.question import ServedJob

@@ -26,9 +26,8 @@ from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.operators.broadcast import KeyedBroadcastFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.connected import KeyedCoProcessFactory
-from headgate.operators.keyed_functions import KeyedProcessFactory
+from headgate.operators.keyed_functions import KeyedProcessFactory, ReduceFactory
 from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
-from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.testing.sim.external import SimSink

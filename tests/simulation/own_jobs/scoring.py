@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Final, final
 
 from headgate.functions.asynchronous import AsyncRetryStrategy, RetryAfter
-from headgate.functions.batch_calls import BatchCalls
 from headgate.operators.batch_calls import BatchCallFactory
+from headgate.operators.slot_function import BatchCalls
 from headgate.testing.sim.external import system
 from tests.simulation.own_jobs.user_code import Record
 

@@ -27,8 +27,7 @@ from headgate.functions.api import KeySelector, Partitioner
 from headgate.graph.job_graph import EdgePlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
 from headgate.operators.base import UserCodeError
-from headgate.operators.custom_partition import CustomPartition
-from headgate.operators.keys import DeclaredKeys
+from headgate.operators.keys import CustomPartition, DeclaredKeys
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import hash_code
 from headgate.types.row import Row

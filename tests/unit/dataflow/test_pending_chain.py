@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.dataflow.waiting import WAITING_STATE, restored_waiting
+from headgate.dataflow.chain import WAITING_STATE, restored_waiting
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, EndOfData, SavepointOrder, Watermark, WatermarkStatus
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.pending import PENDING_STATE

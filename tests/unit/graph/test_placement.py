@@ -13,7 +13,7 @@ from headgate.graph.logical import GraphDefaults, LogicalGraph, Partitioning
 from headgate.graph.placement import Channels, Placement, as_programmed, edges_of, place
 from headgate.ids import SubtaskId
 from tests.unit.graph.programs import edge, line, node
-from tests.unit.graph.test_physical import keyed_job, plan_of
+from tests.unit.graph.test_job_graph import keyed_job, plan_of
 
 
 def channels_of(job: JobGraph, placement: Placement) -> Channels:

@@ -27,16 +27,16 @@ from headgate.operators.connected import (
     KeyedCoMapFactory,
     KeyedCoProcessFactory,
 )
-from headgate.operators.failed_samples import SAMPLES_MAX, TEXT_MAX
 from headgate.operators.keyed_functions import (
     KeyedFilterFactory,
     KeyedFlatMapFactory,
     KeyedMapFactory,
     KeyedProcessFactory,
+    ReduceFactory,
 )
 from headgate.operators.plain_functions import FilterFactory, FlatMapFactory, MapFactory, ProcessFactory
 from headgate.operators.record_guard import FAILED_COUNT, LOGGED_MAX
-from headgate.operators.reduce import ReduceFactory
+from headgate.operators.samples import SAMPLES_MAX, TEXT_MAX
 from headgate.operators.user_function import FunctionFactory
 from headgate.state.descriptors import MapStateDescriptor, ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from headgate.ids import Attempt, SlotIndex, SubtaskId
-from headgate.operators.failed_samples import FailedSample
+from headgate.operators.samples import FailedSample
 from headgate.runtime.control.messages import Progress
 from headgate.runtime.control.subtask_metrics import Rates, SubtaskMetrics, TimeShares, Traffic
 from headgate.runtime.monitoring.progress import FAILED_RECORDS_MAX

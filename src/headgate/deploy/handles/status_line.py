@@ -7,7 +7,7 @@ from typing import Final, Protocol, TextIO
 
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt
-from headgate.operators.print import PrintFactory
+from headgate.operators.plain_sinks import PrintFactory
 from headgate.runtime.job_storage.sources import sources_of
 from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress

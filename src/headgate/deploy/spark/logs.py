@@ -16,7 +16,7 @@ from typing import Final, TextIO, final
 
 from headgate.ids import SlotIndex
 from headgate.operators.base import Operator, OperatorContext
-from headgate.operators.print import PrintOperator
+from headgate.operators.plain_sinks import PrintOperator
 from headgate.runtime.slot.log_tail import LogTail
 from headgate.runtime.slot.slot import Slot
 

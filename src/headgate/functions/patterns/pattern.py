@@ -8,7 +8,7 @@ from typing import Any, final
 
 from headgate.errors import ProgramError
 from headgate.functions.patterns.checks import check, check_group, name_of
-from headgate.functions.patterns.conditions import Condition, IterativeCondition, Simple, both, either
+from headgate.functions.patterns.functions import Condition, IterativeCondition, Simple, both, either
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy
 from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, PatternStep, WithinType
 from headgate.functions.windows.assigner import millis_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
-from headgate.functions.patterns.conditions import Condition
+from headgate.functions.patterns.functions import Condition
 
 UNBOUNDED: Final = -1
 """Value of `most` for a step that takes any number of records."""

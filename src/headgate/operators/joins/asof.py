@@ -8,6 +8,7 @@ something is decided, or can go.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
@@ -18,13 +19,12 @@ from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.errors import ProgramError
 from headgate.functions.context import TimeDomain
 from headgate.functions.joins import ProcessJoinFunction
-from headgate.operators.base import USER_ERRORS, Runtime, UserCodeError
+from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.calls import many_of_pair
-from headgate.operators.joins.context import JoinContext
-from headgate.operators.joins.nearest import Nearest
+from headgate.operators.joins.interval import JoinContext
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
-from headgate.operators.side_outputs import LateRecords
-from headgate.operators.waiting import WaitingRecords
+from headgate.operators.out_of_order import LateRecords, WaitingRecords
+from headgate.operators.runtime_context import Runtime
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.cells import KEY
 from headgate.state.keyed.timer_index import NEVER
@@ -32,6 +32,62 @@ from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
 from headgate.types.typeinfo import Types
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Finds the record of the right stream that is nearest in time to a record of the left stream. Pure.
+
+    `before` and `behind` say on which side of the record to look, `tolerance_ms` how far. `exact` says whether a record
+    of the very same time counts. The rules are those of `pandas.merge_asof`: of several records of the same time, the
+    last one before and the first one behind; of two records that are equally far, the one before.
+
+    >>> both = Nearest(before=True, behind=True, tolerance_ms=10)
+    >>> both.find([10, 20, 22, 28], 25)
+    (27, 2)
+    >>> both.find([10, 20, 22, 26], 25)
+    (26, 3)
+    >>> both.find([], 25)
+    (35, None)
+    """
+
+    before: bool = True
+    behind: bool = False
+    tolerance_ms: int = MAX_TIMESTAMP
+    exact: bool = True
+
+    def find(self, times: list[int], time_ms: int) -> tuple[int, int | None]:
+        """Return the place of the nearest record, None for none, and the event time at which it is certain.
+
+        Until event time has come so far a nearer one may come.
+        """
+        place: int | None = None
+        reach_ms = self.tolerance_ms
+        if self.before:
+            before = (bisect_right if self.exact else bisect_left)(times, time_ms) - 1
+            if before >= 0 and time_ms - times[before] <= self.tolerance_ms:
+                place, reach_ms = before, time_ms - times[before] - 1
+        if not self.behind:
+            return time_ms, place
+        behind = (bisect_left if self.exact else bisect_right)(times, time_ms)
+        if behind < len(times) and times[behind] - time_ms <= reach_ms:
+            return times[behind], behind
+        return min(max(time_ms, time_ms + reach_ms), MAX_TIMESTAMP), place
+
+    def first_needed(self, times: list[int], from_ms: int) -> int:
+        """Return the place of the first record that is needed for records of the left stream from a time on."""
+        first = (bisect_left if self.exact or self.before else bisect_right)(times, from_ms)
+        if self.before:
+            if not first and not self.exact:  # of those at this very time, later records need the last one only
+                first = bisect_right(times, from_ms)
+            first = max(first - 1, bisect_left(times, from_ms - self.tolerance_ms), 0)
+        return first
+
+    def needed_until_ms(self, time_ms: int) -> int:
+        """Return the event time at which a record is needed no longer, even if no other comes."""
+        return min(time_ms + self.tolerance_ms, MAX_TIMESTAMP) if self.before else time_ms
+
 
 _DURING: Final = "process_element()"
 _TIME: Final = itemgetter(0)

@@ -19,11 +19,11 @@ from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.errors import ProgramError
 from headgate.functions.context import TimeDomain
 from headgate.functions.joins import ProcessJoinFunction
-from headgate.operators.base import USER_ERRORS, Runtime, UserCodeError
+from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.calls import many_of_pair
-from headgate.operators.joins.context import JoinContext
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
-from headgate.operators.side_outputs import LateRecords
+from headgate.operators.out_of_order import LateRecords
+from headgate.operators.runtime_context import Runtime
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.cells import GENERATION, KEY
@@ -35,6 +35,29 @@ from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
 from headgate.types.typeinfo import Types
+
+
+@final
+class JoinContext(ProcessJoinFunction.Context):
+    """The times of the current pair: of the record that came, and of the one that was kept."""
+
+    __slots__ = ("is_left", "kept_ms", "own_ms", "result_ms")
+
+    is_left: bool
+    """Whether the record that came is of the left stream."""
+    own_ms: int
+    kept_ms: int | None
+    result_ms: int
+
+    def get_left_timestamp(self) -> int | None:
+        return self.own_ms if self.is_left else self.kept_ms
+
+    def get_right_timestamp(self) -> int | None:
+        return self.kept_ms if self.is_left else self.own_ms
+
+    def get_timestamp(self) -> int:
+        return self.result_ms
+
 
 _TIME: Final = itemgetter(0)
 

@@ -12,7 +12,8 @@ from headgate.functions.api import KeySelector
 from headgate.functions.context import RuntimeContext
 from headgate.functions.joins import CoGroupFunction, FlatJoinFunction, JoinFunction
 from headgate.functions.windows.functions import WindowFunction
-from headgate.operators.base import Around, Runtime, method_of
+from headgate.operators.base import Around, method_of
+from headgate.operators.runtime_context import Runtime
 
 AnyJoin = JoinFunction | FlatJoinFunction | Callable[[Any, Any], Any]
 

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, final
 
-from headgate.functions.patterns.conditions import ConditionContext, Simple
+from headgate.functions.patterns.functions import ConditionContext, Simple
 from headgate.functions.patterns.pattern import Pattern
-from headgate.operators.patterns.match_selector import MatchSelector
-from headgate.operators.patterns.matching import Complete, Matching, Partial, TimedMatch
+from headgate.operators.patterns.matching import Complete, Matching, MatchSelector, Partial, TimedMatch
 from headgate.operators.patterns.positions import END, Link, Positions
 from headgate.operators.patterns.shared_buffer import ROOT, SharedBuffer, Taken
 from headgate.state.keyed.timer_index import NEVER

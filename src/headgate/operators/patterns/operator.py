@@ -1,26 +1,38 @@
-"""What pattern operators have in common: the automaton, the function that is called with what it finds, snapshots."""
+"""Pattern operators: they find the matches of a pattern in the records of each key, and call the function with each.
+
+By event time a key's records are matched in the order of their times: a record waits until event time has reached its
+time. Records of the same time keep the order in which they came. (The rules are those of Flink's `CepOperator`.) By
+processing time records are matched as they come.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
+from operator import itemgetter
 from typing import Any, ClassVar, Final, final
 
 from headgate.elements import Barrier, Batch
-from headgate.errors import RestoreError
+from headgate.errors import ProgramError, RestoreError
 from headgate.functions.context import TimeDomain
+from headgate.functions.patterns.functions import Match, PatternProcessFunction, TimedOutPartialMatchHandler
 from headgate.functions.patterns.pattern import Pattern
-from headgate.functions.patterns.process import Match, PatternProcessFunction, TimedOutPartialMatchHandler
-from headgate.operators.base import USER_ERRORS, OperatorSnapshot, Runtime, UserCodeError
+from headgate.operators.base import USER_ERRORS, OperatorSnapshot, UserCodeError
 from headgate.operators.calls import many
-from headgate.operators.keyed import KeyedCall, KeyedOperator
+from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
+from headgate.operators.out_of_order import LateRecords, WaitingRecords
 from headgate.operators.patterns.matching import Matching, TimedMatch
 from headgate.operators.patterns.nfa import Nfa
-from headgate.state.descriptors import ValueStateDescriptor
+from headgate.operators.runtime_context import Runtime
+from headgate.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from headgate.state.keyed.cells import KEY
+from headgate.state.keyed.timer_index import NEVER
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import Timers
+from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
 from headgate.types.typeinfo import Types
 
@@ -127,3 +139,122 @@ class PatternOperator(KeyedOperator):
 
 def _nothing(match: Match, context: PatternProcessFunction.Context) -> None:
     """What becomes of matches whose time has run out, of a function that does not want to see them."""
+
+
+@final
+class ProcessingTimePatternOperator(PatternOperator):
+    """Finds matches as records come; those of a batch come at one time. Results have no timestamps."""
+
+    domain = TimeDomain.PROCESSING_TIME
+
+    def _opened(self) -> KeyedCall:
+        return self._take
+
+    def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
+        self._now_ms = self.context.services.clock.wall_ms()
+        return super()._run(keys, call)
+
+    def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
+        return self._run(keys, call)
+
+    def _take(self, value: Any, context: object) -> list[Any] | None:
+        """Hand a record of the current key to the automaton; return what comes of what is found."""
+        matching = self._matching.value() or Matching()
+        found = self._nfa.process(matching, value, self._now_ms)
+        self._wait(matching)
+        if not found:
+            return None
+        self._begin()
+        self._emit(found)
+        return self._out
+
+    def _go_on(self, until_ms: int) -> None:
+        matching = self._matching.value() or Matching()
+        self._emit(self._nfa.pass_time(matching, until_ms))
+        self._wait(matching)
+
+    def _wait(self, matching: Matching) -> None:
+        """Keep what is known of the current key until the time of something is over."""
+        self._keep(matching)
+        due_ms = self._nfa.due_ms(matching)
+        if due_ms < NEVER:
+            self._context.timers.register_processing_time_timer(due_ms)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProcessingTimePatternFactory:
+    """Makes a pattern operator by processing time."""
+
+    pattern: Pattern
+    function: PatternProcessFunction
+
+    def create(self) -> ProcessingTimePatternOperator:
+        """Return a new operator, not yet opened."""
+        return ProcessingTimePatternOperator(self.pattern, self.function)
+
+
+_TIME: Final = itemgetter(0)
+
+
+@final
+class EventTimePatternOperator(PatternOperator):
+    """Finds matches when the watermark comes to their records."""
+
+    domain = TimeDomain.EVENT_TIME
+
+    def __init__(self, pattern: Pattern, function: PatternProcessFunction, late_tag: OutputTag | None) -> None:
+        super().__init__(pattern, function)
+        self._late_tag = late_tag
+
+    def _opened(self) -> KeyedCall:
+        self._early = self._backend.state(ListStateDescriptor("early", Types.PICKLED_BYTE_ARRAY()))
+        self._waiting = WaitingRecords(self._backend, self._early, LateRecords(self.context, self._late_tag))
+        return no_call
+
+    def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
+        next(self._position)
+        raise ProgramError(
+            "patterns need event time, but this record has no timestamp: call assign_timestamps_and_watermarks() on "
+            "the stream, or in_processing_time() on the pattern stream"
+        )
+
+    def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
+        return self._waiting.keep(self._context.timers, zip(keys, timestamps, self._position))  # noqa: B905  # lengths agree
+
+    def _go_on(self, until_ms: int) -> None:
+        """Hand the current key's records up to a time to the automaton."""
+        nfa, waiting = self._nfa, self._backend.cell[self._early.column]
+        matching = self._matching.value() or Matching()
+        next_ms = NEVER
+        if waiting is not None:
+            ordered = sorted(waiting, key=_TIME)
+            due = len(ordered) if ordered[-1][0] <= until_ms else bisect_right(ordered, until_ms, key=_TIME)
+            for time, value in islice(ordered, due):
+                found = nfa.process(matching, value, time)
+                if found:
+                    self._emit(found)
+            if due < len(ordered):
+                next_ms = ordered[due][0]
+            self._early.update(ordered[due:])
+        found = nfa.pass_time(matching, until_ms)
+        if found:
+            self._emit(found)
+        self._keep(matching)
+        next_ms = min(next_ms, nfa.due_ms(matching))
+        if next_ms < NEVER:
+            self._context.timers.register_event_time_timer(next_ms)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EventTimePatternFactory:
+    """Makes a pattern operator by event time."""
+
+    pattern: Pattern
+    function: PatternProcessFunction
+    late_tag: OutputTag | None
+
+    def create(self) -> EventTimePatternOperator:
+        """Return a new operator, not yet opened."""
+        return EventTimePatternOperator(self.pattern, self.function, self.late_tag)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from headgate.functions.patterns.conditions import Condition
+from headgate.functions.patterns.functions import Condition
 from headgate.functions.patterns.pattern import Pattern
 from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, PatternStep
 

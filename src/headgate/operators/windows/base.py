@@ -20,9 +20,10 @@ from headgate.functions.windows.functions import (
 from headgate.functions.windows.trigger import Trigger
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow, Window
-from headgate.operators.base import OperatorContext, Runtime
+from headgate.operators.base import OperatorContext
 from headgate.operators.keyed_context import KeyedTimerService
-from headgate.operators.side_outputs import LateRecords
+from headgate.operators.out_of_order import LateRecords
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.windows.combined_contents import Combined
 from headgate.operators.windows.contents import Contents, PaneContents
 from headgate.operators.windows.contexts import (

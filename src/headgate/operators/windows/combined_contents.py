@@ -12,7 +12,7 @@ from headgate.functions.aggregation import FieldReduce, RecordChoice
 from headgate.functions.api import AggregateFunction, ReduceFunction
 from headgate.functions.windows.window import Window
 from headgate.operators.base import method_of
-from headgate.operators.reduce import TypedReduce
+from headgate.operators.keyed_functions import TypedReduce
 from headgate.operators.windows.contents import STATE_NAME, First, More, PaneContents
 from headgate.operators.windows.slice_values import CombinedSlices
 from headgate.operators.windows.two_stacks import SlicesBetween

@@ -13,7 +13,8 @@ from typing import Any, Final, final
 from headgate.errors import RestoreError
 from headgate.functions.windows.evictors import Evictor, TimestampedValue
 from headgate.functions.windows.window import Window
-from headgate.operators.base import Runtime, close_function, finish_function, open_function
+from headgate.operators.base import close_function, finish_function, open_function
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.windows.slice_values import ElementSlices, SliceValues
 from headgate.operators.windows.two_stacks import SlicesBetween
 from headgate.state.backend import KeyedBackend

@@ -20,7 +20,7 @@ from headgate.functions.windows.trigger import Trigger
 from headgate.functions.windows.window import GLOBAL_WINDOW, Window
 from headgate.operators.calls import expect_records
 from headgate.operators.keyed_context import KeyedTimerService
-from headgate.operators.keyed_states import StatesByKind
+from headgate.operators.runtime_context import StatesByKind
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import StateDescriptor
 

@@ -9,9 +9,10 @@ from typing import Any, Final, final
 
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, SavepointFormat
 from headgate.functions.context import TimeDomain
-from headgate.operators.base import OperatorSnapshot, Runtime
+from headgate.operators.base import OperatorSnapshot
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.keyed_context import KeyedContext
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.windows.base import WINDOWS_OPEN, Opened, Windowing, WindowLayout
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents

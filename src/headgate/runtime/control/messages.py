@@ -23,7 +23,7 @@ from headgate.functions.source import Given
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, JobId, Launch, Lineage, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
-from headgate.operators.sampler import Sample
+from headgate.operators.samples import Sample
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 
 # --- slot to job master ------------------------------------------------------------------------------------------

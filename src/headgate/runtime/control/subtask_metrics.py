@@ -8,7 +8,7 @@ from typing import final
 
 from headgate.functions.metrics import MetricReport
 from headgate.ids import CheckpointId
-from headgate.operators.failed_samples import FailedSample
+from headgate.operators.samples import FailedSample
 
 
 @final

@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 
 from headgate import options
 from headgate.config import Settings
-from headgate.dataflow.debloat import first_window
+from headgate.dataflow.pace import first_window
 from headgate.elements import Batch, sendable
 from headgate.errors import SerializationError
 from headgate.operators.base import UserCodeError

@@ -12,7 +12,7 @@ from typing import Final, final
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt
-from headgate.operators.sampler import Sample
+from headgate.operators.samples import Sample
 from headgate.runtime.control.messages import LiveOutput, Tap
 from headgate.runtime.master.services import SendToAll
 

@@ -13,8 +13,8 @@ from typing import Final, final
 from headgate.functions.metrics import MetricReport
 from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.ids import SubtaskId
+from headgate.operators.out_of_order import LATE_RECORDS
 from headgate.operators.record_guard import FAILED_COUNT
-from headgate.operators.side_outputs import LATE_RECORDS
 from headgate.operators.windows.base import WINDOWS_OPEN
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, totals

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
-from headgate.operators.failed_samples import FailedSample
+from headgate.operators.samples import FailedSample
 from headgate.runtime.control.messages import LogLine, Progress
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure

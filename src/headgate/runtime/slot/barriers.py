@@ -31,9 +31,8 @@ from headgate.checkpoint.alignment import (
     UnblockChannels,
 )
 from headgate.clock import Clock
-from headgate.dataflow.chain import Chain
+from headgate.dataflow.chain import WAITING_STATE, Chain, waiting_lists
 from headgate.dataflow.channel import ChannelAddress, InputChannel
-from headgate.dataflow.waiting import WAITING_STATE, waiting_lists
 from headgate.elements import Barrier, Batch, CancelBarrier
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId, SubtaskId

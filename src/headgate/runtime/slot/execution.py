@@ -11,11 +11,11 @@ from typing import Final, final
 
 from headgate import options
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker
+from headgate.dataflow.chain import restored_waiting
 from headgate.dataflow.channel import ChannelAddress, InputChannel, LocalOutput, OvertakableChannel
-from headgate.dataflow.debloat import Debloating, first_window
 from headgate.dataflow.output import Output
+from headgate.dataflow.pace import Debloating, first_window
 from headgate.dataflow.partition import partitioner
-from headgate.dataflow.waiting import restored_waiting
 from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
@@ -29,13 +29,13 @@ from headgate.operators.base import (
     Operator,
     OperatorContext,
     RestoredState,
-    Runtime,
     close_function,
     open_function,
 )
 from headgate.operators.failure import UserFailure, failure_of
 from headgate.operators.keys import KeySelection
-from headgate.operators.output_type import OutputType
+from headgate.operators.outputs import OutputType
+from headgate.operators.runtime_context import Runtime
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics

@@ -17,11 +17,10 @@ from functools import partial
 from typing import Protocol, final
 
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner
-from headgate.dataflow.chain import Chain
+from headgate.dataflow.chain import Chain, Waiting
 from headgate.dataflow.channel import ChannelAddress, InputChannel
-from headgate.dataflow.debloat import Debloater, Debloating
 from headgate.dataflow.output import Output
-from headgate.dataflow.waiting import Waiting
+from headgate.dataflow.pace import Debloater, Debloating
 from headgate.elements import (
     MAX_TIMESTAMP,
     Barrier,

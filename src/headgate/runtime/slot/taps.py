@@ -8,7 +8,7 @@ from typing import Final, Protocol, final
 
 from headgate.clock import Clock
 from headgate.ids import Attempt, SubtaskId
-from headgate.operators.sampler import Sampler
+from headgate.operators.samples import Sampler
 from headgate.runtime.control.messages import FromSlot, LiveOutput, Tap
 from headgate.runtime.slot.subtask import Subtask
 

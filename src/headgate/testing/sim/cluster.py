@@ -12,7 +12,7 @@ from headgate.deploy.handles.running_job import Results
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import PlacementPolicy
 from headgate.ids import SlotIndex
-from headgate.operators.sampler import Sample
+from headgate.operators.samples import Sample
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds

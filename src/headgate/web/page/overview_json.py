@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headgate.graph.job_graph import VertexPlan
+from headgate.operators.out_of_order import LATE_RECORDS
 from headgate.operators.record_guard import FAILED_COUNT
-from headgate.operators.side_outputs import LATE_RECORDS
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord
 from headgate.runtime.monitoring.progress import JobProgress

@@ -24,7 +24,7 @@ from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId, JobId, SubtaskId
 from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
-from headgate.operators.print import PrintFactory
+from headgate.operators.plain_sinks import PrintFactory
 from headgate.runtime.control.subtask_metrics import Rates, SubtaskMetrics, Traffic
 from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress

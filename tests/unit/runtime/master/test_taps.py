@@ -8,7 +8,7 @@ from headgate.graph.logical import Partitioning
 from headgate.job_status import JobStatus
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
-from headgate.operators.sampler import Sample
+from headgate.operators.samples import Sample
 from headgate.runtime.control.messages import Tap
 from headgate.runtime.master import taps
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking, counting_rig, expected

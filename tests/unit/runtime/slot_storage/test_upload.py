@@ -16,7 +16,7 @@ from headgate.errors import SinkError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.failure import UserFailure
-from headgate.operators.reduce import ReduceFactory
+from headgate.operators.keyed_functions import ReduceFactory
 from headgate.runtime.slot_storage.state_writers import StoreWriters
 from headgate.runtime.slot_storage.upload import TakenSnapshot, Uploads
 from headgate.state.backend import StateWriter

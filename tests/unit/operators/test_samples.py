@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headgate.clock import VirtualClock
 from headgate.elements import Batch
-from headgate.operators.sampler import VALUE_CHARACTERS_MAX, Sampler
+from headgate.operators.samples import VALUE_CHARACTERS_MAX, Sampler
 from headgate.types.typed_key import typed
 
 

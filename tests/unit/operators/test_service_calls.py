@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.operators.token_bucket import TokenBucket
+from headgate.operators.service_calls import TokenBucket
 
 
 def begins(bucket: TokenBucket, count: int, now_s: float = 0.0) -> list[float]:

@@ -1,17 +1,42 @@
-"""Records that wait in keyed state for event time, and a timer of their key for the first of them."""
+"""Records that come before or after their time: early records wait in keyed state, late records leave the main stream.
+
+A late record goes to a side output; without a side output it is counted and dropped.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 from headgate.elements import MAX_TIMESTAMP, Batch
+from headgate.operators.base import OperatorContext
 from headgate.operators.keyed_context import KeyedTimerService
-from headgate.operators.side_outputs import LateRecords
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import GENERATION
 from headgate.state.kinds.list_state import ListState
+from headgate.types.output_tag import OutputTag
+
+LATE_RECORDS: Final = "numLateRecordsDropped"
+"""The metric of the records that came too late, by Flink's name."""
+
+
+@final
+class LateRecords:
+    """Takes the late records of an operator, or of one of its inputs."""
+
+    def __init__(self, context: OperatorContext, tag: OutputTag | None) -> None:
+        """`tag` is that of the side output, None for none."""
+        self._tag = tag
+        self._count = context.metrics.counter(LATE_RECORDS)
+
+    def take(self, value: Any, time_ms: int, out: list[Any], times: list[int]) -> None:
+        """Add a late record to what is emitted, if it is."""
+        if self._tag is None:
+            self._count.inc()
+        else:
+            out.append((self._tag, value))
+            times.append(time_ms)
 
 
 @final

@@ -1,5 +1,8 @@
+"""The job graph, and the execution plan as JSON."""
+
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 
@@ -7,7 +10,7 @@ import cloudpickle
 import pytest
 
 from headgate.errors import ProgramError
-from headgate.graph.job_graph import JobGraph, JobOptions, plan
+from headgate.graph.job_graph import JobGraph, JobOptions, execution_plan, plan
 from headgate.graph.logical import GraphDefaults, LogicalGraph, Partitioning
 from headgate.ids import SubtaskId, new_job_id, new_lineage
 from headgate.options import resolve
@@ -84,3 +87,33 @@ def test_two_inputs_have_edges_and_key_selectors_of_their_own() -> None:
         (1, Partitioning.BROADCAST, None, "rules"),
     ]
     assert [e.is_implied for e in job.edges] == [False, False]
+
+
+def test_plan_lists_operators_with_what_they_read() -> None:
+    graph = line(node(0, "numbers"), node(1, "count", uid="count", max_parallelism=64))
+    graph.edges = [edge(0, 1, Partitioning.KEY_GROUP, str)]
+    source, count = json.loads(execution_plan(graph, TWO))["nodes"]
+    assert source["type"] == "Source: numbers"
+    assert source["pact"] == "Data Source"
+    assert "predecessors" not in source
+    assert count == {
+        "id": 1,
+        "type": "Sink: count",
+        "pact": "Data Sink",
+        "contents": "Sink: count",
+        "uid": "count",
+        "operator": "SomeFactory",
+        "parallelism": 2,
+        "max_parallelism": 64,
+        "predecessors": [{"id": 0, "ship_strategy": "HASH", "side": "first"}],
+    }
+
+
+def test_plan_tells_the_side_output_and_the_input_that_an_edge_connects() -> None:
+    graph = line(node(0, "numbers"), node(1, "count", uid="count"))
+    graph.edges.append(replace(edge(0, 1), tag="late", input_index=1))
+    count = json.loads(execution_plan(graph, TWO))["nodes"][1]
+    assert count["predecessors"] == [
+        {"id": 0, "ship_strategy": "FORWARD", "side": "first"},
+        {"id": 0, "ship_strategy": "FORWARD", "side": "second", "output_tag": "late"},
+    ]

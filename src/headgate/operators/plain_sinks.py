@@ -1,13 +1,16 @@
-"""Print: writes records to the standard output of the slot."""
+"""Sinks that write each record at least once: `SinkFunction`, and `print` to the standard output of the slot."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 from headgate.elements import Batch
-from headgate.operators.base import Operator, OperatorContext
+from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, failed_at
+from headgate.operators.plain import RecordContext
+from headgate.operators.user_function import FunctionOperator
 from headgate.types.text import printed_text_of
 from headgate.types.type_information import TypeInformation
 
@@ -43,3 +46,32 @@ class PrintFactory:
 
     def create(self) -> PrintOperator:
         return PrintOperator(self.identifier, self.record_type)
+
+
+@final
+class SinkFunctionOperator(FunctionOperator):
+    """Calls the function once for each record; nothing comes out."""
+
+    method = "invoke"
+
+    def process(self, batch: Batch) -> Batch:
+        call, records, context = self._call, batch.records, RecordContext()
+        times: Sequence[int | None] = batch.timestamps or [None] * len(records)
+        position = iter(records)
+        try:
+            for time, value in zip(times, position, strict=True):
+                call(value, context.at(time))
+        except USER_ERRORS as error:
+            raise failed_at(records, position) from error
+        return Batch([])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SinkFunctionFactory:
+    """Makes the operator of a `SinkFunction`."""
+
+    function: object
+
+    def create(self) -> SinkFunctionOperator:
+        return SinkFunctionOperator(self.function)

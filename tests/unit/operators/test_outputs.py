@@ -10,7 +10,7 @@ import pytest
 
 from headgate.errors import ProgramError
 from headgate.functions.api import ProcessFunction
-from headgate.operators.side_outputs import split_sides
+from headgate.operators.outputs import split_sides
 from headgate.testing.harness import OperatorHarness
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import Types
