@@ -1,7 +1,6 @@
-"""Elements: what travels a channel.
+"""Elements of a channel: batches of records, and control elements between them.
 
-An element is a batch of records, or one of the control elements that keep their place between batches. Order within a
-channel is kept.
+A channel delivers its elements in order.
 """
 
 from __future__ import annotations
@@ -20,22 +19,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MIN_TIMESTAMP: Final = -(2**63)
-"""Event time before any watermark, in milliseconds."""
+"""Event time before the first watermark, in milliseconds."""
 
 MAX_TIMESTAMP: Final = 2**63 - 1
-"""The watermark at the end of bounded input: no record follows, whatever its timestamp."""
+"""The watermark at the end of bounded input, in milliseconds: no record follows."""
 
 
 @final
 class Batch:
-    """Some records, in order: a list of Python objects, or one Arrow `RecordBatch`, which becomes rows when read.
+    """Records in order: a list of Python objects, or one Arrow `RecordBatch`, which is converted to rows when read.
 
-    `timestamps` is a list of event times in milliseconds, as long as the records, or None when the stream has none.
-    `keys` is a list of that length once a key has been selected, else None. A batch is handed on, never shared: the
-    receiver may keep and change its lists.
+    `timestamps` has the event time of each record in milliseconds; None if the stream has no timestamps. `keys` has the
+    key of each record; None if no key was selected. A batch has one owner: the receiver may keep and change its lists.
 
-    Only code that calls user functions reads `records`. Everything else uses the methods here, so that a batch stays in
-    the form that it has.
+    Only code that calls user functions may read `records`. Other code uses the methods, so that an Arrow batch stays
+    Arrow.
     """
 
     __slots__ = ("_columns", "_records", "is_plain", "keys", "timestamps")
@@ -50,14 +48,17 @@ class Batch:
 
     @classmethod
     def of_arrow(cls, columns: pa.RecordBatch, timestamps: list[int] | None = None) -> Batch:
-        """Return the rows of `columns` as a batch, still as columns."""
+        """Return a batch that holds `columns` without converting them to rows."""
         batch = cls([], timestamps)
         batch._columns = columns
         return batch
 
     @property
     def records(self) -> list[Any]:
-        """The records as Python objects. Raises SerializationError, naming the column, for what Python cannot hold."""
+        """The records as Python objects. Raises SerializationError naming the column for a value without a Python type.
+
+        The first access converts an Arrow batch to rows.
+        """
         if self._columns is not None:
             from headgate.types.arrow import rows_from_batch  # noqa: PLC0415  # Arrow takes long to load
 
@@ -70,7 +71,7 @@ class Batch:
 
     @property
     def columns(self) -> pa.RecordBatch | None:
-        """The records as columns, None if they are Python objects."""
+        """The records as an Arrow batch; None if they are Python objects."""
         return self._columns
 
     def __len__(self) -> int:
@@ -80,7 +81,7 @@ class Batch:
         return f"Batch({len(self)} records)"
 
     def piece(self, start: int, stop: int) -> Batch:
-        """Return the records from position `start` to just before `stop`, as a batch with lists of its own."""
+        """Return the records from position `start` up to, but not including, `stop`, in a batch with new lists."""
         timestamps, keys = self.timestamps, self.keys
         own_times = None if timestamps is None else timestamps[start:stop]
         if self._columns is not None:
@@ -88,7 +89,7 @@ class Batch:
         return Batch(self._records[start:stop], own_times, None if keys is None else keys[start:stop])
 
     def copy(self, records: Callable[[list[Any]], list[Any]] = list) -> Batch:
-        """Return the batch for one more receiver, with lists of its own; `records` copies the list of records."""
+        """Return a copy of the batch with new lists, for another receiver. `records` copies the list of records."""
         copy = self.piece(0, len(self))
         if self._columns is None and not self.is_plain:
             copy._records = records(copy._records)
@@ -105,9 +106,9 @@ class Batch:
         return Batch([self._records[at] for at in positions], times, keys)
 
     def deal(self, keys: list[Any], targets: list[int], count: int) -> list[tuple[int, Batch]]:
-        """Return the records by target: for each target that gets some, a batch of Python objects with their keys.
+        """Split the batch by target. Return each target that gets records, with a batch of its records and keys.
 
-        `targets` has a number below `count` for each record.
+        `targets` has the target of each record, a number below `count`.
         """
         outs: list[list[Any]] = [[] for _ in range(count)]
         out_keys: list[list[Any]] = [[] for _ in range(count)]
@@ -125,7 +126,10 @@ class Batch:
         ]
 
     def append(self, other: Batch) -> bool:
-        """Add the records of `other`; return False, and do nothing, if they are of another form."""
+        """Append the records of `other` and return True; do nothing and return False if `other` has another form.
+
+        The forms differ if one batch has timestamps or columns and the other has none, or if their schemas differ.
+        """
         if not self._is_like(other):
             return False
         if self._columns is not None:
@@ -160,7 +164,7 @@ class Batch:
         return pickle.dumps((self._records, self.timestamps, self.keys), 5)
 
     def encode_to_send(self) -> bytes:
-        """Return the batch as bytes for another process of the job; what `pickle` refuses goes by value.
+        """Return the batch as bytes for another process of the job. Objects that `pickle` rejects are pickled by value.
 
         Raises whatever the pickling of a record by value raises.
         """
@@ -197,7 +201,7 @@ class Batch:
 
 
 def sendable(value: Any) -> bytes:
-    """Return a pickle of the value for another process of the job, by value if `pickle` refuses it.
+    """Return a pickle of the value for another process of the job, by value if `pickle` rejects it.
 
     Raises whatever the pickling by value raises.
     """
@@ -208,17 +212,17 @@ def sendable(value: Any) -> bytes:
 
 
 Payload = bytes | memoryview
-"""An encoded batch. A batch that came over the network stays one until it is read."""
+"""An encoded batch. A batch from the network stays encoded until the subtask takes it from the channel."""
 
 _Lists = tuple[list[Any], list[int] | None, list[Any] | None]
 """The records, timestamps and keys of a batch."""
 
 _ARROW: Final = b"\xff\xff\xff\xff"
-"""What an Arrow IPC stream begins with, and a pickle never does."""
+"""The first bytes of every Arrow IPC stream. No pickle begins with them."""
 
 
 def is_arrow(payload: Payload) -> bool:
-    """Return whether the encoded batch is one of columns."""
+    """Return whether the encoded batch holds Arrow columns."""
     return payload[:4] == _ARROW
 
 
@@ -231,7 +235,7 @@ class SavepointFormat(Enum):
 
 
 def savepoint_key(location: str) -> str:
-    """Return 32 hexadecimal digits that tell the savepoint at a location from all others, for names in other systems.
+    """Return 32 hexadecimal digits that identify the savepoint at a location, for use in names of other systems.
 
     >>> savepoint_key("s3://bucket/savepoint-cd61-9a8b")
     'a99fe92c9736b1fc87ab8d8b00bbddd1'
@@ -242,9 +246,9 @@ def savepoint_key(location: str) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class SavepointOrder:
-    """Where and how a savepoint is written: `location` is its own folder, a URI or an absolute path.
+    """The location and format of a savepoint. `location` is the savepoint's own folder, a URI or an absolute path.
 
-    `stops`: sources emit nothing after its barrier.
+    With `stops`, sources emit nothing after the savepoint's barrier.
     """
 
     location: str
@@ -253,17 +257,17 @@ class SavepointOrder:
 
     @property
     def key(self) -> str:
-        """What sinks mark with that they keep something for this savepoint."""
+        """The key with which sinks mark the data that they keep for this savepoint."""
         return savepoint_key(self.location)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """Divides the records of a channel into those before and those after a checkpoint or savepoint.
+    """Separates the records of a channel before a checkpoint or savepoint from the records after it.
 
-    `trigger_ms` is wall clock. `unaligned_after_ms` is the time from the trigger after which the barrier overtakes
-    batches where it may: 0, at once; None, never. The barriers of savepoints never do.
+    `trigger_ms` is the wall clock time of the trigger. `unaligned_after_ms` is the time after the trigger from which
+    the barrier may overtake batches: 0 means at once, None never. Barriers of savepoints never overtake.
     """
 
     checkpoint_id: CheckpointId
@@ -275,7 +279,7 @@ class Barrier:
 @final
 @dataclass(frozen=True, slots=True)
 class CancelBarrier:
-    """Takes the place of a barrier of a checkpoint that was given up upstream."""
+    """Replaces the barrier of a checkpoint that an upstream subtask has aborted."""
 
     checkpoint_id: CheckpointId
 
@@ -283,7 +287,7 @@ class CancelBarrier:
 @final
 @dataclass(frozen=True, slots=True)
 class EndOfData:
-    """No more records follow. Barriers still may: the channel stays open until the job ends."""
+    """No records follow. Barriers may follow: the channel stays open until the job ends."""
 
 
 @final
@@ -297,12 +301,12 @@ class Watermark:
 @final
 @dataclass(frozen=True, slots=True)
 class WatermarkStatus:
-    """The sender is idle, so that receivers do not wait for its watermarks, or is active again."""
+    """The sender is idle, so receivers do not wait for its watermarks; or, with `idle` false, it is active again."""
 
     idle: bool
 
 
 Flow = Batch | Watermark | WatermarkStatus
-"""The elements that go through the operators of a chain; all others bypass it."""
+"""The elements that pass through the operators of a chain. All other elements bypass the operators."""
 Control = Barrier | CancelBarrier | EndOfData | Watermark | WatermarkStatus
 Element = Batch | Control

@@ -16,10 +16,11 @@ from headgate.runtime.monitoring.statistics_json import Json
 
 
 def as_wide(programmed: Sequence[int], most: Sequence[int], parallelism: int) -> list[int]:
-    """Return the numbers of subtasks that vertices get if the job is to be as wide as `parallelism`.
+    """Return the parallelism of each vertex for a job parallelism of `parallelism`.
 
-    Those that the program makes as wide as the job change, as far as they may be wider. Others have as many as it says,
-    but none is wider than that. `programmed` has the numbers of the program, `most` the most that there may be of each.
+    A vertex with the highest parallelism of the program gets `parallelism`, up to its limit. Any other vertex keeps the
+    program's value, or gets `parallelism` if that is lower. `programmed` has the program's parallelism of each vertex,
+    `most` the limit of each.
 
     >>> as_wide([2, 1, 2], [128, 128, 128], 4), as_wide([4, 3, 1], [128, 128, 1], 2), as_wide([1, 1], [128, 1], 4)
     ([4, 1, 4], [2, 2, 1], [4, 1])

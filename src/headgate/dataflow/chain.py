@@ -1,9 +1,9 @@
-"""Chain: operators that run fused, and the outputs behind them; batches, watermarks and ticks run through them.
+"""A chain: fused operators and their outputs, through which batches, watermarks and ticks run.
 
-A batch goes through the operators at once. A watermark stops at each operator until its timers have been fired, a piece
-at a time: what is left meanwhile waits here, and the subtask takes no records before it is done. An operator may have
-inputs pending: it says how much room it has, and emits by itself when it is woken. Without room nothing that could come
-to it begins: no batch, and no timer.
+A batch passes through all operators at once. A watermark stops at each operator until the operator's due timers have
+fired, one piece at a time. The rest waits in the chain meanwhile, and the subtask takes no records until it is done. An
+operator with pending inputs says how much room it has, and emits results when it is woken. If it has no room, no work
+begins whose results could reach it: neither a batch nor a timer.
 
 What waits in a chain is part of every snapshot, as list state of the operators that it is to reach. At the parallelism
 of the snapshot each subtask restores its own waiting elements, in the same order. At another parallelism a waiting
@@ -28,14 +28,17 @@ from headgate.state.formats.unpickle import loader
 from headgate.state.operator.list_elements import ListElements
 
 WAITING_STATE: Final = "headgate:waiting"
-"""For each that waits before the operator, in order: the parallelism, and a control element or an encoded batch."""
+"""For each element that waits before the operator, in order: (parallelism, control element or encoded batch)."""
 
 Waiting = list[tuple[int, Flow]]
-"""The index of an operator, and what it takes next; the last comes first."""
+"""Elements that wait, each with the index of the operator that takes it. The last entry is taken first."""
 
 
 def waiting_lists(waiting: Waiting, parallelism: int) -> dict[int, ListElements]:
-    """Return the list state of the operators before which something waits, by index. Raises what pickling raises."""
+    """Return the list state of each operator before which elements wait, by the operator's index.
+
+    Raises the error of a record's class when a record is pickled.
+    """
     elements: dict[int, list[bytes]] = {}
     for index, flow in reversed(waiting):
         parts = flow.encode() if isinstance(flow, Batch) else flow
@@ -44,7 +47,7 @@ def waiting_lists(waiting: Waiting, parallelism: int) -> dict[int, ListElements]
 
 
 def restored_waiting(operators: Sequence[Operator]) -> Waiting:
-    """Return what waits in a chain whose operators were opened. Raises RestoreError for a class that is not found."""
+    """Return the restored waiting elements of a chain of open operators. Raises RestoreError for a missing class."""
     waiting: Waiting = []
     for index, operator in enumerate(operators):
         context = operator.context
@@ -60,23 +63,23 @@ def restored_waiting(operators: Sequence[Operator]) -> Waiting:
 
 
 class Conversion(Protocol):
-    """Looks at what an operator has emitted, before anything else does: makes it of a type, or shows it to somebody."""
+    """A step that each emitted batch of an operator passes first: it converts the records, or passes them to a tap."""
 
     def converted(self, batch: Batch) -> Batch:
-        """Return the batch to go on with."""
+        """Return the batch for the next operator."""
         ...
 
 
 @final
 class Tapped:
-    """Shows each batch that leaves an operator, once it is as it is to leave."""
+    """Calls `see` with each batch that an operator emits, after its conversion."""
 
     def __init__(self, conversion: Conversion | None, see: Callable[[Batch], None]) -> None:
         self._conversion = conversion
         self._see = see
 
     def converted(self, batch: Batch) -> Batch:
-        """Return the batch, which was shown unless it is empty."""
+        """Return the converted batch, after calling `see` with it unless it is empty."""
         if self._conversion is not None:
             batch = self._conversion.converted(batch)
         if len(batch):
@@ -92,12 +95,12 @@ class Chain:
         self.operators = operators
         self.outputs = outputs
         self.current = operators[0]
-        """The operator at work, for error reports."""
+        """The operator that is running, for error reports."""
         self.pace = Pace(batch_records)
         self.watermark_ms: int | None = None
-        """The newest watermark that has left."""
+        """The newest watermark that the chain has emitted."""
         self.waiting: Waiting = []
-        """What is still to run through operators."""
+        """Elements that wait to run through operators."""
         self._clock = clock
         self._each_copied = operators[-1].context.passing.each_copied
         self._pending = [(at, operator) for at, operator in enumerate(operators) if operator.room is not None]
@@ -108,9 +111,9 @@ class Chain:
         self._until = [next((at for at in makers if at >= first), None) for first in range(len(operators) + 1)]
 
     def tap(self, at: int, see: Callable[[Batch], None] | None) -> None:
-        """Have `see` called with each batch that leaves an operator, which it must not change; None: no more.
+        """Call `see` with each batch that the operator at index `at` emits; None stops the calls.
 
-        What an operator emits for side outputs is not among it.
+        `see` must not change the batch. It does not get records of side outputs.
         """
         own = OutputType.of(self.operators[at].context.output_type)
         self._types[at] = own if see is None else Tapped(own, see)
@@ -118,7 +121,7 @@ class Chain:
     # --- what runs through
 
     def process(self, batch: Batch, first: int = 0) -> None:
-        """Run a batch through the operators from `first` on, and learn how long that took."""
+        """Run a batch through the operators from `first` on, and adapt the pace to the time that it took."""
         began_ms = self._clock.monotonic_ms()
         emitted = self._through(batch, first, began_ms)
         if self.waiting:
@@ -126,7 +129,7 @@ class Chain:
         self._learn(self._clock.monotonic_ms() - began_ms, emitted)
 
     def process_second(self, batch: Batch) -> None:
-        """Run a batch of the second input through all operators, and learn how long that took."""
+        """Run a batch of the second input through all operators, and adapt the pace to the time that it took."""
         began_ms = self._clock.monotonic_ms()
         self.current = self.operators[0]
         emitted = self._through(self.current.process_second(batch), 1, began_ms)
@@ -135,11 +138,11 @@ class Chain:
         self._learn(self._clock.monotonic_ms() - began_ms, emitted)
 
     def advance(self, progress: Watermark | WatermarkStatus) -> None:
-        """Have event time progress, behind everything that waits; call `run` while something waits."""
+        """Add a watermark or status after all waiting elements. Call `run` while elements wait."""
         self.waiting.insert(0, (0, progress))
 
     def run(self) -> None:
-        """Do a piece of what waits. To be called only while `can_go_on`."""
+        """Do a piece of the waiting work. Call it only while `can_go_on`."""
         began_ms = self._clock.monotonic_ms()
         emitted = self._work_off(began_ms)
         if emitted is not None:
@@ -147,16 +150,16 @@ class Chain:
 
     @property
     def woken(self) -> bool:
-        """Whether an operator with pending inputs has something to emit."""
+        """Whether an operator with pending inputs has elements to emit."""
         for _, operator in self._pending:  # noqa: SIM110  # asked at each piece of work: a generator costs more
             if operator.woken:
                 return True
         return False
 
     def resume(self) -> bool:
-        """Have the operators that were woken emit, downstream first; return whether any could.
+        """Emit the ready results of woken operators, downstream operators first; return whether any could emit.
 
-        An operator waits for those behind it to have room, and for what waits there.
+        An operator cannot emit while a downstream operator has no room, or while elements wait downstream.
         """
         resumed = False
         for index, operator in reversed(self._pending):
@@ -172,7 +175,7 @@ class Chain:
         return resumed
 
     def tick(self, now_ms: float) -> None:
-        """Do a piece of the periodic work that is due, downstream first. Nothing may wait."""
+        """Do a piece of the due periodic work, downstream operators first. Call it only while no element waits."""
         for index in reversed(range(len(self.operators))):
             operator = self.operators[index]
             if operator.wake_ms is not None and operator.wake_ms <= now_ms and not self.waiting:
@@ -182,25 +185,25 @@ class Chain:
                 self._work_off(now_ms)
 
     def wake_ms(self) -> float | None:
-        """Return when `tick` has something to do, None when never."""
+        """Return when `tick` has work next, on the monotonic clock; None if it has none."""
         return min((operator.wake_ms for operator in self.operators if operator.wake_ms is not None), default=None)
 
     # --- how it runs
 
     def end_input(self) -> None:
-        """Tell every operator that no record is to follow. To be called once nothing waits and nothing is pending."""
+        """End the input of every operator. Call it when no element waits and no input is pending."""
         for operator in self.operators:
             self.current = operator
             operator.end_input()
 
     def _queue(self, first: int, elements: list[Flow]) -> None:
-        """Have `elements` run, in order, from operator `first` on, before anything else that waits."""
+        """Let `elements` run in order from operator `first` on, before all other waiting elements."""
         self.waiting += [(first, element) for element in reversed(elements)]
 
     def _work_off(self, now_ms: float) -> int | None:
-        """Work off what waits: all of it, or until a piece of timers was fired and what that emitted has left.
+        """Process the waiting elements: all, or until a piece of timers has fired and its results were emitted.
 
-        Return how many records were emitted, None when there were no records at work.
+        Return how many records were emitted; None if no records were processed.
         """
         emitted: int | None = None
         left = 0
@@ -227,7 +230,7 @@ class Chain:
     def _through(self, batch: Batch, first: int, now_ms: float) -> int:
         """Run the batch through the operators from `first` on; return how many records were emitted.
 
-        An operator that makes watermarks ends that: what it makes of the batch waits for the rest of the way.
+        The run stops at an operator that makes watermarks: its records and watermarks wait for the next operator.
         """
         until = self._until[first]
         if first:
@@ -246,7 +249,7 @@ class Chain:
         return emitted + len(batch)
 
     def _typed(self, batch: Batch, index: int) -> Batch:
-        """Return what the operator has emitted as records of its output type."""
+        """Return the operator's emitted batch, converted to its output type."""
         output_type = self._types[index]
         if output_type is None:
             return batch
@@ -259,9 +262,9 @@ class Chain:
         return self._emit_sides(now_ms) if self._sides else 0
 
     def _advance(self, watermark: Watermark, first: int, now_ms: float) -> int | None:
-        """Take the watermark from operator to operator until one fires timers; return how many records they emitted.
+        """Pass the watermark from operator to operator until one fires timers; return how many records they emitted.
 
-        None: it fired none, and the watermark has left.
+        Return None if no timers fired; then the watermark was emitted, or an operator holds or drops it.
         """
         ends = watermark.timestamp_ms == MAX_TIMESTAMP
         for index in range(first, len(self.operators)):
@@ -278,7 +281,7 @@ class Chain:
         return None
 
     def _pass(self, status: WatermarkStatus, first: int) -> None:
-        """Send the status on, unless an operator behind makes watermarks, and so decides on the status itself."""
+        """Emit the status, unless a later operator makes watermarks and decides on the status itself."""
         if self._until[first] is None and not any(at >= first and each.hold(status) for at, each in self._pending):
             self.broadcast(status)
 
@@ -286,17 +289,17 @@ class Chain:
 
     @property
     def records_max(self) -> int:
-        """How many records a piece of work may have."""
+        """The most records that the next piece of work may take."""
         return self._records_max(0)
 
     @property
     def accepts(self) -> bool:
-        """Whether the chain may take records: every output has room, and every operator."""
+        """Whether the chain may take records: every output and every operator has room."""
         return self.writable and self._has_room(0)
 
     @property
     def can_go_on(self) -> bool:
-        """Whether what waits may go on: the outputs have room, and the operators that it may come to."""
+        """Whether the waiting elements can run: the outputs have room, and so have the operators they may reach."""
         return self.writable and self._has_room(self.waiting[-1][0])
 
     @property
@@ -311,13 +314,13 @@ class Chain:
         return not self._pending or min(self._rooms(first), default=1) > 0
 
     def _records_max(self, first: int) -> int:
-        """Return how many records, or timers, may be the cause of what comes to the operators from `first` on."""
+        """Return how many records or timers one piece of work may process for the operators from `first` on."""
         records = min(self.pace.records, self._emitted_max)
         return max(1, min([records, *self._rooms(first)])) if self._pending else records
 
     @property
     def _emitted_max(self) -> int:
-        """How many records a piece of work should emit: what slow receivers take in a short time."""
+        """The most records that a piece of work should emit, so that slow receivers can take them in a short time."""
         most = NO_LIMIT
         for output in self.outputs:
             if output.records_max < most:
@@ -326,11 +329,11 @@ class Chain:
 
     @property
     def pending_room(self) -> int:
-        """The room of all operators with pending inputs: it rises by one when an input is done."""
+        """The total room of all operators with pending inputs. It rises by one when an input is done."""
         return sum(self._rooms(0)) if self._pending else 0
 
     def _learn(self, took_ms: float, emitted: int) -> None:
-        """Adapt the size of pieces; one that has overdrawn the room of an operator, or of outputs, was too large."""
+        """Adapt the size of pieces. A piece that exceeded the room of an operator or an output was too large."""
         self.pace.learn(took_ms, emitted)
         if (self._pending and min(self._rooms(0)) < 0) or emitted > EXPANSION_MAX * self._emitted_max:
             self.pace.shrink()
@@ -346,9 +349,9 @@ class Chain:
         self._main[0].emit(batch, now_ms)
 
     def _emit_sides(self, now_ms: float) -> int:
-        """Send what the last operator has emitted beside its result to those who read it; the rest is dropped.
+        """Send the side output of the last operator; return how many records were sent.
 
-        Return how many records were sent.
+        Records whose tag no output reads are dropped.
         """
         tail = self.current = self.operators[-1]
         sides, tail.sides = tail.sides, ()
@@ -362,7 +365,7 @@ class Chain:
         return emitted
 
     def broadcast(self, element: Control) -> None:
-        """Send a control element on every output, behind everything that was emitted so far."""
+        """Send a control element on every output, after all emitted records."""
         self.current = self.operators[-1]
         if isinstance(element, Watermark):
             self.watermark_ms = element.timestamp_ms
@@ -370,17 +373,17 @@ class Chain:
             output.broadcast(element)
 
     def overtake(self, barrier: Barrier) -> list[tuple[ChannelAddress, list[Payload]]]:
-        """Send a barrier on every output, ahead of what has not left yet where that is allowed; return what that is."""
+        """Send a barrier on every output, ahead of unsent batches if overtaking is allowed; return these batches."""
         self.current = self.operators[-1]
         return [part for output in self.outputs for part in output.overtake(barrier)]
 
     def flush(self) -> bool:
-        """Send what the outputs have gathered; return whether there was anything."""
+        """Send all records that the outputs have gathered; return whether there were any."""
         self.current = self.operators[-1]
         return max([output.flush() for output in self.outputs], default=False)
 
     def flush_due(self, now_ms: float) -> bool:
-        """Flush the outputs whose buffer timeout has passed; return whether there was one."""
+        """Flush the outputs whose buffer timeout has passed; return whether any records were sent."""
         self.current = self.operators[-1]
         due = [output for output in self.outputs if output.is_due(now_ms)]
         return max([output.flush() for output in due], default=False)

@@ -1,12 +1,12 @@
 """Channels inside a slot: queues between a sending and a receiving subtask, bounded by credit.
 
-A channel's two ends are an `InputChannel` and something with the methods of `OutputChannel`. Sending never blocks and
-is never refused: credit is asked for *before* a subtask begins a piece of work, so what one piece emits may overdraw
-it. Credit is for batches, and for the records that the receiver takes within a target time (`debloat`). Control
-elements need no credit; watermarks that are not read yet are replaced by newer ones, so that they cannot pile up.
+A channel has an `InputChannel` at the receiver and an `OutputChannel` at the sender. Sending never blocks and never
+fails: a subtask checks credit *before* it begins a piece of work, so the output of one piece may exceed the credit.
+Credit limits batches, and records: as many as the receiver takes within a target time (see `pace`). Control elements
+need no credit. A newer watermark replaces an unread one, so that watermarks cannot pile up.
 
-A barrier that may overtake is announced as soon as it is in the queue. What waits before it there can then be taken
-for the snapshot, and what still comes before a barrier that is not there yet.
+A barrier that may overtake batches is announced as soon as it is in the queue. The subtask can then record, for the
+snapshot, the batches that wait before the barrier, and batches that arrive before barriers of other channels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headgate.elements import Barrier, Batch, Element, Payload, Watermark
 from headgate.ids import ChannelId, CheckpointId
 
 NO_LIMIT: Final = sys.maxsize
-"""Records that a channel may have under way where nothing but the credit for batches limits them."""
+"""Records that a channel may have in flight when only the credit for batches limits them."""
 
 
 class OutputChannel(Protocol):
@@ -34,16 +34,16 @@ class OutputChannel(Protocol):
 
     @property
     def records_max(self) -> int:
-        """Records that should be under way at most, as far as is known here."""
+        """The most records that should be in flight, as far as the sender knows."""
         ...
 
     @property
     def sent_bytes(self) -> int:
-        """Bytes of all batches that were sent over the network; 0 where they stay objects."""
+        """Bytes of all batches that were sent over the network; 0 inside a slot, where batches stay objects."""
         ...
 
     def send(self, element: Element) -> None:
-        """Hand over an element; the sender does not touch it afterwards. Does not block."""
+        """Send an element, which the sender must not use afterwards. Does not block."""
         ...
 
 
@@ -51,14 +51,14 @@ class OvertakableChannel(OutputChannel, Protocol):
     """The sending end of a channel on which a barrier may overtake batches."""
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
-        """Send a barrier ahead of all batches that have not left yet, and return those. Does not block."""
+        """Send a barrier ahead of all batches that were not sent yet, and return these batches. Does not block."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelAddress:
-    """What a channel is called in checkpoints, where channels have no numbers. The fields are as in `InFlightState`."""
+    """The name of a channel in checkpoints, where channels have no numbers. The fields are as in `InFlightState`."""
 
     channel: ChannelId
     uid: str
@@ -70,15 +70,16 @@ class ChannelAddress:
 
 
 def _nothing(size_bytes: int, records: int, records_max: int) -> None:
-    """Return no credit: a channel inside a slot looks at the queue itself."""
+    """Do nothing: the sender of a channel inside a slot reads the queue itself, so no credit is returned."""
 
 
 @final
 class InputChannel:
-    """The receiving end: a queue of elements. What came over the network is queued as bytes, a `memoryview`.
+    """The receiving end: a queue of elements. Batches from the network are queued as bytes, a `memoryview`.
 
-    `consumed` is called for each batch that is taken out, so that a channel between slots can give credit back. It gets
-    the bytes, 0 for a batch that never was bytes, the records, and `records_max`. `read_bytes` is the sum of the bytes.
+    `consumed` is called for each batch that is taken out, so that a channel between slots can return credit. Its
+    arguments are the batch's bytes (0 inside a slot), its records, and `records_max`. `read_bytes` is the sum of the
+    bytes.
     """
 
     __slots__ = (
@@ -103,9 +104,9 @@ class InputChannel:
         self.queue: deque[Element | memoryview] = deque()
         self.batches = 0
         self.waiting = 0
-        """Records that wait."""
+        """Records that wait in the queue."""
         self.records_max = records_max
-        """Records that may wait."""
+        """Records that may wait in the queue."""
         self.pushed = 0
         """Records that have arrived in all."""
         self.read_bytes = 0
@@ -118,21 +119,21 @@ class InputChannel:
         self._recorded_id = CheckpointId(0)
 
     def on_consumed(self, consumed: Callable[[int, int, int], None]) -> None:
-        """Have `consumed` called for each batch taken out from now on."""
+        """Call `consumed` for each batch that is taken out from now on."""
         self._consumed = consumed
 
     def on_barrier(self, announce: Callable[[Barrier], None]) -> None:
-        """Have `announce` called for each barrier that may overtake, when it arrives."""
+        """Call `announce` when a barrier arrives that may overtake batches."""
         self._announce = announce
 
     @property
     def has_batch_next(self) -> bool:
-        """Whether the oldest element, which must be there, is a batch."""
+        """Whether the oldest element is a batch. The queue must not be empty."""
         kind = type(self.queue[0])
         return kind is Batch or kind is memoryview
 
     def push_bytes(self, payload: memoryview, records: int) -> None:
-        """Add a batch that arrived as bytes, of so many records."""
+        """Add a batch of `records` records that arrived as bytes."""
         self._add_batch(payload, records)
         self.queue.append(payload)
 
@@ -144,7 +145,7 @@ class InputChannel:
             self._record(batch)
 
     def push(self, element: Element) -> None:
-        """Add an element that arrived. A watermark takes the place of one that is the last in the queue."""
+        """Add an element that arrived. A watermark replaces a watermark at the end of the queue."""
         queue = self.queue
         if type(element) is Batch:
             self._add_batch(element, len(element))
@@ -163,7 +164,7 @@ class InputChannel:
             self._announce(barrier)
 
     def pop(self) -> Element:
-        """Take the oldest element out. Raises whatever the class of a record raises when it is unpickled."""
+        """Remove and return the oldest element. Raises the error of a record's class when a record is unpickled."""
         element = self.queue.popleft()
         if type(element) is memoryview:
             batch = Batch.decode(element)
@@ -184,16 +185,16 @@ class InputChannel:
 
     @property
     def before_barrier(self) -> tuple[Barrier, int] | None:
-        """The newest barrier that waits here, and how many records wait before it."""
+        """The newest barrier in the queue, and the number of records that wait before it; None without a barrier."""
         if self._barrier is None:
             return None
         barrier, pushed = self._barrier
         return barrier, max(0, self.waiting - (self.pushed - pushed))
 
     def record(self, checkpoint_id: CheckpointId, take: Callable[[Batch | memoryview], None]) -> None:
-        """Give `take` each batch before the barrier of the checkpoint: those that wait, and those still to come.
+        """Call `take` with each batch before the checkpoint's barrier: queued batches now, later batches on arrival.
 
-        It must not keep or change a `Batch`, which is still to be processed.
+        `take` must not keep or change a `Batch`, because the subtask still processes it.
         """
         for element in self.queue:
             if type(element) is Barrier and element.checkpoint_id >= checkpoint_id:
@@ -203,7 +204,7 @@ class InputChannel:
         self._record, self._recorded_id = take, checkpoint_id
 
     def stop_recording(self) -> None:
-        """Record no more."""
+        """Stop calling `take` for batches that arrive."""
         self._record = None
 
 
@@ -231,6 +232,6 @@ class LocalOutput:
         self._target.push(element)
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
-        """All that was sent is in the receiver's queue."""
+        """Return no batches: all batches that were sent are in the receiver's queue."""
         self._target.push(barrier)
         return []

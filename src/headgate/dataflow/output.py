@@ -1,8 +1,8 @@
-"""Outputs: what leaves a subtask over one edge, gathered into batches of a good size.
+"""The output of a subtask over one edge: it gathers records into batches and sends them.
 
-A batch leaves when it is full, when the buffer timeout has passed since its first record, or when the slot's loop has
-run out of work (`flush`). So under load records never travel one by one, and when idle they never wait. A batch for a
-slow receiver is full sooner: with a quarter of the records that the receiver allows under way.
+A batch is sent when it is full, when the buffer timeout has passed since its first record, or when the slot's loop has
+no other work (`flush`). So under load records never travel one by one, and without load they never wait. For a slow
+receiver a batch is full sooner: with a quarter of the records that the receiver allows in flight.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headgate.operators.outputs import OutputType
 
 @final
 class Output:
-    """The channels of one edge that begin at one subtask. Owned by the slot's loop."""
+    """The channels of one edge that begin at one subtask. Owned by the slot's loop. No method blocks."""
 
     __slots__ = (
         "_batch_records",
@@ -42,12 +42,12 @@ class Output:
         timeout_ms: int,
         tag: str | None = None,
     ) -> None:
-        """`tag` is the id of the side output that leaves here; None: the main output."""
+        """`tag` is the id of the side output that this edge carries; None: the main output."""
         self.tag = tag
         self.tag_type: OutputType | None = None
-        """What the records of the side output become."""
+        """The type that records of the side output are converted to; None: no conversion."""
         self.overtakable: Sequence[tuple[ChannelAddress, OvertakableChannel]] = ()
-        """The channels with their addresses, if barriers may overtake what they hold; else empty."""
+        """The channels with their addresses, if barriers may overtake their batches; else empty."""
         self._channels = channels
         self._partitioner = partitioner
         self._batch_records = batch_records
@@ -55,7 +55,7 @@ class Output:
         self._pending: dict[int, Batch] = {}
         self._since_ms: float | None = None
         self.records_max = partitioner.spread * min(map(self._full, range(len(channels))), default=batch_records)
-        """Records that should be emitted at once, at most: a batch for each channel that gets a part of them."""
+        """The most records that one piece of work should emit: a full batch for each channel that gets a part."""
         self.records_out = 0
 
     @property
@@ -72,7 +72,7 @@ class Output:
         return sum(channel.sent_bytes for channel in self._channels)
 
     def emit(self, batch: Batch, now_ms: float) -> None:
-        """Deal a batch out. Full parts leave; the rest is kept for `flush`."""
+        """Divide a batch among the channels. Send full parts, and keep the rest for `flush`."""
         self.records_out += len(batch)
         least = self._batch_records
         for index, part in self._partitioner.split(batch):
@@ -87,7 +87,7 @@ class Output:
             self._since_ms = now_ms
 
     def _full(self, index: int) -> int:
-        """Return the records of a full batch for a channel: at most a quarter of what may be under way on it."""
+        """Return the size of a full batch for a channel: at most a quarter of the records it may have in flight."""
         quarter = self._channels[index].records_max >> 2
         return self._batch_records if quarter >= self._batch_records else quarter or 1
 
@@ -104,7 +104,7 @@ class Output:
             self._send(index, part, full)
 
     def _send(self, index: int, part: Batch, size: int) -> None:
-        """Send in batches of at most twice the size of a full one, so that a receiver's pieces stay bounded."""
+        """Send a part in batches of at most twice the full size, so that the receiver's pieces of work stay bounded."""
         channel = self._channels[index]
         start = 0
         while len(part) - start > 2 * size:
@@ -113,11 +113,11 @@ class Output:
         channel.send(part.piece(start, len(part)) if start else part)
 
     def is_due(self, now_ms: float) -> bool:
-        """Whether something has waited for the buffer timeout. A negative timeout never passes."""
+        """Return whether records have waited for the buffer timeout. A negative timeout never passes."""
         return self._since_ms is not None and 0 <= self._timeout_ms <= now_ms - self._since_ms
 
     def flush(self) -> bool:
-        """Send everything gathered; return whether there was anything."""
+        """Send all gathered records; return whether there were any."""
         self._since_ms = None
         if not self._pending:
             return False
@@ -127,13 +127,16 @@ class Output:
         return True
 
     def broadcast(self, element: Control) -> None:
-        """Send a control element on every channel, behind everything gathered so far."""
+        """Send a control element on every channel, after all gathered records."""
         self.flush()
         for channel in self._channels:
             channel.send(element)
 
     def overtake(self, barrier: Barrier) -> Iterator[tuple[ChannelAddress, list[Payload]]]:
-        """Send a barrier ahead of what has not left yet, if that is allowed; return what it has overtaken."""
+        """Send a barrier ahead of the batches that were not sent yet, if overtaking is allowed.
+
+        Yield the overtaken batches by channel.
+        """
         if not self.overtakable:
             self.broadcast(barrier)
             return

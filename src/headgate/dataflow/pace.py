@@ -28,19 +28,19 @@ from headgate.config import Settings
 from headgate.dataflow.channel import NO_LIMIT, InputChannel
 
 PIECE_MS: Final = 10.0
-"""A piece of work should not take longer: mails and barriers wait for it."""
+"""Milliseconds that a piece of work should take at most: mails and barriers wait for its end."""
 
 EXPANSION_MAX: Final = 4
-"""A piece may emit this many times a full batch before it is made smaller."""
+"""Full batches that a piece may emit. After a piece that emits more, the next piece is smaller."""
 
 
 FIRST_RECORDS: Final = 16
-"""Size of the first piece, when nothing is known yet: user code may take long for each record."""
+"""Records of the first piece. It is small, because user code may take long for each record."""
 
 
 @final
 class Pace:
-    """The size of the next piece of work, learned from the last ones."""
+    """The size of the next piece of work (`records`), adapted to the duration of the previous pieces."""
 
     __slots__ = ("_records_max", "records")
 
@@ -49,7 +49,7 @@ class Pace:
         self.records = min(FIRST_RECORDS, records_max)
 
     def learn(self, took_ms: float, emitted: int) -> None:
-        """Adapt after a piece that took `took_ms` and emitted that many records."""
+        """Adapt the size after a piece that took `took_ms` and emitted `emitted` records."""
         if took_ms > PIECE_MS or emitted > EXPANSION_MAX * self._records_max:
             self.shrink()
         elif self.records < self._records_max and took_ms < PIECE_MS / 4:
@@ -63,10 +63,10 @@ class Pace:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Debloating:
-    """How windows are found: `target_ms` is the time that waiting records may take.
+    """The settings of buffer debloating. `target_ms` is the time in which a subtask should take all waiting records.
 
-    A sample takes `period_ms` at most, `samples` of them count, and a change of less than `threshold`, a part of the
-    window, is left out.
+    A sample takes at most `period_ms`; the rate is the average of the last `samples` samples. A change of the window by
+    less than the fraction `threshold` is ignored.
     """
 
     target_ms: float = 1000.0
@@ -76,7 +76,7 @@ class Debloating:
 
     @classmethod
     def of(cls, settings: Settings) -> Debloating | None:
-        """Return what the settings of the job say; None: nothing is limited."""
+        """Return the settings of the job; None if the job turns debloating off."""
         if not settings.get(options.DEBLOAT):
             return None
         return cls(
@@ -88,7 +88,7 @@ class Debloating:
 
 
 def first_window(settings: Settings) -> int:
-    """Return how many records a channel may have under way before anything is known of its receiver."""
+    """Return how many records a channel may have in flight before its receiver's first sample."""
     return FIRST_RECORDS if settings.get(options.DEBLOAT) else NO_LIMIT
 
 
@@ -116,14 +116,14 @@ class DrainWindow:
     )
 
     def __init__(self, debloating: Debloating, first: int, taken: int = 0) -> None:
-        """`first` is the window until the first sample, `taken` what a count of records begins with."""
+        """`first` is the window until the first sample. `taken` is the initial count of taken records."""
         self.size = first
-        """Records that may wait."""
+        """Records that may wait before the subtask."""
         self._debloating = debloating
         self._first = first
         self._samples: deque[tuple[int, float]] = deque(maxlen=debloating.samples)
         self._began_ms: deque[float] = deque(maxlen=debloating.samples)
-        """When each sample began, time in which nothing waits included."""
+        """When each sample began. Unlike the samples' durations, it includes time without waiting records."""
         self._ended_ms: float | None = None
         self._taken = taken
         self._passed_ms = 0.0
@@ -131,27 +131,27 @@ class DrainWindow:
 
     @property
     def runs(self) -> bool:
-        """Whether time counts."""
+        """Whether time counts now, because records wait or are pending."""
         return self._since_ms is not None
 
     @property
     def per_second(self) -> float | None:
-        """Records that are taken in a second, as far as is known; None before the first sample."""
+        """Records that the subtask takes a second, while records wait; None before the first sample."""
         taken = sum(records for records, _ in self._samples)
         passed_ms = sum(passed_ms for _, passed_ms in self._samples)
         return 1000.0 * taken / passed_ms if passed_ms > 0 else None
 
     def rested(self, now_ms: float) -> None:
-        """Nothing waits, and nothing is pending."""
+        """Note that no record waits, and none is pending."""
         if self._since_ms is not None:
             self._passed_ms += now_ms - self._since_ms
             self._since_ms = None
 
     def worked(self, began_ms: float, ended_ms: float, taken: int) -> bool:
-        """A piece of work was done, `taken` records in all so far; return whether a sample has ended with it.
+        """Note a piece of work, with `taken` records in all so far; return whether a sample has ended with it.
 
-        `taken` falls while timers, or what was made of a record, are pending: nothing was taken then. A sample has at
-        least one record: the time of a piece that fires timers only belongs to the next record.
+        `taken` can decrease, when timers or results of records become pending inputs: then the piece has taken none. A
+        sample has at least one record. So the time of a piece that only fires timers counts for the next record.
         """
         if self._since_ms is None:
             self._since_ms = began_ms
@@ -169,7 +169,7 @@ class DrainWindow:
         return True
 
     def _adapt(self, whole_ms: float) -> None:
-        """Set the window by the samples, which took `whole_ms` in all."""
+        """Set the window from the samples, which span `whole_ms`."""
         per_second, most = self.per_second, min(2 * self.size, NO_LIMIT)
         if whole_ms > 0:
             taken = sum(records for records, _ in self._samples)
@@ -184,22 +184,22 @@ class DrainWindow:
 
 @final
 class Debloater:
-    """Keeps the records that wait in the channels of one subtask within its window. Owned by the slot's loop.
+    """Limits the records that wait in the channels of one subtask to its window. Owned by the slot's loop.
 
-    The window is divided evenly among the channels on which records came or wait.
+    It divides the window evenly among the channels on which records arrived or wait.
     """
 
     __slots__ = ("_channels", "_limits", "_pushed", "window")
 
     def __init__(self, channels: Sequence[InputChannel], debloating: Debloating | None, taken: int) -> None:
-        """`taken` is what a count of records begins with. Without `debloating`, the rate is measured only."""
+        """`taken` is the initial count of taken records. Without `debloating` the rate is only measured."""
         self.window = DrainWindow(debloating or Debloating(), FIRST_RECORDS * max(1, len(channels)), taken)
         self._channels = channels
         self._limits = debloating is not None
         self._pushed = [0 for _ in channels]
 
     def worked(self, began_ms: float, ended_ms: float, taken: int) -> None:
-        """A piece of work was done, `taken` records in all so far."""
+        """Note a piece of work, with `taken` records in all so far."""
         if self.window.worked(began_ms, ended_ms, taken) and self._limits:
             self._divide()
 

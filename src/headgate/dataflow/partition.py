@@ -1,4 +1,4 @@
-"""Partitioners: which record of a batch goes to which channel of an edge."""
+"""Partitioners: they divide the records of a batch among the channels of an edge."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from headgate.types.values import Passing
 ROUTES_MAX: Final = 1 << 20
 
 _ALWAYS_KEYS: Final = frozenset({int, str, bytes})
-"""Types of which every value can be a key: with one target, there is nothing to find out about them."""
+"""Types whose values are all valid keys. With one target, such keys need no lookup, which would only validate them."""
 
 Parts = list[tuple[int, Batch]]
-"""Indexes of target channels with what goes there."""
+"""Indexes of target channels, each with the records for the channel."""
 
 
 class StreamPartitioner(Protocol):
-    """Deals a batch out. `spread` is the number of channels that share the records of a batch."""
+    """Divides a batch among channels. `spread` is the number of channels that share the records of a batch."""
 
     @property
     def spread(self) -> int: ...
@@ -35,7 +35,7 @@ class StreamPartitioner(Protocol):
 
 @final
 class Forward:
-    """Everything goes to the one channel there is."""
+    """Sends every batch to the only channel."""
 
     spread = 1
 
@@ -45,14 +45,14 @@ class Forward:
 
 @final
 class Rebalance:
-    """Round robin; begins at the sender's own index so that senders do not move in step."""
+    """Sends records round robin. It begins at the sender's index, so that senders do not move in step."""
 
     def __init__(self, channels: int, first: int) -> None:
         self.spread = self._channels = channels
         self._next = first % channels
 
     def split(self, batch: Batch) -> Parts:
-        """Cut the batch into even parts, one for each channel; the odd records go to the next channels in turn."""
+        """Divide the batch into even parts, one for each channel. The odd records go to the next channels in turn."""
         count = self._channels
         share, odd = divmod(len(batch), count)
         parts: Parts = []
@@ -67,7 +67,7 @@ class Rebalance:
 
 @final
 class Rescale:
-    """Round robin over the subtasks that lie nearest by their numbers: each sender has its own, or shares one."""
+    """Sends records round robin to the subtasks with the nearest indexes: each sender has its own, or shares one."""
 
     def __init__(self, channels: int, sender: int, senders: int) -> None:
         self._first = sender * channels // senders
@@ -81,7 +81,7 @@ class Rescale:
 
 @final
 class Shuffle:
-    """By chance, evenly; what chance it is follows from `seed`."""
+    """Sends each record to a random channel, all equally likely. `seed` determines the choices."""
 
     def __init__(self, channels: int, seed: int) -> None:
         self.spread = self._channels = channels
@@ -93,14 +93,14 @@ class Shuffle:
 
 @final
 class Custom:
-    """As the user's partitioner says."""
+    """Sends each record to the channel that the user's partitioner returns."""
 
     def __init__(self, partition: CustomPartition, channels: int) -> None:
         self._partition = partition
         self.spread = self._channels = channels
 
     def split(self, batch: Batch) -> Parts:
-        """Raises `UserCodeError` naming the record for which the user's functions fail."""
+        """Return the parts. Raises `UserCodeError` naming the record for which the user's functions fail."""
         return _dealt(batch, self._partition.targets(batch, self._channels))
 
 
@@ -113,7 +113,7 @@ def _dealt(batch: Batch, targets: list[int]) -> Parts:
 
 @final
 class Broadcast:
-    """Everything goes to every channel, each with records of its own unless objects are reused."""
+    """Sends every record to every channel. Each channel gets copies of the records, unless objects are reused."""
 
     spread = 1
 
@@ -128,7 +128,7 @@ class Broadcast:
 
 @final
 class RouteCache(dict[Any, int]):
-    """Key -> index of the target channel, as `routes[key]` in the loop. Emptied when it holds `ROUTES_MAX` keys."""
+    """A cache from key to index of the target channel. It is cleared when it holds `ROUTES_MAX` keys."""
 
     __slots__ = ("_max_parallelism", "_parallelism")
 
@@ -148,7 +148,7 @@ class RouteCache(dict[Any, int]):
 
 @final
 class KeyGroupPartitioner:
-    """By the key group of the record's key. The keys go along with the records."""
+    """Sends each record to the owner of its key's key group. The keys are sent with the records."""
 
     def __init__(self, selector: AnyKeySelector, parallelism: int, max_parallelism: int) -> None:
         self._selection = KeySelection(selector)
@@ -156,7 +156,7 @@ class KeyGroupPartitioner:
         self._routes = RouteCache(parallelism, max_parallelism)
 
     def split(self, batch: Batch) -> Parts:
-        """Raises `UserCodeError` naming the record for which the selector fails, or gives what cannot be a key."""
+        """Return the parts. Raises `UserCodeError` naming the record if the selector fails or the key is invalid."""
         keys = self._selection.keys(batch)
         if self._parallelism == 1:
             if not _ALWAYS_KEYS.issuperset(map(type, keys)):
@@ -169,7 +169,7 @@ class KeyGroupPartitioner:
 def partitioner(  # noqa: PLR0913  # what partitioners need, each a part of it
     edge: EdgePlan, sender: int, senders: int, channels: int, max_parallelism: int, passing: Passing
 ) -> StreamPartitioner:
-    """Return the partitioner of subtask `sender`, of `senders`, for `edge`, which has `channels` targets."""
+    """Return the partitioner of subtask `sender` of `senders` subtasks, for `edge`, which has `channels` targets."""
     match edge.partitioning:
         case Partitioning.FORWARD:
             return Forward()

@@ -1,9 +1,9 @@
 """Chaining: operators that need no channel between them become one vertex and run fused, batch by batch.
 
-An operator joins the chain of the one before it when the edge between them is the only one out of the first and the
-only one into the second, it is FORWARD and carries the main output, both have the same parallelism and max
-parallelism, and both allow it. So an operator with two inputs is the head of its chain, and one whose side output is
-read the tail.
+An operator joins the chain of the previous operator if all of this holds: the edge between them is the only edge out of
+the first and the only edge into the second; the edge is FORWARD and carries the main output; both operators have the
+same parallelism and max parallelism; both allow chaining. So an operator with two inputs is the head of its chain, and
+an operator whose side output is read is the tail.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Vertex:
 @final
 @dataclass(frozen=True, slots=True)
 class ChainedGraph:
-    """Vertices in the order of their heads, and the edges that are left between them (ids are of nodes)."""
+    """Vertices in the order of their heads, and the edges between vertices, whose ids are ids of nodes."""
 
     vertices: tuple[Vertex, ...]
     edges: tuple[ResolvedEdge, ...]
 
 
 def chain(graph: ResolvedGraph) -> ChainedGraph:
-    """Return the graph with neighbours fused where the rule of this module allows it."""
+    """Return the graph with its operators fused by the rule of this module."""
     fused = {edge.source: edge for edge in graph.edges if _may_chain(edge, graph)}
     chained = {edge.target for edge in fused.values()}
     heads = [node for node in graph.nodes.values() if node.id not in chained]

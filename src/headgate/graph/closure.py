@@ -1,7 +1,7 @@
-"""Serialising user functions, and finding out what in one cannot be serialised.
+"""Serialising user functions, and naming the captured value that cannot be serialised.
 
-A function travels to its subtasks by cloudpickle. When that fails, cloudpickle names a type deep inside at best; here
-the function is searched for the value at fault, along the names by which the user knows it.
+A function is sent to its subtasks with cloudpickle. When that fails, cloudpickle at best names a type deep inside. So
+this module searches the function for the value at fault, and names the path to it as the user's code does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _story(fn: object, operator_name: str, error: Exception) -> str:
 
 
 def _culprit(root: object) -> tuple[object, str, object]:
-    """Return the user's object that is at fault, the path below it to the value at fault, and that value."""
+    """Return the user's object that cannot be pickled, the path from it to the value at fault, and the value."""
     owner, path, current = root, "", root
     seen = {id(root)}
     for _ in range(_DEPTH_MAX):
@@ -72,7 +72,7 @@ def _picklable(value: object) -> bool:
 
 
 def _parts(value: object) -> Iterator[tuple[str, object]]:
-    """Yield what pickling `value` takes along, each with the name by which its owner knows it."""
+    """Yield the objects that are pickled with `value`, each with its name in `value`."""
     if isinstance(value, types.FunctionType):
         yield from _parts_of_function(value)
     elif isinstance(value, types.MethodType):
@@ -113,7 +113,7 @@ def _cell(name: str, cell: types.CellType) -> Iterator[tuple[str, object]]:
 
 
 def _global_names(code: types.CodeType) -> set[str]:
-    """Return the names of globals that the code reads, functions defined inside it included."""
+    """Return the names of globals that the code reads, including the code of functions defined inside it."""
     names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
     return names.union(*map(_global_names, inner))

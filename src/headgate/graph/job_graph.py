@@ -1,6 +1,6 @@
-"""The job graph: chained operators and the edges between them, which deployments and slots work from.
+"""The job graph: chained operators and the edges between them, which deployments and slots run.
 
-It knows no parallel instances: see `placement`.
+It does not contain subtasks: `placement` derives them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from headgate.types.type_information import TypeInformation
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorPlan:
-    """One operator of a vertex. `uid` is what its state is stored under; snapshots may have it under `uid_hash`.
+    """One operator of a vertex. Its state is stored under `uid`; a snapshot may have it under `uid_hash` instead.
 
-    `output_type` is what its records are converted to, None: they stay as they are.
+    `output_type` is the type that the operator's records are converted to; None: no conversion.
     """
 
     uid: str
@@ -39,7 +39,7 @@ class OperatorPlan:
 class VertexPlan:
     """A chain of operators, head first. `id` is its index in the plan.
 
-    `parallelism` is what the program asks for; an attempt may have another one, up to `parallelism_max`.
+    `parallelism` is the program's value. An attempt may have another parallelism, up to `parallelism_max`.
     """
 
     id: int
@@ -54,11 +54,11 @@ class VertexPlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgePlan:
-    """An edge between two vertices. `key_selector` is there exactly for KEY_GROUP and CUSTOM, as the user gave it.
+    """An edge between two vertices. Only KEY_GROUP and CUSTOM have a `key_selector`, the user's.
 
-    It ends at input `input_index` of the target's head, and begins at the side output `tag` of the source's tail, or
-    at its main output (None). `is_implied`: the program left the partitioning open, so that it is forward in a
-    placement with the same parallelism at both ends, and rebalance in any other.
+    The edge begins at the side output `tag` of the source's tail, or at its main output (None). It ends at input
+    `input_index` of the target's head. `is_implied` says that the program does not set the partitioning: the edge is
+    forward in a placement with the same parallelism at both ends, else rebalance.
     """
 
     source_vertex: int
@@ -74,11 +74,11 @@ class EdgePlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobGraph:
-    """What a job is, in every attempt, whatever its parallelism. Pickled, it goes to every slot."""
+    """A job, independent of attempts and their parallelism. It is pickled and sent to every slot."""
 
     job_id: JobId
     lineage: Lineage
-    """Drawn for this submission. The job runs under it unless it goes on from a checkpoint of an earlier lineage."""
+    """The lineage made for this submission. A job that continues a checkpoint of an earlier lineage keeps that one."""
     job_name: str
     vertices: tuple[VertexPlan, ...]
     edges: tuple[EdgePlan, ...]
@@ -95,7 +95,7 @@ class JobGraph:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOptions:
-    """What a plan needs besides the graph."""
+    """The inputs of `plan` besides the graph."""
 
     job_id: JobId
     lineage: Lineage
@@ -106,7 +106,7 @@ class JobOptions:
 
 
 def plan(graph: LogicalGraph, options: JobOptions) -> JobGraph:
-    """Check the graph and return the plan of the job. Raises ProgramError, see `validate`."""
+    """Validate the graph and return the job graph. Raises the errors of `validate`."""
     validate(graph, options.defaults)
     chained = chain(resolve(graph, options.defaults))
     return JobGraph(
@@ -169,11 +169,11 @@ SHIP_STRATEGIES: Final = {
     Partitioning.KEY_GROUP: "HASH",
     Partitioning.BROADCAST: "BROADCAST",
 }
-"""Flink's names of the ways to partition."""
+"""Flink's names of partitionings."""
 
 
 def execution_plan(graph: LogicalGraph, defaults: GraphDefaults) -> str:
-    """Return the plan of the graph as JSON. Raises ProgramError, see `validate`."""
+    """Return the graph as JSON, as Flink's execution plan: one entry for each operator. Raises as `validate` does."""
     validate(graph, defaults)
     resolved = resolve(graph, defaults)
     return json.dumps({"nodes": [_node(node, resolved) for node in resolved.nodes]}, indent=2)

@@ -1,4 +1,4 @@
-"""The logical graph: operators and the edges between them, as the program wrote them."""
+"""The logical graph: the operators of the program and the edges between them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from headgate.functions.api import KeySelector
 from headgate.types.typeinfo import TypeInformation
 
 AnyKeySelector = KeySelector | Callable[[Any], Any]
-"""What takes the key out of a record, as the user gave it."""
+"""A key selector of the user: it returns the key of a record."""
 
 
 class Partitioning(Enum):
-    """How the records of an edge are dealt to the subtasks of its target."""
+    """How the records of an edge are distributed to the subtasks of its target."""
 
     FORWARD = "forward"
     KEY_GROUP = "key group"
     REBALANCE = "rebalance"
     RESCALE = "rescale"
-    """In turn to some subtasks, which lie nearest by their numbers."""
+    """Round robin to the subtasks with the nearest indexes."""
     SHUFFLE = "shuffle"
-    """To a subtask by chance."""
+    """To a random subtask."""
     CUSTOM = "custom"
-    """To the subtask that the user's `CustomPartition` says."""
+    """To the subtask that the user's `CustomPartition` returns."""
     BROADCAST = "broadcast"
 
 
@@ -36,21 +36,21 @@ class ChainPolicy(Enum):
     HEAD = "head"
     """Begins a chain: never fused with the operator before it."""
     NEVER = "never"
-    """Neither with the one before nor with the one after."""
+    """Never fused with the operator before it or the operator after it."""
 
 
 class AnyOperatorFactory(Protocol):
     """Describes an operator; picklable. Each subtask creates its own operator from it."""
 
     def create(self) -> Any:
-        """Return a fresh operator. Called in the slot."""
+        """Return a new operator. Called in the slot."""
         ...
 
 
 @final
 @dataclass(slots=True, kw_only=True)
 class Node:
-    """One operator of the program. None stands for "not said", which `resolve` replaces by a default."""
+    """One operator of the program. `resolve` replaces a value of None by its default."""
 
     id: int
     name: str
@@ -58,17 +58,17 @@ class Node:
     description: str | None = None
     uid: str | None = None
     uid_hash: str | None = None
-    """A uid that snapshots may have the operator's state under, beside its own."""
+    """A second uid under which a snapshot may have the operator's state."""
     parallelism: int | None = None
     max_parallelism: int | None = None
     parallelism_max: int | None = None
-    """The most subtasks that the operator itself can have, for instance 1 for a collection."""
+    """The most subtasks that this kind of operator can have, for instance 1 for a collection."""
     chain: ChainPolicy = ChainPolicy.ALWAYS
     buffer_timeout_ms: int | None = None
     output_type: TypeInformation | None = None
-    """What the operator's records are converted to; None: they stay as they are."""
+    """The type that the operator's records are converted to; None: no conversion."""
     failed_tag: str | None = None
-    """The id of the side output that failed records go to, if to any: the program has to read it."""
+    """The id of the side output for failed records, which the program must read; None: there is none."""
     is_source: bool = False
     is_sink: bool = False
 
@@ -78,9 +78,10 @@ class Node:
 class Edge:
     """Records flow from the node `source` to input `input_index` of the node `target`.
 
-    `partitioning` None is "not said": forward where both have the same parallelism, else rebalance. `key_selector` is
-    there exactly for KEY_GROUP and CUSTOM (a `CustomPartition`). Several edges into one input are a union. `tag` is the
-    id of the side output that the records come from, `tag_type` what they are converted to; None is the main output.
+    `partitioning` None means forward if both nodes have the same parallelism, else rebalance. KEY_GROUP and CUSTOM have
+    a `key_selector` (for CUSTOM a `CustomPartition`), other edges have none. Several edges into one input are a union.
+    `tag` is the id of the side output that the records come from, None for the main output; `tag_type` is the type that
+    records of a side output are converted to.
     """
 
     source: int
@@ -95,10 +96,10 @@ class Edge:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphDefaults:
-    """What holds where a node says nothing. `max_parallelism` None follows from the parallelism, as in Flink.
+    """The defaults for nodes. `max_parallelism` None is derived from the parallelism, as in Flink.
 
-    `stored_max_parallelism` is that of the operators, by uid, in the snapshot that the job starts from: it is fixed for
-    the life of state, and wins where the program says nothing.
+    `stored_max_parallelism` has the max parallelism of operators, by uid, in the snapshot that the job starts from. It
+    is fixed as long as the state exists, so it applies unless the program sets another one.
     """
 
     parallelism: int
@@ -127,7 +128,7 @@ class LogicalGraph:
     def upstream_of(self, roots: Sequence[int]) -> LogicalGraph:
         """Return the part of the graph that the nodes with the ids `roots` depend on, themselves included."""
         wanted = set(roots)
-        # Sources are older than targets, so one pass from the youngest target down sees every edge in time.
+        # Sources have lower ids than targets, so one pass over the edges, highest target first, finds all ancestors.
         for edge in sorted(self.edges, key=lambda edge: edge.target, reverse=True):
             if edge.target in wanted:
                 wanted.add(edge.source)

@@ -1,7 +1,7 @@
-"""Order: where a program gives up the order in which a source reads, without saying so.
+"""Lost order: places where a program loses the order of a source's records without a call that says so.
 
-Between operators of different parallelism records are dealt in turn, unless the program says otherwise. The records of
-a key then take several ways to the subtask that owns the key, and arrive in any order.
+Between operators of different parallelism records are rebalanced, unless the program sets another partitioning. The
+records of a key then pass through several subtasks before they reach the owner of the key, in any order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headgate.graph.resolve import parallelism_of
 @final
 @dataclass(frozen=True, slots=True)
 class LostOrder:
-    """Operator `dealt_to` gets the records of `source` dealt in turn, and operator `keyed` is behind it."""
+    """Records of `source` are rebalanced to operator `dealt_to`, which is upstream of the keyed operator `keyed`."""
 
     source: str
     source_parallelism: int
@@ -35,9 +35,9 @@ class LostOrder:
 
 
 def lost_orders(graph: LogicalGraph, defaults: GraphDefaults) -> list[LostOrder]:
-    """Return where records are dealt in turn between a source and a `key_by`, though the program does not say so.
+    """Return each place between a source and a `key_by` where records are rebalanced without a call of `rebalance()`.
 
-    Left out are sources whose parallelism follows from what they are, such as a collection with one subtask.
+    A source that can only have one parallelism, such as a collection with one subtask, is left out.
     """
     nodes = {node.id: node for node in graph.nodes}
     found = []
@@ -54,7 +54,7 @@ def lost_orders(graph: LogicalGraph, defaults: GraphDefaults) -> list[LostOrder]
 
 
 def _source_before(graph: LogicalGraph, nodes: dict[int, Node], node: int, defaults: GraphDefaults) -> Node | None:
-    """Return the source whose records come to the node in the order in which they were read."""
+    """Return the source whose records reach the node in the order in which they were read; None without one."""
     while inputs := graph.inputs_of(node):
         if len(inputs) > 1 or not _keeps_order(inputs[0], nodes, defaults):
             return None
@@ -69,7 +69,7 @@ def _keeps_order(edge: Edge, nodes: dict[int, Node], defaults: GraphDefaults) ->
 
 
 def _keyed_behind(graph: LogicalGraph, node: int) -> int | None:
-    """Return an operator behind the node with a `key_by` in front of it, and none in between."""
+    """Return the first operator with a `key_by` downstream of the node; None without one."""
     reached = {node}
     for edge in graph.edges:  # in the order of the program: an edge's source is older than its target
         if edge.source in reached:
@@ -80,5 +80,5 @@ def _keyed_behind(graph: LogicalGraph, node: int) -> int | None:
 
 
 def _is_chosen(source: Node, target: Node) -> bool:
-    """Return whether the program has set the parallelism that makes the difference."""
+    """Return whether the program itself has set the differing parallelism."""
     return source.parallelism is not None or (target.parallelism is not None and source.parallelism_max is None)

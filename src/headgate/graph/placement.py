@@ -1,8 +1,8 @@
 """Placement: the parallel instances of a job in one attempt, and the channels between them. Pure.
 
-A job graph says what runs; a placement says how often, and in which slots. It holds one number for each vertex and one
-address for each slot. The channels follow from that: P subtasks that shuffle to P others have P times P channels, so no
-list of all is ever made. A subtask computes the 2 P that begin or end at it.
+A job graph says what runs; a placement says with which parallelism, and in which slots. It holds one number for each
+vertex and one address for each slot. The channels are derived from these. P subtasks that shuffle to P subtasks have P
+times P channels, so no list of all channels is ever made: a subtask computes the 2 P channels that begin or end at it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Addresses = Mapping[SlotIndex, tuple[str, int]]
 """Host and port at which each slot listens for the others."""
 
 PlacementPolicy = Callable[[JobGraph, Attempt], "Placement"]
-"""Decides how an attempt is placed. Pure: asked twice about an attempt, it gives the same answer."""
+"""Returns the placement of an attempt. Pure: two calls with the same attempt return the same placement."""
 
 
 @final
@@ -31,8 +31,8 @@ PlacementPolicy = Callable[[JobGraph, Attempt], "Placement"]
 class Placement:
     """Where the subtasks of one attempt run. `parallelism` has the number of subtasks of each vertex, by its id.
 
-    There are as many slots as the widest vertex has subtasks; subtasks of one index share a slot. `addresses` is empty
-    until all slots have registered.
+    The number of slots is the highest parallelism of a vertex. Subtasks with the same index share a slot. `addresses`
+    is empty until all slots have registered.
     """
 
     parallelism: tuple[int, ...]
@@ -73,9 +73,9 @@ class ChannelPlan:
 
 @final
 class Channels:
-    """The channels of one attempt, computed for the subtask that asks. `edges` are those of `edges_of`.
+    """The channels of one attempt, computed for one subtask at a time. `edges` are the result of `edges_of`.
 
-    Numbers go by edge, then by the index of the source, then by that of the target.
+    Channels are numbered by edge, then by the index of the source, then by the index of the target.
     """
 
     def __init__(self, edges: Sequence[EdgePlan], placement: Placement) -> None:
@@ -84,7 +84,7 @@ class Channels:
         self._first = list(accumulate(map(self._count, edges), initial=0))
 
     def into(self, subtask: SubtaskId) -> list[ChannelPlan]:
-        """Return the channels that end at the subtask, by edge, then by the index of their source."""
+        """Return the channels that end at the subtask, ordered by edge, then by the index of the source."""
         return [
             self._channel(number, source, subtask.index)
             for number, edge in enumerate(self._edges)
@@ -93,7 +93,7 @@ class Channels:
         ]
 
     def out_of(self, subtask: SubtaskId) -> dict[int, list[ChannelPlan]]:
-        """Return the channels that begin at the subtask: by the index of the edge, in the order of their targets."""
+        """Return the channels that begin at the subtask, by the index of their edge, in the order of their targets."""
         return {
             number: [
                 self._channel(number, subtask.index, target)
@@ -104,7 +104,7 @@ class Channels:
         }
 
     def _partners(self, edge: EdgePlan, vertex: int, index: int) -> range:
-        """Return the subtasks of `vertex` that the subtask `index` at the other end of the edge has channels with."""
+        """Return the subtasks of `vertex` to which the subtask `index`, at the other end of the edge, has channels."""
         is_one = edge.partitioning is Partitioning.FORWARD
         return range(index, index + 1) if is_one else range(self._parallelism[vertex])
 
@@ -127,7 +127,7 @@ class Channels:
 
 
 def edges_of(graph: JobGraph, placement: Placement) -> tuple[EdgePlan, ...]:
-    """Return the edges as they are in a placement: what the program left open is decided by its parallelism."""
+    """Return the edges for a placement. Its parallelism decides partitionings that the program does not set."""
 
     def placed(edge: EdgePlan) -> EdgePlan:
         same = placement.parallelism[edge.source_vertex] == placement.parallelism[edge.target_vertex]
@@ -138,15 +138,15 @@ def edges_of(graph: JobGraph, placement: Placement) -> tuple[EdgePlan, ...]:
 
 
 def as_programmed(graph: JobGraph, _attempt: Attempt = _ANY) -> Placement:
-    """Return the placement with the parallelism that the program gives each vertex, which is that of every attempt."""
+    """Return the placement with the program's parallelism of each vertex, the same for every attempt."""
     return Placement(parallelism=tuple(vertex.parallelism for vertex in graph.vertices))
 
 
 def place(graph: JobGraph, parallelism: Sequence[int]) -> Placement:
-    """Return the placement with this parallelism of each vertex, by its id.
+    """Return the placement with the given parallelism of each vertex, by its id.
 
-    Raises ProgramError when a vertex cannot have as many subtasks, or as few as none, or when forward() ties it to one
-    that is to have another number.
+    Raises ProgramError if a vertex cannot have that parallelism, or if forward() connects two vertices with different
+    parallelism.
     """
     for vertex, count in zip(graph.vertices, parallelism, strict=True):
         if not 1 <= count <= vertex.parallelism_max:
@@ -159,7 +159,7 @@ def place(graph: JobGraph, parallelism: Sequence[int]) -> Placement:
 
 
 def fitted(placement: Placement, slots: int | None) -> Placement:
-    """Return the placement with no more subtasks of any vertex than there are slots; None: as it is.
+    """Return the placement with at most `slots` subtasks of each vertex. None: no limit.
 
     >>> fitted(Placement(parallelism=(1, 3)), 2).parallelism
     (1, 2)

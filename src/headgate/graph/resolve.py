@@ -1,4 +1,4 @@
-"""Resolution: every "not said" of a logical graph replaced by what follows from the defaults."""
+"""Resolution: it fills in the defaults for values that a logical graph does not set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headgate.types.type_information import TypeInformation
 
 
 def generate_uids(graph: LogicalGraph) -> dict[int, str]:
-    """Return a uid of 32 hexadecimal digits for each node id, also for nodes that have a uid of their own."""
+    """Return a generated uid, 32 hexadecimal digits, for each node id, also for nodes whose uid the program sets."""
     uids: dict[int, str] = {}
     seen: Counter[str] = Counter()
     for node in sorted(graph.nodes, key=lambda node: node.id):
@@ -41,7 +41,7 @@ def _input(edge: Edge, source_uid: str) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedNode:
-    """An operator with nothing left open."""
+    """An operator with all values set."""
 
     id: int
     name: str
@@ -53,7 +53,7 @@ class ResolvedNode:
     parallelism: int
     max_parallelism: int
     parallelism_max: int
-    """The most subtasks that it can have: of its state, and by what it is."""
+    """The most subtasks that the operator can have: the lower of max parallelism and the limit of its kind."""
     buffer_timeout_ms: int
     chain: ChainPolicy
     is_sink: bool
@@ -62,7 +62,7 @@ class ResolvedNode:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedEdge:
-    """An edge with its partitioning decided; `is_implied`: not by the program."""
+    """An edge with its partitioning set. `is_implied` says that the program does not set it."""
 
     source: int
     target: int
@@ -77,7 +77,7 @@ class ResolvedEdge:
 @final
 @dataclass(frozen=True, slots=True)
 class ResolvedGraph:
-    """A logical graph with nothing left open; nodes by id, in the order of the program."""
+    """A logical graph with all values set. Nodes are by id, in the order of the program."""
 
     nodes: dict[int, ResolvedNode]
     edges: tuple[ResolvedEdge, ...]
@@ -91,7 +91,7 @@ def resolve(graph: LogicalGraph, defaults: GraphDefaults) -> ResolvedGraph:
 
 
 def parallelism_of(node: Node, defaults: GraphDefaults) -> int:
-    """Return the parallelism the node gets: its own, else the default as far as the operator itself allows."""
+    """Return the parallelism of the node: its own, else the default, limited by `parallelism_max`."""
     if node.parallelism is not None:
         return node.parallelism
     if node.parallelism_max is not None:
@@ -100,9 +100,10 @@ def parallelism_of(node: Node, defaults: GraphDefaults) -> int:
 
 
 def max_parallelism_of(node: Node, generated_uid: str, defaults: GraphDefaults) -> int:
-    """Return the max parallelism the node gets.
+    """Return the max parallelism of the node.
 
-    That is its own, the program's, that of the state it starts from, or the one that follows from its parallelism.
+    It is the first that is set of: the node's own value, the program's, the restored state's. Otherwise it is derived
+    from the parallelism.
     """
     if node.max_parallelism is not None:
         return node.max_parallelism
@@ -134,7 +135,7 @@ def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> Re
 
 
 def _full_name(node: Node) -> str:
-    """Return the name with Flink's mark of a source or sink before it."""
+    """Return the name, with Flink's prefix for a source or sink."""
     if node.is_source:
         return f"Source: {node.name}"
     return f"Sink: {node.name}" if node.is_sink else node.name

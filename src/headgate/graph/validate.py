@@ -1,7 +1,7 @@
-"""Validation: everything that can be known to be wrong with a program before anything runs.
+"""Validation: it finds the errors of a program that can be found before the job runs.
 
-An operator whose output goes nowhere runs, as in Flink, and what it emits is dropped: that may be a forgotten sink, so
-there is a warning.
+An operator without a reader of its output runs, as in Flink, and its output is dropped. Since the cause may be a
+forgotten sink, validation warns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headgate.state.keygroups import check_parallelism
 
 
 def validate(graph: LogicalGraph, defaults: GraphDefaults) -> None:
-    """Raise ProgramError for the first thing found wrong; SerializationError, one of its kind, for a function."""
+    """Raise ProgramError for the first error found; its subclass SerializationError if a function cannot be pickled."""
     _check_not_empty(graph)
     uids = generate_uids(graph)
     for node in graph.nodes:

@@ -1,7 +1,7 @@
-"""Asynchronous calls: an operator that calls a coroutine function for each record, and takes what it returns, later.
+"""Asynchronous calls: an operator that calls a coroutine function for each record and emits the results later.
 
-All calls of a slot are coroutines on one loop (`stepped_loop`). They share one timeout, so they expire in the order in
-which they began: one timer serves them all.
+All calls of a slot are coroutines on one loop (`stepped_loop`). All calls of an operator have the same timeout, so they
+expire in the order in which they began, and one timer suffices.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from headgate.operators.user_function import UserFunction
 from headgate.types.typed_key import untyped
 
 _EARLY_S: Final = 1e-6
-"""By how much a timer may be early, as times are rounded."""
+"""Seconds by which a timer may fire early, because times are rounded."""
 
 
 @final
 class AsyncOperator(CallingOperator):
-    """Calls `async_invoke` for each record, and `timeout` for those whose calls take too long."""
+    """Calls `async_invoke` for each record, and `timeout` for each record whose call takes too long."""
 
     def __init__(self, descriptor: AsyncFunctionDescriptor, *, keyed: bool) -> None:
         is_ordered = descriptor.output_mode is descriptor.OutputMode.ORDERED
@@ -40,7 +40,7 @@ class AsyncOperator(CallingOperator):
         self._retries = descriptor.async_retry_strategy
         self._timeout_s = millis_of("the timeout", descriptor.timeout) / 1000.0
         self._calls: dict[PendingInput, tuple[asyncio.Task[None], float]] = {}
-        """The calls under way, and the loop's time at which each expires, in that order."""
+        """The calls in progress with the loop's time at which each expires, ordered by that time."""
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self, context: OperatorContext) -> None:
@@ -56,7 +56,7 @@ class AsyncOperator(CallingOperator):
             self._timer = self._loop.call_at(due_s, self._expire)
 
     def _called(self, record: Any) -> Awaitable[Any]:
-        """Call the function with a record of its own: the operator keeps the record for snapshots and retries."""
+        """Call the function with a copy of the record: the operator keeps the record for snapshots and retries."""
         return self._function.async_invoke(self._copied(record))
 
     async def _call(self, pending: PendingInput) -> None:
@@ -74,18 +74,18 @@ class AsyncOperator(CallingOperator):
             self._ended(pending, own)
 
     def _ended(self, pending: PendingInput, results: list[Any]) -> None:
-        """Take the results, unless the call has expired or the attempt is over."""
+        """Emit the results, unless the call has expired or the attempt has ended."""
         if self._calls.pop(pending, None) is not None:
             self.done(pending, results)
 
     def _failed(self, pending: PendingInput, error: BaseException, during: str) -> None:
-        """Have `resume` raise the error, unless the call has expired or the attempt is over."""
+        """Let `resume` raise the error, unless the call has expired or the attempt has ended."""
         if self._calls.pop(pending, None) is not None:
             key = untyped(pending.key) if self._keyed else None
             self._fail(UserCodeError(pending.record, key, during), error)
 
     def _expire(self) -> None:
-        """End the calls whose time is over, and set the timer for the next one."""
+        """Cancel the calls that have timed out, and set the timer for the next call to expire."""
         self._timer = None
         now_s = self._loop.time() + _EARLY_S
         expired = []
@@ -121,14 +121,14 @@ class AsyncOperator(CallingOperator):
         self._loop.call(self._user.finish)
 
     def close(self) -> None:
-        """Cancel the calls under way, then close the function."""
+        """Cancel the calls in progress, then close the function."""
         calls, self._calls = self._calls, {}
         self._cancel(task for task, _ in calls.values())
         self._loop.call_and_wait(self._user.close)
 
 
 def records_of(results: Any, function: object, method: str) -> list[Any]:
-    """Return what a method has returned as a list. Raises ProgramError unless it can be one."""
+    """Return the result of a method as a list. Raises ProgramError naming the method if it is not iterable."""
     if isinstance(results, Iterable) and not isinstance(results, str | bytes | dict):
         return list(results)
     raise ProgramError(
@@ -140,7 +140,7 @@ def records_of(results: Any, function: object, method: str) -> list[Any]:
 @final
 @dataclass(frozen=True, slots=True)
 class AsyncFactory:
-    """Makes an `AsyncOperator`. `keyed`: of a keyed stream."""
+    """Makes an `AsyncOperator`. `keyed` says whether its stream is keyed."""
 
     descriptor: AsyncFunctionDescriptor
     keyed: bool

@@ -1,8 +1,8 @@
-"""Asynchronous functions on a keyed stream: invocations of different keys are under way at the same time.
+"""Asynchronous functions on a keyed stream: invocations of different keys run at the same time.
 
-Each is a transaction. Records and timers of one key follow each other; a watermark waits for all earlier invocations,
-and later ones wait for it and the timers that it fires. A snapshot holds the state without those
-under way, and their inputs.
+Each invocation is a transaction. The records and timers of one key are processed one after the other. A watermark waits
+for all earlier invocations; later invocations wait for the watermark and the timers that it fires. A snapshot holds the
+state without the writes of invocations in progress, together with their inputs.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
 
 PROGRESS_STATE: Final = "headgate:pending-progress"
-"""Of each subtask its first key group and that behind its last one, the event time that it has reached, and the last
-watermark that it has received."""
+"""For each subtask: its key groups (start, stop), its current event time, and the last watermark it received."""
 
 EVENT, PROCESSING = TimeDomain.EVENT_TIME, TimeDomain.PROCESSING_TIME
 _CHANGES: Final = {
@@ -56,7 +55,7 @@ _CHANGES: Final = {
     (PROCESSING, True): KeyedTimerService.register_processing_time_timer,
     (PROCESSING, False): KeyedTimerService.delete_processing_time_timer,
 }
-"""What changes a timer, by its clock and whether it is registered or deleted."""
+"""The method that changes a timer, by time domain and whether the timer is registered or deleted."""
 
 
 @final
@@ -68,15 +67,15 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         KeyedOperator.__init__(self, function, lambda _function, _runtime: no_call)
         self._function = function
         self._queues: dict[Any, deque[PendingInput]] = {}
-        """The inputs of each key before the next watermark, the one under way first."""
+        """The inputs of each key before the next watermark; the first is in progress."""
         self._fired: dict[tuple[Any, FiredTimer], PendingInput] = {}
-        """The timers of each key that are due, and whose invocations have not begun."""
+        """The due timers of each key whose invocations have not begun."""
         self._begun = self._segments[0]
-        """The inputs that may begin are those of this segment."""
+        """The segment whose inputs may begin."""
         self._calls: dict[PendingInput, tuple[Invocation, asyncio.Task[None]]] = {}
         self._reached_ms = MIN_TIMESTAMP
         self._is_over = False
-        """Whether a batch job has fired its last event-time timers: those of processing time may register no more."""
+        """Whether a batch job has fired its last event-time timers; then no processing-time timer can be registered."""
 
     def open(self, context: OperatorContext) -> None:
         self._capacity = context.settings.get(ASYNC_STATE_LIMIT)
@@ -87,10 +86,10 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         return self._loop.call(partial(self._user.open, context, cast("KeyedBackend", self._owner)))
 
     def _restore(self, context: OperatorContext) -> None:
-        """Add the inputs, and have timers called where a watermark that waited was to make them due.
+        """Add the restored inputs, and make the timers due that a waiting watermark was about to fire.
 
-        Subtasks may have received different watermarks: timers of the least are due, the others wait for the next one.
-        Those count whose keys are here now.
+        The saved subtasks may have received different watermarks. The smallest watermark of the subtasks whose keys are
+        here now makes its timers due; later timers wait for the next watermark.
         """
         progress = [
             times
@@ -213,7 +212,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
                 self._enqueue(pending)
 
     def _take(self, segment: Any, pending: PendingInput) -> list[Any]:
-        """Apply what the invocation has written, and let the next one of the key begin."""
+        """Apply the writes of the invocation, and let the key's next invocation begin."""
         results = super()._take(segment, pending)
         invocation, _ = self._calls.pop(pending)
         invocation.draft.apply()
@@ -228,7 +227,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         return results
 
     def _change(self, key: Any, queue: deque[PendingInput], timer: FiredTimer, *, registered: bool) -> None:
-        """Register or delete a timer, which may have been fired and wait for its turn."""
+        """Register or delete a timer, which may already be due and wait in the queue."""
         if self._is_over and timer.domain is PROCESSING:
             return
         fired = self._fired.get((key, timer))
@@ -246,19 +245,19 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
             self._set(key, timer, registered=False)
 
     def _set(self, key: Any, timer: FiredTimer, *, registered: bool) -> None:
-        """Change a timer of the key in its state."""
+        """Register or delete a timer in the state of the key."""
         self._backend.cell = cell_of(self._backend, key)
         _CHANGES[timer.domain, registered](self._context.timers, timer.timestamp)
 
     def _drop(self, fired: PendingInput, queue: deque[PendingInput]) -> None:
-        """Forget a timer that was due, and waits for its turn or for that of its segment."""
+        """Drop a due timer that waits in the key's queue, or for its segment to begin."""
         segment = self._segment_of.pop(fired)
         del segment.inputs[fired], self._fired[fired.key, fired.record]
         if segment is self._begun:
             queue.remove(fired)
 
     def _fired_later(self, queue: deque[PendingInput], timer: FiredTimer) -> int | None:
-        """Return the place of the first event-time timer that was fired, but is later than this one."""
+        """Return the position in the queue of the first due event-time timer with a later time; None without one."""
         if timer.domain is not EVENT or not self._fired:
             return None
         for at, each in enumerate(queue):
@@ -300,7 +299,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         return not self._begun.inputs
 
     def _fire_into(self, segment: Any, timers: Timers, until_ms: int, domain: TimeDomain) -> None:
-        """Add an input for each timer that is due, as many as there is room for."""
+        """Add an input for each due timer, as far as there is room."""
         for time_ms in timers.due(until_ms, max(1, self.room)):
             timestamp = time_ms if domain is EVENT else None
             self._put(segment, PendingInput(FiredTimer(time_ms, domain), timestamp, self._backend.cell[KEY]))
@@ -319,7 +318,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
 
     @property
     def _after_ms(self) -> int:
-        """The event time after which the inputs that may begin came; that before it, while its timers are called."""
+        """The last watermark before the inputs that may begin; while its timers are called, an earlier time."""
         reached_ms = max(self._reached_ms, self._context.timers.watermark_ms)
         end_ms = time_of(self._begun.end, MAX_TIMESTAMP)
         return min(reached_ms, end_ms - 1)
@@ -348,7 +347,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         self._loop.call(self._user.finish)
 
     def close(self) -> None:
-        """Cancel the invocations under way, which have no effects, then close the function."""
+        """Cancel the invocations in progress, which then have no effect, and close the function."""
         calls, self._calls = self._calls, {}
         self._cancel(task for _, task in calls.values())
         try:

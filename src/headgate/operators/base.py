@@ -1,7 +1,7 @@
-"""What every operator is made of: its interface towards a subtask, its context, and the capture of user errors.
+"""The interface of operators towards a subtask, the context of an operator, and the errors of user code.
 
-Operators work batch by batch. A chain of operators is a loop over them, each taking the batch of the one before. Per
-record there is only the call of the user's function.
+Operators work batch by batch. A chain is a loop over its operators: each operator takes the batch that the previous
+operator returned. The only work per record is the call of the user's function.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from headgate.types.values import BY_REFERENCE, BY_VALUE, Passing
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredState:
-    """The state an operator starts from: parts of keyed state, and the elements of its list states.
+    """The state that an operator starts from: parts of keyed state, and the elements of its list states.
 
-    `checkpoint_id` is the checkpoint or savepoint, None: nothing is restored; `job_id` is the job that took it.
+    `checkpoint_id` is the checkpoint or savepoint; None means that nothing is restored. `job_id` is the job that took
+    it. `moved_classes` maps old names of classes to new names, for unpickling.
     """
 
     checkpoint_id: CheckpointId | None = None
@@ -46,14 +47,17 @@ class RestoredState:
     moved_classes: dict[str, str] = field(default_factory=dict)
 
     def values(self, name: str) -> list[Any]:
-        """Return the elements of a list state of our own. Raises `RestoreError` for a class that is not there."""
+        """Return the elements of a list state that headgate wrote. Raises `RestoreError` if a class is missing."""
         return self.lists[name].values(f"state {name!r}", self.moved_classes) if name in self.lists else []
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorContext:
-    """Where an operator runs and what it starts from."""
+    """The job, subtask and settings that an operator runs with, and the state it starts from.
+
+    `splits` are the splits assigned to a source when the job starts; None if the operator gets none.
+    """
 
     job_id: JobId
     lineage: Lineage
@@ -73,28 +77,28 @@ class OperatorContext:
     failed: FailedSamples = field(default_factory=FailedSamples)
     output_type: TypeInformation | None = None
     all_keys: bool = False
-    """Whether any key may come here, also one of another subtask's key groups, as in a batch job."""
+    """Whether the subtask receives keys of every key group, as in a batch job, and not only of its own."""
 
     @property
     def key_groups(self) -> range:
-        """The key groups whose keys come to the subtask."""
+        """The key groups whose keys the subtask receives."""
         if self.all_keys:
             return range(self.max_parallelism)
         return key_group_range(self.subtask, self.parallelism, self.max_parallelism)
 
     @property
     def passing(self) -> Passing:
-        """How records pass from the operator to its receivers, and from its state to the function."""
+        """How records pass from the operator to its receivers, and from its state to the function: copied or shared."""
         return BY_REFERENCE if self.settings.get(OBJECT_REUSE) else BY_VALUE
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSnapshot:
-    """An operator's part of a checkpoint: keyed state still to be walked, and elements of list states.
+    """An operator's part of a checkpoint: keyed state, which is walked later, and elements of list states.
 
-    `secure` makes what the checkpoint holds outside the job durable: called on an I/O thread, where it may block,
-    before the checkpoint is acknowledged. What it raises fails the subtask.
+    `secure` makes durable what the checkpoint refers to outside the job, such as files of a sink. It is called on an
+    I/O thread, where it may block, before the checkpoint is acknowledged. An error that it raises fails the subtask.
     """
 
     uid: str
@@ -104,11 +108,11 @@ class OperatorSnapshot:
 
 
 Sides = Sequence[tuple[str, Batch]]
-"""Side output: ids of output tags, each with records for it."""
+"""Records of side outputs, with the id of their output tag."""
 
 
 class OperatorFactory(Protocol):
-    """Makes an operator in the slot; travels there pickled."""
+    """Creates an operator in the slot. The factory is pickled in the driver and sent to the slot."""
 
     def create(self) -> Operator:
         """Return a new operator, not yet opened."""
@@ -116,31 +120,32 @@ class OperatorFactory(Protocol):
 
 
 class Operator:
-    """An operator of one subtask; the defaults are those of one without state. Called by the mailbox loop only."""
+    """An operator of one subtask. Only the slot's loop calls it. The defaults suit an operator without state."""
 
     context: OperatorContext
 
     makes_watermarks = False
-    """Whether the operator makes the watermarks of its stream: `mark` is then called instead of `process`, and of the
-    watermarks that come in it sees none, and passes on only that of the end."""
+    """Whether the operator makes the watermarks of its stream. The chain then calls `mark` instead of `process`, and
+    drops incoming watermarks, except the last one, which ends event time."""
 
     wake_ms: float | None = None
-    """When `tick` is to be called, on the monotonic clock; None: there is nothing to do without records."""
+    """When to call `tick`, in milliseconds of the monotonic clock; None if only records cause work."""
 
     is_source = False
-    """Whether it has no input, but is polled."""
+    """Whether the operator is a source, which is polled and has no input."""
 
     woken = False
-    """Whether there is something to do without input: for a source to be polled, for others to `resume`."""
+    """Whether the operator has work without input: a source is to be polled, another operator's `resume` called."""
 
     sides: Sides = ()
-    """What the last call emitted beside its result: set again by an operator that has some, taken by the subtask."""
+    """Side output of the last call. An operator with side output sets it in each call; the chain takes it."""
 
     @property
     def room(self) -> int | None:
-        """How many more records the operator takes for now; None: any number, always.
+        """How many more records the operator takes now; None if it always takes any number.
 
-        While it has none, nothing begins that would come to it. What one piece of work emits may overdraw it.
+        At 0 or less, the chain begins no work whose results would reach the operator. The results of one piece of work
+        may exceed the room, so it can be negative.
         """
         return None
 
@@ -154,103 +159,106 @@ class Operator:
         self.context = context
 
     def start(self) -> None:
-        """Do what changes something outside the job for good; called once, when every subtask is restored.
+        """Make permanent changes outside the job, such as commits. Called once, when every subtask is restored.
 
-        Until then the attempt may yet be refused, and another be started from the same snapshot.
+        Until then the job may still reject the attempt and start another from the same snapshot.
         """
 
     def process(self, batch: Batch) -> Batch:
-        """Return what comes out for `batch`, which may be the same object changed. Raises `UserCodeError`."""
+        """Return the results for `batch`, possibly the same object, changed. Raises `UserCodeError`."""
         raise InternalError(f"operator {self.context.name!r} takes no input")
 
     def process_second(self, batch: Batch) -> Batch:
-        """Return what comes out for a batch of the second input. Raises `UserCodeError`."""
+        """Return the results for a batch of the second input. Raises `UserCodeError`."""
         raise InternalError(f"operator {self.context.name!r} takes no second input")
 
     def mark(self, batch: Batch) -> list[Flow]:
-        """Return the records with timestamps, and the watermarks that belong between them. Raises `UserCodeError`."""
+        """Return the records with timestamps, and the watermarks between them, in order. Raises `UserCodeError`."""
         raise InternalError(f"operator {self.context.name!r} makes no watermarks")
 
     def advance(self, watermark_ms: int, records_max: int) -> Batch | None:
-        """Take event time to `watermark_ms`, which is never earlier than before.
+        """Advance event time to `watermark_ms`, which never decreases, and fire due timers in order.
 
-        Fires some of the timers that are due then, in order, until about `records_max` of them have been fired or have
-        emitted as many records. Returns what came out, which may be nothing; None once no timer is due: until then it
-        is called again with the same watermark, and nothing else is in between. Raises `UserCodeError`.
+        One call fires about `records_max` timers, fewer if these emit as many records. Returns their results, which may
+        be empty, or None once no timer is due. After any other result the chain calls `advance` again with the same
+        watermark, and makes no other call in between. Raises `UserCodeError`.
         """
         return None
 
     def end_input(self) -> None:
-        """Know that no record is to follow, and that nothing is pending; finish the user's function.
+        """Finish the user's function: no record follows, and no input is pending. Barriers may follow.
 
-        Barriers may follow. Raises `UserCodeError`.
+        Raises `UserCodeError`.
         """
 
     def hold(self, progress: Watermark | WatermarkStatus) -> bool:
-        """Keep a watermark or status behind inputs that are pending, to be returned by `resume`; return whether so."""
+        """Keep a watermark or status until the pending inputs before it are done, and return True; else return False.
+
+        `resume` later returns the kept element.
+        """
         return False
 
     def resume(self, records_max: int) -> list[Flow]:
-        """Return, in order, some of what is to leave the operator since it was woken: about `records_max` records.
+        """Return about `records_max` of the records that are ready, with the watermarks between them, in order.
 
-        Called when the operator is `woken`, which it stays only if more is to leave. Raises `UserCodeError`.
+        Called while the operator is `woken`; it stays woken only if more elements are ready. Raises `UserCodeError`.
         """
         raise InternalError(f"operator {self.context.name!r} has nothing to resume")
 
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
-        """Return the next records of a source, when to try again, or that there are no more. Raises `SourceError`."""
+        """Return a source's next records, when to poll again, or that its input has ended. Raises `SourceError`."""
         raise InternalError(f"operator {self.context.name!r} is no source")
 
     def add_splits(self, splits: Given) -> None:
-        """Have a source read these as well, which have these ordinals, or know that no more will come."""
+        """Add splits, with their ordinals, to those that a source reads, or tell the source that no more will come."""
         raise InternalError(f"operator {self.context.name!r} reads no splits")
 
     def allow_watermark(self, allowed_ms: int) -> None:
-        """Have an aligned source read no further than to this watermark, or on again; others take no notice."""
+        """Let an aligned source read until its watermark exceeds `allowed_ms`. Other operators do nothing."""
 
     @property
     def alignment_drift_ms(self) -> int | None:
-        """How far an aligned source is ahead of the last one of its group, None where that is not known."""
+        """How far an aligned source is ahead of the slowest source of its group; None if unknown."""
         return None
 
     @property
     def emit_lag_ms(self) -> int | None:
-        """How far a source's newest record was behind the wall clock when it was read; None where it has no time."""
+        """How far a source's newest record was behind the wall clock when it was read; None without a timestamp."""
         return None
 
     def tick(self, now_ms: float) -> list[Flow]:
-        """Do a bounded piece of what was to be done at `wake_ms`, and set that again; `now_ms` is monotonic.
+        """Do a bounded piece of the work that was due at `wake_ms`, set `wake_ms` again, and return the results.
 
-        Returns records and watermarks, which go on through the chain. Work that is left sets `wake_ms` to `now_ms` or
-        before. Raises `UserCodeError`.
+        `now_ms` is monotonic. If work is left, the new `wake_ms` is `now_ms` or earlier. The chain passes the returned
+        records and watermarks to the next operator. Raises `UserCodeError`.
         """
         raise InternalError(f"operator {self.context.name!r} has nothing to do at {now_ms}")
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
-        """Return the operator's part of the checkpoint of `barrier`, as of now."""
+        """Return the operator's part of the checkpoint of `barrier`, with the state as it is now."""
         return OperatorSnapshot(uid=self.context.uid)
 
     def forget(self, snapshot: OperatorSnapshot) -> None:
-        """Let go of a snapshot that is written or given up."""
+        """Release a snapshot that was written or aborted."""
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
-        """Act on the completion of a checkpoint, which covers all earlier ones."""
+        """Act on the completion of a checkpoint, which completes all earlier checkpoints too."""
 
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
-        """Learn that a checkpoint was given up; it may have been snapshotted here or not."""
+        """Act on the abort of a checkpoint, of which this operator may or may not have taken its snapshot."""
 
     def close(self) -> None:
-        """Release everything; called once, also after a failure."""
+        """Release all resources. Called once, also after a failure."""
 
 
 USER_ERRORS: Final = (Exception, SystemExit)
-"""What user code may raise that fails its subtask: `sys.exit()` in a function must not end the slot unseen."""
+"""Exceptions of user code that fail its subtask. `sys.exit()` in a function must not end the slot without a report."""
 
 
 class UserCodeError(Exception):
-    """User code raised `__cause__` while it worked on `record` (of `key`, on a keyed stream), or `during` something.
+    """User code raised `__cause__`, while it worked on `record` (with `key`, on a keyed stream) or `during` a call.
 
-    `during` with a record tells which of several methods it was.
+    `during` together with a record names the method, for operators that call several.
     """
 
     def __init__(self, record: object = None, key: object = None, during: str = "") -> None:
@@ -261,25 +269,25 @@ class UserCodeError(Exception):
 
     @property
     def has_record(self) -> bool:
-        """Whether there is a record to tell of."""
+        """Whether a report of the error shows a record."""
         return self.record is not None or not self.during
 
 
 def failed_at(records: list[Any], position: Iterator[Any], during: str = "") -> UserCodeError:
-    """Return the error for the record that the list iterator `position` gave last.
+    """Return the error for the record that the list iterator `position` yielded last.
 
-    An iterator of a list knows how much is left; so the failing record is found without any cost per record.
+    A list iterator knows how many elements are left, so finding the failing record costs nothing per record.
     """
     return UserCodeError(record=records[last_index(records, position)], during=during)
 
 
 def last_index(records: list[Any], position: Iterator[Any]) -> int:
-    """Return the index of the element that the list iterator `position` gave last."""
+    """Return the index of the element that the list iterator `position` yielded last."""
     return len(records) - length_hint(position) - 1
 
 
 def expect(kind: type, value: Any, owner: object, method: str) -> Any:
-    """Return what a method of user code returned. Raises `ProgramError` naming the method unless it is a `kind`.
+    """Return `value`, which a method of user code returned. Raises `ProgramError` naming the method if it is no `kind`.
 
     >>> expect(list, None, object(), "splits()")
     Traceback (most recent call last):
@@ -292,17 +300,17 @@ def expect(kind: type, value: Any, owner: object, method: str) -> Any:
 
 
 def method_of(function: object, name: str) -> Callable[..., Any]:
-    """Return the method `name` of a `Function`, or the plain callable itself."""
+    """Return the method `name` of a `Function`; a plain callable is returned itself."""
     return cast("Callable[..., Any]", getattr(function, name) if isinstance(function, Function) else function)
 
 
 class Around(Function):
-    """A function of ours around others, which may be plain callables: they are opened, finished and closed with it."""
+    """A function that wraps user functions, which may be plain callables, and opens, finishes and closes them."""
 
     @property
     @abstractmethod
     def inner(self) -> Sequence[object]:
-        """The functions within."""
+        """The wrapped functions."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         for function in self.inner:
@@ -321,7 +329,7 @@ class Around(Function):
 
 
 def open_function(function: object, runtime: RuntimeContext) -> None:
-    """Open a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
+    """Call `open` of a `Function`; a plain callable has none. Raises `UserCodeError`."""
     if isinstance(function, Function):
         try:
             function.open(runtime)
@@ -330,7 +338,7 @@ def open_function(function: object, runtime: RuntimeContext) -> None:
 
 
 def finish_function(function: object) -> None:
-    """Finish a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
+    """Call `finish` of a `Function`; a plain callable has none. Raises `UserCodeError`."""
     if isinstance(function, Function):
         try:
             function.finish()
@@ -339,7 +347,7 @@ def finish_function(function: object) -> None:
 
 
 def close_function(function: object) -> None:
-    """Close a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
+    """Call `close` of a `Function`; a plain callable has none. Raises `UserCodeError`."""
     if isinstance(function, Function):
         try:
             function.close()

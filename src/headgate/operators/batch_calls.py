@@ -1,7 +1,7 @@
-"""Calls for batches of records: an operator that gathers records, calls a function for them, and emits its results.
+"""Calls for batches of records: an operator that gathers records, calls a function for them, and emits the results.
 
-Records are gathered until there are enough of them, or the oldest has waited for long enough. A record is pending until
-its result has left. Pending records are part of every snapshot, and are gathered again after a restore.
+Records are gathered until the batch is full, or its oldest record has waited for the maximum time. A record is pending
+until its result was emitted. Pending records are part of every snapshot, and are gathered again after a restore.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headgate.operators.slot_function import BatchCalls, SlotFunction
 
 @final
 class BatchCallOperator(CallingOperator):
-    """Calls a function for batches of records; their results leave in the order of the records."""
+    """Calls a function for batches of records, and emits the results in the order of the records."""
 
     def __init__(self, calls: BatchCalls, *, keyed: bool) -> None:
         super().__init__(calls.batch_size * (calls.concurrency + 1), ordered=True, keyed=keyed)
@@ -27,7 +27,7 @@ class BatchCallOperator(CallingOperator):
         self._gathered: list[PendingInput] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_last = False
-        """Whether no records are to come but those that are there."""
+        """Whether the input has ended, so that an incomplete batch is called at once."""
         self._calls: set[asyncio.Task[None]] = set()
         self._function: SlotFunction | None = None
 
@@ -77,14 +77,14 @@ class BatchCallOperator(CallingOperator):
                     self.done(pending, [result])
 
     def _is_taken(self) -> bool:
-        """Whether the result of the call that has ended is taken: unless the attempt is over."""
+        """Remove the current call, and return whether its result counts: it does not once the attempt has ended."""
         task = asyncio.current_task()
         is_taken = task in self._calls
         self._calls.discard(task)
         return is_taken
 
     def close(self) -> None:
-        """Cancel the calls under way, and let go of the function, which is closed when no subtask has it any more."""
+        """Cancel the calls in progress, and release the function. The last subtask to release it closes it."""
         calls, self._calls = self._calls, set()
         if self._timer is not None:
             self._timer.cancel()
@@ -96,7 +96,7 @@ class BatchCallOperator(CallingOperator):
 @final
 @dataclass(frozen=True, slots=True)
 class BatchCallFactory:
-    """Makes a `BatchCallOperator`. `keyed`: of a keyed stream."""
+    """Makes a `BatchCallOperator`. `keyed` says whether its stream is keyed."""
 
     calls: BatchCalls
     keyed: bool

@@ -1,7 +1,7 @@
-"""Operators with broadcast state: records come by the first input, broadcast elements by the second.
+"""Operators with broadcast state: the first input carries records, the second carries broadcast elements.
 
-An error for a broadcast element always fails the job: a subtask that left one out would have another broadcast state
-than the rest.
+An error for a broadcast element always fails the job, whatever `on_error` says: a subtask that skipped the element
+would have another broadcast state than the other subtasks.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class KeyedBroadcastOperator(KeyedOperator):
 @final
 @dataclass(frozen=True, slots=True)
 class BroadcastFactory(FunctionFactory):
-    """Makes an operator of a `BroadcastProcessFunction` and the broadcast states that it may ask for."""
+    """Makes an operator of a `BroadcastProcessFunction` and the descriptors of its broadcast states."""
 
     descriptors: Descriptors
 
@@ -100,7 +100,7 @@ class BroadcastFactory(FunctionFactory):
 @final
 @dataclass(frozen=True, slots=True)
 class KeyedBroadcastFactory(FunctionFactory):
-    """Makes a keyed operator of a `KeyedBroadcastProcessFunction` and the broadcast states that it may ask for."""
+    """Makes a keyed operator of a `KeyedBroadcastProcessFunction` and the descriptors of its broadcast states."""
 
     descriptors: Descriptors
 

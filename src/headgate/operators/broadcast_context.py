@@ -1,4 +1,4 @@
-"""What functions with broadcast state may ask: on the side of the broadcast elements, and on the other."""
+"""The contexts of functions with broadcast state, for broadcast elements and for the records of the other stream."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS_AT_ONCE: Final = 1024
 
 @final
 class BroadcastStates:
-    """The broadcast states of one operator in one subtask: those that the stream was broadcast with."""
+    """The broadcast states of one operator in one subtask, by the descriptors that `broadcast(...)` was called with."""
 
     def __init__(self, store: OperatorStateStore, descriptors: Sequence[MapStateDescriptor]) -> None:
         self._store = store
@@ -35,12 +35,12 @@ class BroadcastStates:
         self._read_only = {name: store.get_broadcast_state(each).read_only() for name, each in self._known.items()}
 
     def writable(self, descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
-        """Return a state. Raises `StateAccessError` for an unknown one, `ProgramError` for another type."""
+        """Return a state. Raises `StateAccessError` for an unknown name, `ProgramError` for another type."""
         self._check(descriptor)
         return self._store.get_broadcast_state(descriptor)
 
     def read_only(self, descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState[Any, Any]:
-        """Return the side of a state that cannot be written. Raises as `writable` does."""
+        """Return a read-only view of a state. Raises the errors of `writable`."""
         self._check(descriptor)
         return self._read_only[descriptor.name]
 
@@ -58,7 +58,7 @@ class BroadcastStates:
 
 
 class _Times(RecordContext, BaseBroadcastProcessFunction.BaseContext):
-    """What all these contexts know on a stream without keys, or of a broadcast element."""
+    """The times and states that contexts without a current key share."""
 
     __slots__ = ("_states", "_times")
 
@@ -92,7 +92,7 @@ class PlainReadOnlyContext(_Times, BroadcastProcessFunction.ReadOnlyContext):
 
 @final
 class PlainWritableContext(_Times, BroadcastProcessFunction.Context):
-    """The context of a broadcast element, beside a stream without keys."""
+    """The context of a broadcast element, connected to a stream without keys."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ class PlainWritableContext(_Times, BroadcastProcessFunction.Context):
 
 @final
 class KeyedReadOnlyContext(KeyedContext, KeyedBroadcastProcessFunction.OnTimerContext):
-    """The context of a record, or timer, of a keyed stream."""
+    """The context of a record or timer of a keyed stream."""
 
     __slots__ = ("_states",)
 
@@ -126,7 +126,7 @@ class KeyedReadOnlyContext(KeyedContext, KeyedBroadcastProcessFunction.OnTimerCo
 
 @final
 class KeyedWritableContext(_Times, KeyedBroadcastProcessFunction.Context):
-    """The context of a broadcast element, beside a keyed stream."""
+    """The context of a broadcast element, connected to a keyed stream."""
 
     __slots__ = ("_backend", "_timers")
 

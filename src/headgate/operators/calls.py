@@ -1,4 +1,4 @@
-"""How a record becomes results: the methods of user functions, and what is made of their return values."""
+"""Calls of the methods of user functions, and how their return values become the results of a record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.operators.base import method_of
 from headgate.operators.runtime_context import Runtime
 
 RecordCall = Callable[[Any, Any], "Iterable[Any] | None"]
-"""How a record becomes results: given the record and a context."""
+"""A call with a record and a context, which returns the results for the record."""
 
 UserMethod = Callable[..., Any]
 
@@ -41,13 +41,13 @@ def _without_context(method: UserMethod) -> RecordCall:
 
 
 _RECORDS: Final = frozenset({type(None), list, tuple, GeneratorType, map, filter, zip, chain, type(iter([]))})
-"""Classes of what functions usually return, which need no closer look."""
+"""Classes of usual return values, which `expect_records` need not check."""
 
 
 def many(method: UserMethod) -> UserMethod:
-    """Return a method of two arguments, with a check that what it returns are records.
+    """Return a method of two arguments with a check that its result is an iterable of records, or None.
 
-    A generator function is returned as it is: it returns nothing else, and costs nothing then.
+    A generator function is returned unchanged: it can only return a generator, so no check is needed.
     """
     if inspect.isgeneratorfunction(method):
         return method
@@ -90,7 +90,7 @@ def many_of_pair(method: UserMethod) -> UserMethod:
 
 
 def expect_records(results: object, method: UserMethod) -> None:
-    """Raise ProgramError, naming the method, for results that are no records."""
+    """Raise ProgramError, naming the method, unless the results are iterable."""
     if not hasattr(results, "__iter__"):
         name = getattr(method, "__name__", type(method).__name__)
         raise ProgramError(
@@ -102,13 +102,13 @@ def expect_records(results: object, method: UserMethod) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of user functions, and how its results become those of an operator."""
+    """A method of user functions, and the adapter that turns its return value into an operator's results."""
 
     name: str
     adapt: Callable[[UserMethod], RecordCall]
 
     def call(self, function: object, runtime: Runtime | None = None) -> RecordCall:
-        """Return the call of the method; of a plain callable, of itself."""
+        """Return the adapted call of the method; a plain callable is adapted itself."""
         return self.adapt(method_of(function, self.name))
 
 

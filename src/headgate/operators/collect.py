@@ -1,8 +1,9 @@
-"""Collect: brings records to the program that called `execute_and_collect`.
+"""Collect: sends records to the program that called `execute_and_collect`.
 
-With checkpoints, the records before a barrier are kept, as part of the snapshot, until its checkpoint is complete; then
-they are sent, and again after a restore: the receiver keeps the first of each part. At another parallelism the parts of
-one subtask stay together, and are sent in its name. Without checkpoints, records are sent at once.
+With checkpoints, the operator keeps the records before a barrier in the snapshot until the checkpoint is complete. Then
+it sends them. After a restore it sends them again, and the receiver drops parts that it already has. At another
+parallelism the parts of one subtask stay together and keep the subtask's index. Without checkpoints the operator sends
+records at once.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from headgate.types.typed_key import key_hash_code
 UNSENT_STATE: Final = "unsent"
 
 Unsent = tuple[CheckpointId, int, int, bytes]
-"""A part of the records before a checkpoint's barrier.
+"""A part of the records before a checkpoint's barrier: checkpoint, subtask, number of the part, and pickled records.
 
-The checkpoint, the subtask that the records came to, the number of the part among its own, and its records pickled.
-Records are pickled batch by batch as they come, so that neither the barrier nor the sending is one large piece of work.
+The subtask is the one that received the records; it numbers its own parts. Each batch is pickled when it arrives, so
+that neither a barrier nor the sending is one large piece of work.
 """
 
 
 @final
 class CollectOperator(Operator):
-    """Sends records to the waiting program, at once or on completion of a checkpoint."""
+    """Sends records to the waiting program, at once or when a checkpoint is complete."""
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)

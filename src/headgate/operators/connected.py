@@ -15,12 +15,12 @@ from headgate.operators.runtime_context import Runtime
 from headgate.operators.user_function import FunctionFactory
 
 Methods = tuple[Method, Method]
-"""Those for the records of the first input, and of the second."""
+"""The method for records of the first input, and the method for records of the second input."""
 
 
 @final
 class CoOperator(PlainOperator):
-    """Calls one method of a function for the records of its first input, another for those of its second."""
+    """Calls one method of a function for records of the first input, another for records of the second input."""
 
     def __init__(self, function: object, methods: Methods, errors: RecordErrors | None = None) -> None:
         super().__init__(function, errors)
@@ -40,7 +40,7 @@ class CoOperator(PlainOperator):
 
 @final
 class KeyedCoOperator(KeyedOperator):
-    """The same on two keyed streams: both inputs share the state and the timers of a key."""
+    """Does as `CoOperator` does on two keyed streams. Both inputs share the state and the timers of a key."""
 
     def __init__(self, function: object, methods: Methods, errors: RecordErrors | None = None) -> None:
         super().__init__(function, self._bind_first, errors)

@@ -1,4 +1,4 @@
-"""Errors of user code, and the records they were raised for, as text of bounded length."""
+"""Errors and values of user code as text of bounded length."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES_MAX: Final = 1000
 
 
 def short_repr(value: object) -> str:
-    """Return a repr of bounded length, also of objects whose own repr fails."""
+    """Return a repr of bounded length, also for objects whose own repr raises."""
     try:
         return _REPR.repr(value)
     except Exception as error:  # noqa: BLE001  # the repr of a user's class may raise anything
@@ -30,14 +30,15 @@ def short_repr(value: object) -> str:
 
 
 def last_line(error: BaseException) -> str:
-    """Return the type and the message of an error, as a traceback ends."""
+    """Return the type and the message of an error, like the last line of a traceback."""
     return "".join(traceback.format_exception_only(error)).strip()
 
 
 def user_frames(error: BaseException) -> str:
-    """Return the traceback from the first frame outside headgate on, with the errors that led to it.
+    """Return the traceback from the first frame of user code on, with the tracebacks of its causes.
 
-    An error of headgate's own says by its text what is wrong: its traceback ends with the line that called headgate.
+    The message of a `HeadgateError` says what is wrong, so its traceback ends with the user's line that called
+    headgate.
     """
     frames = _first_of_user(error)
     if frames is None:
@@ -55,7 +56,7 @@ def _first_of_user(error: BaseException) -> TracebackType | None:
 
 
 def _places_shown(error: BaseException, frames: TracebackType) -> tuple[tuple[CodeType, int], ...]:
-    """Return the places of the frames that a traceback shows: those from the first, which is the user's."""
+    """Return code and instruction of each frame that a traceback shows, from the first frame of user code on."""
     places = list(_places(frames))
     while isinstance(error, HeadgateError) and _is_own(places[-1][0]):
         places.pop()
@@ -68,16 +69,16 @@ def _is_own(code: CodeType) -> bool:
 
 @final
 class UserTracebacks:
-    """Does what `user_frames` does for many errors that were raised in few places: it remembers those.
+    """Formats tracebacks as `user_frames` does, with a cache by place: many records fail in few places.
 
-    To format frames takes much longer than all else that is done for an error.
+    Formatting frames takes most of the time of handling an error.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[CodeType, int], ...], str] = {}
 
     def text(self, error: BaseException) -> str:
-        """Return the traceback as `user_frames` does; where no frame is the user's, the error alone."""
+        """Return the traceback as `user_frames` does; without a frame of user code, only the error."""
         frames = _first_of_user(error)
         if frames is None:
             return last_line(error)
@@ -96,7 +97,7 @@ class UserTracebacks:
 
 
 def _has_others(error: BaseException) -> bool:
-    """Whether a traceback tells of other errors, too."""
+    """Return whether the traceback shows other errors too, such as causes."""
     context = None if error.__suppress_context__ else error.__context__
     return error.__cause__ is not None or context is not None or isinstance(error, BaseExceptionGroup)
 
@@ -108,7 +109,7 @@ def _places(frames: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, what it was raised from, and so on; each once, as causes may form a circle."""
+    """Yield the error, its cause, the cause of that, and so on. Each is yielded once: causes may form a cycle."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

@@ -1,4 +1,4 @@
-"""Turns an exception of user code into a report that is only text: whose operator, which key, which record."""
+"""Reports of failures as text: the exception, the operator and subtask, and the key and record, if known."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ _WRONG: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class UserFailure:
-    """An exception of user code, in a form that needs none of the user's classes to be read.
+    """An exception of user code as text, which a process without the user's classes can read.
 
-    `traceback` holds only the user's own frames. `operator`, `subtask`, `key` and `record` are for people: name,
-    index, and short reprs (None where there is none).
+    `traceback` holds only frames of user code. `operator` is the name; `key` and `record` are short reprs, or None.
     """
 
     operator: str
@@ -45,7 +44,7 @@ class UserFailure:
     record: str | None = None
 
     def describe(self) -> str:
-        """Return the whole story as text of several lines."""
+        """Return the report as text of several lines."""
         where = f"in operator {self.operator!r}, subtask {self.subtask}"
         key = "" if self.key is None else f"\n  key: {self.key}"
         record = "" if self.record is None else f"\n  record: {self.record}"
@@ -53,11 +52,11 @@ class UserFailure:
 
 
 def is_retriable(error: BaseException) -> bool:
-    """Whether an attempt that ended because of `error` may do better when it is started again.
+    """Return whether a new attempt may succeed after `error`.
 
-    It may not when user code says so, when what it starts from is damaged or does not fit the job, when output is lost,
-    or when the program is wrong, or lacks something where it runs. Storage and network, which are faults of the
-    environment too, may mend.
+    It cannot succeed if user code raised `SuppressRestartsException`, if the restored snapshot is damaged or does not
+    fit the job, if output is lost, if the program is wrong, or if a module is missing. Faults of storage and network
+    may pass, so these errors are retriable.
     """
     if any(isinstance(each, SuppressRestartsException) for each in causes(error)):
         return False
@@ -71,7 +70,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def failure_of(error: BaseException, operator: str, subtask: int) -> UserFailure:
-    """Return the report of `error`, raised while `operator` ran in `subtask`."""
+    """Return the report of `error`, which was raised while `operator` ran in `subtask`."""
     cause = _cause(error)
     during = f" (in {error.during})" if isinstance(error, UserCodeError) and error.during else ""
     return UserFailure(

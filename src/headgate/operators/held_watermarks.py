@@ -1,8 +1,8 @@
-"""Watermarks of a subtask that reads its splits one after the other, and may have been given several that were begun.
+"""Watermarks of a subtask that reads its splits one after the other, where several splits may be partly read.
 
-In a job that starts afresh each subtask has opened one split; at a lower parallelism a subtask goes on with several,
-and event time has come as far as the one that is behind. So it is held back until the last of them is opened, and then
-follows that one alone. Splits that were not begun hold nothing back: they lie ahead.
+In a new job each subtask has one partly read split. After a restore at a lower parallelism a subtask may have several,
+and their event times differ. So no watermark is emitted until the subtask has opened the last of them; from then on
+watermarks follow that split alone. Unread splits hold no watermark back.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from headgate.operators.watermarks import WatermarkMaker
 
 @final
 class HeldWatermarks:
-    """Makes timestamps and watermarks in one subtask. `wake_ms` and `tick` are as of an operator."""
+    """Makes timestamps and watermarks in one subtask. `wake_ms` and `tick` are as in `Operator`."""
 
     def __init__(self, maker: Callable[[], WatermarkMaker]) -> None:
-        """`maker` returns a maker that has seen no record."""
+        """`maker` returns a new `WatermarkMaker`."""
         self._new_maker = maker
         self._maker = maker()
         self._unopened: set[str] = set()
@@ -31,24 +31,24 @@ class HeldWatermarks:
         return self._maker.wake_ms
 
     def take(self, splits: Mapping[str, bool], now_ms: float) -> None:
-        """Hold event time back until those of the splits are opened that are True: they were begun."""
+        """Hold watermarks back until each split whose value is True is opened: these splits are partly read."""
         self._unopened.update(split_id for split_id, begun in splits.items() if begun)
 
     @property
     def watermarks_ms(self) -> dict[str, int]:
-        """None for single splits: they are read one after the other."""
+        """Empty: splits that are read one after the other have no watermarks of their own."""
         return {}
 
     def pause(self, paused: frozenset[str]) -> None:
-        """Do nothing: no single split is ever paused."""
+        """Do nothing: single splits are never paused."""
 
     def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
-        """Return the records with timestamps, and what belongs between and behind them. Raises `UserCodeError`."""
+        """Return the records with timestamps, and the watermarks and statuses among them. Raises `UserCodeError`."""
         opened = self._open(split_id) if split_id in self._unopened else []
         return opened + self._not_held(self._maker.mark(batch))
 
     def tick(self, now_ms: float) -> list[Flow]:
-        """Return what is due. Raises `UserCodeError`."""
+        """Return due watermarks and statuses. Raises `UserCodeError`."""
         return self._not_held(self._maker.tick(now_ms))
 
     def _open(self, split_id: str | None) -> list[Flow]:

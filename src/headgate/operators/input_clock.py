@@ -1,7 +1,7 @@
-"""The clocks that idle timeouts are measured by: of time in which records could have come.
+"""Clocks for idle timeouts: they run only while records could arrive.
 
-A stream is not idle while its records could not have been taken: because nothing behind it has room, because the slot
-is at other work, or because its source is paused.
+A stream is not idle while its records could not be taken: because downstream operators have no room, because the slot
+does other work, or because its source is paused.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from headgate.operators.services import Services
 
 
 class InputClock(Protocol):
-    """Runs at the pace of the monotonic clock, or stands."""
+    """A clock that runs at the pace of the monotonic clock, or stands still."""
 
     @property
     def stands(self) -> bool:
-        """Whether it may stand just now."""
+        """Whether the clock may be standing still now."""
         ...
 
     def read(self) -> float:
-        """Return its time in milliseconds, from whatever beginning."""
+        """Return the clock's time in milliseconds, from an arbitrary start."""
         ...
 
 
 @final
 class InputOfChannels:
-    """For what comes over channels: stands while the subtask is held back."""
+    """The clock of input channels: it stands still while the subtask is held back."""
 
     stands = False
 
@@ -39,11 +39,12 @@ class InputOfChannels:
 
 @final
 class InputOfReader:
-    """For what a source reads: runs from when the reader had nothing until it is to be polled again.
+    """The clock of a source's reader: it runs while the reader has no records, until the next poll is due.
 
-    What else lies between two polls counts in one go, at the second one, and at most `piece_ms_max` of it, so that with
-    one long piece of work no time passes for splits that were not asked: after records, the time in which the subtask
-    was not held back; after nothing, the time that the poll came too late, if it gives nothing either.
+    The remaining time between two polls is added at the second poll, and at most `piece_ms_max` of it: during one long
+    piece of work no time may pass for splits that were not polled. After a poll with records, the added time is the
+    time in which the subtask was not held back. After a poll without records, it is the delay of the second poll, and
+    only if this poll has no records either.
     """
 
     def __init__(self, services: Services, piece_ms_max: float) -> None:
@@ -53,13 +54,13 @@ class InputOfReader:
         self._polled_ms = services.clock.monotonic_ms()
         self._held_ms = 0.0
         self._runs_until_ms: float | None = self._polled_ms
-        """When it stops by itself; None while it stands because there were records."""
+        """When the clock stops; None while it stands still because the last poll returned records."""
         self._is_stopped = True
-        """Whether it stops sooner than the reader has said."""
+        """Whether the clock stops before the time that the reader asked to be polled at."""
         self._late_ms = 0.0
 
     def polled(self) -> None:
-        """The reader is polled now."""
+        """Note that the reader is polled now."""
         now_ms = self._services.clock.monotonic_ms()
         held_ms = self._services.held_back_ms()
         self._late_ms = 0.0
@@ -75,17 +76,17 @@ class InputOfReader:
         return min(max(0.0, ms), self._piece_ms_max)
 
     def had_nothing(self, until_ms: float) -> None:
-        """The reader had nothing when it was polled, and is to be polled again at that time."""
+        """Note that the poll returned no records, and that the next poll is due at `until_ms`."""
         self._read_ms += self._late_ms
         self._runs_until_ms = until_ms
 
     def paused(self) -> None:
-        """The reader is not polled, though it may have something."""
+        """Note that the reader is paused: it is not polled, though it may have records."""
         self.polled()
         self._runs_until_ms, self._is_stopped = self._polled_ms, True
 
     def woken(self) -> None:
-        """The reader has something."""
+        """Note that the reader has records."""
         if self._runs_until_ms is not None:
             self._runs_until_ms = min(self._services.clock.monotonic_ms(), self._runs_until_ms)
             self._is_stopped = True

@@ -1,8 +1,8 @@
-"""Drafts: the state of a key as one invocation sees it, with what it has written and others do not see yet.
+"""Drafts: the state of a key as one invocation sees it, with its own writes, which other invocations do not see yet.
 
-A draft stands in the place of a cell, so the handles of all kinds of state work on it. What is read is read from the
-state; what is written stays here until `apply`. One invocation of a key is under way at a time, so nothing that it
-has read changes meanwhile, but that what has expired may be cleaned up.
+State handles use a draft in place of a cell, so the handles of all kinds of state work on it. Reads go to the state;
+writes stay in the draft until `apply`. A key has one invocation at a time, so values that the invocation has read do
+not change until it ends; only expired entries may be removed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from headgate.types.values import copied
 
 @final
 class DraftList:
-    """The list that a column holds, which `base` returns, or a new one in its place; with elements that were added.
+    """A column's list, which `base` returns, and the elements that were added. `base` None: the list is new.
 
-    `base` returns None once all that was there is cleaned up.
+    `base()` returns None once all elements have expired and were removed.
     """
 
     def __init__(self, base: Callable[[], Any] | None, added: list[Any]) -> None:
@@ -46,14 +46,14 @@ class DraftList:
         return () if content is None else content
 
     def apply(self, content: Any) -> None:
-        """Write to the list that the column holds."""
+        """Write the added elements to the column's list."""
         if self.added:
             content.extend(self.added)
 
 
 @final
 class DraftMap:
-    """The map that a column holds, with entries that were set or removed. `base` as in `DraftList`."""
+    """A column's map, with the entries that were set or removed. `base` is as in `DraftList`."""
 
     def __init__(self, base: Callable[[], Any] | None) -> None:
         self._base = base
@@ -61,14 +61,14 @@ class DraftMap:
         self.removed: dict[Any, None] = {}
 
     def get(self, key: Any) -> Any:
-        """Return the value of the key, None when there is none."""
+        """Return the value of the key, None if the map lacks the key."""
         if key in self.written:
             return copied(self.written[key])
         stored = self.stored(key)
         return None if stored is None else copied(stored.get(key))
 
     def stored(self, key: Any) -> Any:
-        """Return the map of the state, if the value of the key is what that says; else None."""
+        """Return the map of the state, if it decides the key's value; None if the draft has written the key."""
         return None if self._base is None or key in self.written or key in self.removed else self._base()
 
     def items(self) -> Iterable[tuple[Any, Any]]:
@@ -76,7 +76,7 @@ class DraftMap:
         return [(key, copied(value)) for key, value in self._merged().items()]
 
     def keys(self) -> Iterable[Any]:
-        """Return the keys: those that were there, then new ones."""
+        """Return the keys of the state's map, then the new keys."""
         return list(self._merged())
 
     def values(self) -> Iterable[Any]:
@@ -112,7 +112,7 @@ class DraftMap:
         return bool(self.written) or any(key not in self.removed for key in self._there())
 
     def apply(self, content: Any) -> None:
-        """Write to the map that the column holds."""
+        """Write the changes to the column's map."""
         for key in self.removed:
             if key in content:
                 del content[key]
@@ -122,7 +122,7 @@ class DraftMap:
 
 @final
 class Draft(dict[int, Any]):
-    """The key of a cell, and its columns that an invocation has read or written."""
+    """The key of a cell, and the columns that an invocation has read or written."""
 
     def __init__(self, backend: KeyedBackend, key: Any, forms: dict[int, StoredForm]) -> None:
         super().__init__({KEY: key})
@@ -149,7 +149,7 @@ class Draft(dict[int, Any]):
         return cell_of(self._backend, self[KEY])[column]
 
     def apply(self) -> None:
-        """Write to the state what was written here."""
+        """Write the changes of the draft to the state."""
         cell = cell_of(self._backend, self[KEY])
         for column, content in self.items():
             is_change = isinstance(content, DraftList | DraftMap) and column not in self._written
@@ -162,7 +162,7 @@ class Draft(dict[int, Any]):
 
 
 def cell_of(backend: KeyedBackend, key: Any) -> Cell:
-    """Return the cell of a key, safe to read and change."""
+    """Return the cell of a key, loaded and safe to read and change."""
     cell = backend.cells.get(key)
     if cell is None or cell[GENERATION] != backend.generation:
         cell = backend.enter(key, cell)

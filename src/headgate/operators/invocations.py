@@ -1,4 +1,4 @@
-"""Invocations: calls of a user's coroutine for a record or a timer, each with what it has written so far."""
+"""Invocations: calls of a user's coroutine for a record or a timer, each with a draft of the state it has written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @final
 class JointReads(Generic[T]):
-    """Gathers what coroutines want, and reads it all when each has run up to where it waits.
+    """Gathers the read requests of coroutines, and reads all items at once when every coroutine waits.
 
     >>> from headgate.clock import VirtualClock
     >>> from headgate.operators.stepped_loop import SteppedLoop
@@ -45,7 +45,10 @@ class JointReads(Generic[T]):
         self._waiting: list[tuple[T, asyncio.Future[None]]] = []
 
     async def wanted(self, item: T) -> None:
-        """Wait until the item is read, with all that are wanted meanwhile. Raises what a read of it alone raises."""
+        """Wait until the item is read, together with all items requested meanwhile.
+
+        Raises the error that reading this item alone raises.
+        """
         if not self._waiting:
             self._loop.call_soon(self._read_all)
         future = self._loop.create_future()
@@ -78,7 +81,7 @@ _UNDER_WAY: Final[ContextVar[Invocation]] = ContextVar("invocation")
 @final
 @dataclass(frozen=True, slots=True)
 class FiredTimer:
-    """In the place of a record: a timer that was due, and stays one until its invocation begins."""
+    """A due timer as a pending input, in place of a record. Until its invocation begins it can be deleted."""
 
     timestamp: int
     domain: TimeDomain
@@ -87,7 +90,7 @@ class FiredTimer:
 @final
 @dataclass(frozen=True, slots=True)
 class TimerChange:
-    """A timer that an invocation has registered, or else deleted."""
+    """A timer that an invocation has registered, or deleted if `registered` is false."""
 
     timer: FiredTimer
     registered: bool
@@ -95,14 +98,14 @@ class TimerChange:
 
 @final
 class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
-    """One call: its context, its timers, and the draft of its key's state."""
+    """One call: it is the context and the timer service of the call, and holds the draft of the key's state."""
 
     __slots__ = ("_domain", "_is_over", "_times", "changes", "draft")
 
     def __init__(self, draft: Draft, times: KeyedTimerService, timestamp: int | None, domain: TimeDomain) -> None:
         super().__init__()
         self.draft = draft
-        """What handles of state work on: nothing once it has ended, when tasks may go on that it has left behind."""
+        """The draft that state handles read and write. Tasks that outlive the call get no access to it."""
         self.changes: list[TimerChange] = []
         self._times = times
         self._timestamp = timestamp
@@ -110,16 +113,16 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
         self._is_over = False
 
     def begin(self) -> None:
-        """Be the one that handles of state stand for, in the task that calls this and in tasks that it creates."""
+        """Make this invocation the current one for state handles, in the calling task and the tasks it creates."""
         _UNDER_WAY.set(self)
 
     def open_draft(self) -> Draft:
-        """Return the draft. Raises StateAccessError once the call has ended: what was written then would be lost."""
+        """Return the draft. Raises StateAccessError once the call has ended: later writes would be lost."""
         self._check_under_way()
         return self.draft
 
     def end(self) -> None:
-        """The call has returned: what tasks that it has created do from now on is no part of it."""
+        """Mark the call as returned: from now on its tasks may not use state or timers."""
         self._is_over = True
 
     def _check_under_way(self) -> None:
@@ -163,7 +166,7 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
 
 @final
 class DraftOwner:
-    """What handles see in place of a backend: the draft of the invocation that uses them."""
+    """The owner that state handles see in place of a backend: its cell is the draft of the current invocation."""
 
     def __init__(self, backend: KeyedBackend, loop: SteppedLoop) -> None:
         self.emptied = _Nowhere()
@@ -175,7 +178,7 @@ class DraftOwner:
         self._entries = JointReads(loop, backend.load_entries)
 
     def state(self, descriptor: StateDescriptor) -> Any:
-        """Return the handle of a state; raises as that of a backend does."""
+        """Return the handle of a state. Raises the errors of `KeyedBackend.state`."""
         plain = self._backend.state(descriptor)
         if descriptor.name not in self._handles:
             self.forms[plain.column] = descriptor.kind.form
@@ -186,12 +189,12 @@ class DraftOwner:
 
     @property
     def cell(self) -> Any:
-        """The draft of the invocation under way; NO_CELL where there is none."""
+        """The draft of the current invocation; NO_CELL without one."""
         invocation = _UNDER_WAY.get(None)
         return NO_CELL if invocation is None else invocation.open_draft()
 
     async def loaded(self) -> None:
-        """Wait until the key's cell is in memory: all keys that wait at the same time are read in one go."""
+        """Wait until the key's cell is in memory. All keys that wait at the same time are read at once."""
         key = self.cell[KEY]
         if self._backend.prefetch is not None and key not in self._backend.cells:
             await self._cells.wanted(key)
@@ -201,7 +204,7 @@ class DraftOwner:
             self._backend.prefetch(keys)
 
     async def entry_loaded(self, column: int, key: Any) -> None:
-        """Do as `loaded` does for an entry of the map that the column of the key's cell holds."""
+        """Wait, as `loaded` does, until the entry of the map in this column is in memory."""
         await self.loaded()
         content = self.cell[column]
         stored = None if content is None else content.stored(key)
@@ -209,21 +212,21 @@ class DraftOwner:
             await self._entries.wanted((stored, key))
 
     def new_list(self, column: int, values: list[Any]) -> DraftList:
-        """Return a list that takes the place of what the column holds."""
+        """Return a list that replaces the column's content."""
         return DraftList(None, values)
 
     def new_map(self, column: int) -> DraftMap:
-        """Return an empty map that takes the place of what the column holds."""
+        """Return an empty map that replaces the column's content."""
         return DraftMap(None)
 
     def drop(self, column: int) -> None:
-        """Remove the list or map that the column holds."""
+        """Remove the column's list or map."""
         self.cell[column] = None
 
 
 @final
 class _Nowhere(list[Any]):
-    """Takes the place of the list of cells that may be empty: a draft is none of the state's cells."""
+    """Replaces the backend's list of cells that may be empty and ignores drafts, which are no cells of the backend."""
 
     def append(self, cell: Any) -> None:
         pass

@@ -1,7 +1,7 @@
 """The keyed operator: runs user functions on a keyed stream, with state and timers for each key.
 
-All functions on keyed streams run through one loop; they differ only in how a record becomes results
-(`KeyedCall`). The loop is the hot path of the product: read `headgate.state.backend` for what its lines do.
+All functions on keyed streams run through one loop and differ only in their `KeyedCall`, which turns a record into
+results. The loop is the hot path of the product: `headgate.state.backend` explains its lines.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ _WITHOUT_TIMERS: Final = (
     KeyedCoProcessFunction.on_timer,
     KeyedBroadcastProcessFunction.on_timer,
 )
-"""The `on_timer` of functions that have none of their own."""
+"""The `on_timer` methods that a function has if its class does not override them."""
 
 
 def has_timers(function: object) -> bool:
-    """Whether the function does something when a timer is due."""
+    """Return whether the function's class overrides `on_timer`."""
     return getattr(type(function), "on_timer", None) not in _WITHOUT_TIMERS
 
 
 class KeyedOperator(Operator):
-    """Runs a user function for each record, with the record's key as the current one."""
+    """Runs a user function for each record, with the record's key as the current key."""
 
     timer_delay_ms = 0
-    """How long after their time processing-time timers are due."""
+    """Milliseconds by which processing-time timers fire after their time."""
 
     def __init__(
         self, function: object, bind: Callable[[Any, Any], KeyedCall], errors: RecordErrors | None = None
@@ -111,7 +111,7 @@ class KeyedOperator(Operator):
         return self._process(batch, self._call)
 
     def _process(self, batch: Batch, call: KeyedCall, during: str = "") -> Batch:
-        """Process a batch of either input; `during` names the method, where there are several."""
+        """Process a batch of either input. `during` names the method, for operators that call several."""
         keys, backend = batch.keys, self._backend
         if keys is None:
             raise UserCodeError(during="a keyed operator got records without keys")
@@ -191,9 +191,9 @@ class KeyedOperator(Operator):
         return flows
 
     def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> Batch:
-        """Call the function for some of the timers that are due; return what came out.
+        """Call the function for at most about `limit` due timers; return the results.
 
-        Its timestamps are the times of event-time timers; what comes of a processing-time timer has none.
+        Results of an event-time timer have the timer's time as timestamp. Results of a processing-time timer have none.
         """
         on_timer, context, backend = self._on_timer, self._context.of_timers(domain), self._backend
         extend = self._extend
@@ -214,10 +214,11 @@ class KeyedOperator(Operator):
         return self._split(Batch(out, times if domain is TimeDomain.EVENT_TIME else None))
 
     def end_keys(self, records_max: int) -> Iterator[Batch]:
-        """Let the keys so far be over, as in a batch job, which has a key's records together: fire all their timers.
+        """End the keys so far, as a batch job does, whose input is sorted by key: fire all timers, then drop all state.
 
-        First those of event time, also what they register, then those of processing time, which register no more of
-        their own. Then all state goes. Yields what comes out of about `records_max` timers. Raises `UserCodeError`.
+        Event-time timers fire first, including timers that they register. Processing-time timers fire next; they may
+        register event-time timers, which then fire, but no processing-time timers. Yields the results of about
+        `records_max` timers at a time. Raises `UserCodeError`.
         """
         timers = self._context.timers
         watermark_ms, timers.watermark_ms = timers.watermark_ms, MAX_TIMESTAMP
@@ -237,10 +238,10 @@ class KeyedOperator(Operator):
             yield self._fire(event, MAX_TIMESTAMP, records_max, TimeDomain.EVENT_TIME)
 
     _background_ms: float | None = 0.0
-    """When the backend has background work to do; it is asked once at the beginning."""
+    """When the backend next has background work, on the monotonic clock; 0.0 asks it at the first tick."""
 
     def _set_alarm(self) -> None:
-        """Have `tick` called for the next processing-time timer, or for the backend, whichever comes first."""
+        """Set `wake_ms` to the next processing-time timer or the backend's background work, whichever is first."""
         wake_ms = self._background_ms
         processing = self._context.timers.processing
         if processing is not None and processing.head_ms != NEVER:
@@ -285,11 +286,11 @@ class KeyedOperator(Operator):
 
 
 def no_call(value: Any, context: KeyedContext) -> None:
-    """What is done for each record by an operator that does it for all of a batch."""
+    """A `KeyedCall` that does nothing, for operators that process whole batches."""
 
 
 def _nothing(timestamp: int, ctx: KeyedContext) -> None:
-    """What a function without `on_timer` does when a timer is due."""
+    """The `on_timer` of a function without one."""
 
 
 __all__ = ["KeyedCall", "KeyedContext", "KeyedOperator", "no_call"]

@@ -1,4 +1,4 @@
-"""What a function on a keyed stream may ask: the current key, the time, and timers."""
+"""The context of functions on a keyed stream: the current key, the time, and timers."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from headgate.types.typed_key import untyped
 
 @final
 class KeyedTimerService(TimerService):
-    """The timers of an operator, and the times it goes by. Timers are made when the first is asked for."""
+    """The timers of an operator, and its current times. The timers of a domain are created at the first access."""
 
     __slots__ = ("_backend", "_clock", "_owner", "event", "processing", "refusal", "watermark_ms")
 
     def __init__(self, backend: KeyedBackend, clock: Clock, owner: CurrentCell | None = None) -> None:
-        """`owner` has the cell that timers belong to: None for that of the key, else that of a key and namespace."""
+        """`owner` holds the cell of a key and namespace that timers belong to. None: timers are in the key's cell."""
         self._backend = backend
         self._clock = clock
         self._owner = owner
         self.refusal: Exception | None = None
-        """What setting or deleting a timer raises, while that has no meaning."""
+        """The error that setting or deleting a timer raises while there is no current key; None otherwise."""
         self.watermark_ms = MIN_TIMESTAMP
         self.event: Timers | None = None
         self.processing: Timers | None = None
 
     @property
     def in_use(self) -> bool:
-        """Whether there may be processing-time timers."""
+        """Whether the operator may have processing-time timers."""
         return self.processing is not None
 
     def restore(self) -> None:
-        """Take over the timers that were restored."""
+        """Load the timers from restored state."""
         self.event = Timers(self._backend, EVENT_TIMERS, self._owner)
         self.processing = Timers(self._backend, PROCESSING_TIMERS, self._owner)
 
@@ -49,7 +49,7 @@ class KeyedTimerService(TimerService):
         return self.watermark_ms
 
     def earliest_event_time_timer(self) -> int | None:
-        """Return the time of the current key's first timer of event time, None if it has none."""
+        """Return the time of the current key's earliest event-time timer, None if the key has none."""
         return None if self.event is None else self.event.earliest()
 
     def register_event_time_timer(self, timestamp: int) -> None:
@@ -77,7 +77,7 @@ class KeyedTimerService(TimerService):
 
 
 class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
-    """The context of the current record, or timer, and its key."""
+    """The context of the current record or timer, and of its key."""
 
     __slots__ = ("_backend", "_domain", "timers")
 
@@ -88,7 +88,7 @@ class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
         self.timers = KeyedTimerService(backend, clock, owner)
 
     def get_current_key(self) -> Any:
-        """Return the key of the current record; raises `StateAccessError` where there is none."""
+        """Return the key of the current record. Raises `StateAccessError` without a current record."""
         return untyped(self._backend.cell[KEY])
 
     def timer_service(self) -> TimerService:
@@ -98,6 +98,6 @@ class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
         return self._domain
 
     def of_timers(self, domain: TimeDomain) -> Self:
-        """Set the clock that the next timers go by; return the context itself."""
+        """Set the time domain of the timers that are fired next; return the context itself."""
         self._domain = domain
         return self

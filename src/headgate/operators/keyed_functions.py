@@ -72,7 +72,7 @@ def _bind(function: object, runtime: Runtime) -> KeyedCall:
 
 @final
 class TypedReduce(Around, ReduceFunction):
-    """A reduce function whose results are of a declared type, so that the next call finds them as such."""
+    """A reduce function that converts each result to a declared type, so that the next call receives that type."""
 
     def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
         self.function = function
@@ -97,7 +97,7 @@ class TypedReduce(Around, ReduceFunction):
 class ReduceFactory(FunctionFactory):
     """Makes a keyed operator of a `ReduceFunction` or a callable of two arguments.
 
-    It emits the combination after each record; the first record of a key is emitted as it is.
+    It emits the combination after each record. The first record of a key is emitted unchanged.
     """
 
     def create(self) -> KeyedOperator:

@@ -21,7 +21,7 @@ Route = TypeVar("Route")
 
 @final
 class DeclaredKeys(Around, KeySelector):
-    """A key selector whose keys have a declared type, to which they are converted."""
+    """A key selector that converts keys to their declared type."""
 
     def __init__(self, selector: AnyKeySelector, key_type: TypeInformation) -> None:
         self.selector = selector
@@ -37,19 +37,19 @@ class DeclaredKeys(Around, KeySelector):
 
 @final
 class KeySelection:
-    """What gives records their keys: the user's selector, and the conversion to the declared type if there is one."""
+    """Computes the keys of records: calls the user's selector, and converts keys to the declared type, if any."""
 
     def __init__(self, selector: AnyKeySelector) -> None:
         self._type = selector.key_type if isinstance(selector, DeclaredKeys) else None
         self._convert = None if self._type is None else conversion(self._type)
         own = selector.selector if isinstance(selector, DeclaredKeys) else selector
         self.select: Callable[[Any], Any] = method_of(own, "get_key")
-        """The user's function."""
+        """The user's selector."""
 
     def keys(self, batch: Batch) -> list[Any]:
-        """Return the key of each record, as keys are looked up.
+        """Return the key of each record, in the form in which keys are looked up.
 
-        Raises `UserCodeError` naming the record for which the selector fails, or gives what cannot be a key.
+        Raises `UserCodeError` naming the record for which the selector fails or returns an invalid key.
         """
         records, select = batch.records, self.select
         position = iter(records)
@@ -74,7 +74,7 @@ class KeySelection:
 
 
 def _typed_one_by_one(keys: list[Any], batch: Batch) -> list[Any]:
-    """Return the keys as they are looked up. Raises `UserCodeError` naming the record whose key cannot be one."""
+    """Return the keys in the form in which they are looked up. Raises `UserCodeError` naming the record."""
     position = iter(keys)
     try:
         return [typed(key) for key in position]
@@ -84,7 +84,7 @@ def _typed_one_by_one(keys: list[Any], batch: Batch) -> list[Any]:
 
 
 def look_up(routes: Mapping[Any, Route], keys: list[Any], batch: Batch) -> list[Route]:
-    """Return what the cache `routes` has for each key. Raises `UserCodeError` naming a record without a proper key."""
+    """Return the entry of the cache `routes` for each key. Raises `UserCodeError` for the record of an invalid key."""
     position = iter(keys)
     try:
         return [routes[key] for key in position]
@@ -94,7 +94,7 @@ def look_up(routes: Mapping[Any, Route], keys: list[Any], batch: Batch) -> list[
 
 
 def _refusal(key: Any, error: Exception) -> Exception:
-    """Return the error that says why `key` cannot be one: for a key without a hash, that of its canonical bytes."""
+    """Return the error that says why `key` is invalid. For an unhashable key it is the error of its canonical bytes."""
     if isinstance(error, SerializationError):
         return error
     try:
@@ -105,7 +105,7 @@ def _refusal(key: Any, error: Exception) -> Exception:
 
 
 AnyPartitioner = Partitioner | Callable[[Any, int], int]
-"""What says which of so many subtasks gets a key, as the user gave it."""
+"""A partitioner of the user: called with a key and the number of subtasks, it returns the index of a subtask."""
 
 
 @final
@@ -130,7 +130,7 @@ class CustomPartition(KeySelector):
         return method_of(self.selector, "get_key")(value)
 
     def targets(self, batch: Batch, count: int) -> list[int]:
-        """Return which of so many subtasks gets each record. Raises `UserCodeError` naming the record."""
+        """Return the subtask for each record, an index below `count`. Raises `UserCodeError` naming the record."""
         select, partition = method_of(self.selector, "get_key"), method_of(self.partitioner, "partition")
         records = batch.records
         position = iter(records)

@@ -18,20 +18,20 @@ from headgate.state.kinds.list_state import ListState
 from headgate.types.output_tag import OutputTag
 
 LATE_RECORDS: Final = "numLateRecordsDropped"
-"""The metric of the records that came too late, by Flink's name."""
+"""Flink's name for the metric that counts late records."""
 
 
 @final
 class LateRecords:
-    """Takes the late records of an operator, or of one of its inputs."""
+    """The late records of an operator, or of one of its inputs: sent to a side output, or counted and dropped."""
 
     def __init__(self, context: OperatorContext, tag: OutputTag | None) -> None:
-        """`tag` is that of the side output, None for none."""
+        """`tag` names the side output for late records; None: they are counted and dropped."""
         self._tag = tag
         self._count = context.metrics.counter(LATE_RECORDS)
 
     def take(self, value: Any, time_ms: int, out: list[Any], times: list[int]) -> None:
-        """Add a late record to what is emitted, if it is."""
+        """Append a late record to `out` and `times` as side output, or count it."""
         if self._tag is None:
             self._count.inc()
         else:
@@ -42,7 +42,10 @@ class LateRecords:
 @final
 @dataclass(frozen=True, slots=True)
 class WaitingRecords:
-    """Keeps (time, record) in a list state. Event time runs `grace_ms` behind the watermark."""
+    """Keeps (time, record) in a list state until event time reaches the time.
+
+    Event time is `grace_ms` behind the watermark.
+    """
 
     backend: KeyedBackend
     records: ListState[Any]
@@ -50,9 +53,9 @@ class WaitingRecords:
     grace_ms: int = 0
 
     def keep(self, timers: KeyedTimerService, arrived: Iterable[tuple[Any, int, Any]]) -> Batch:
-        """Keep what arrived, as (key, time, record), until its time has come; return what late records come to.
+        """Keep records that arrived, given as (key, time, record); return the side output for late records.
 
-        A key has a timer for the time at which the first of its records is due.
+        Each key gets a timer for the time at which its first record is due.
         """
         backend, own, late, grace_ms = self.backend, self.records, self.late, self.grace_ms
         cell_of, generation, column = backend.cells.get, backend.generation, own.column

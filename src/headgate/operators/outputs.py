@@ -21,12 +21,12 @@ class OutputType:
 
     @staticmethod
     def of(type_info: TypeInformation | None) -> OutputType | None:
-        """Return the conversion to a type; None: records stay as they are."""
+        """Return the conversion to a type; None if records need no conversion."""
         convert = None if type_info is None else conversion(type_info)
         return None if type_info is None or convert is None else OutputType(type_info, convert)
 
     def converted(self, batch: Batch) -> Batch:
-        """Return the batch, its records of the type; columns are taken to be. Raises `UserCodeError`."""
+        """Return the batch with converted records; columns are not converted. Raises `UserCodeError`."""
         if batch.columns is not None or not len(batch):
             return batch
         records = batch.records
@@ -40,7 +40,7 @@ class OutputType:
         return batch
 
     def results(self, results: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
-        """Return the results of one record, those without a tag of the type. Raises TypeError for one that is not."""
+        """Return the results of one record, with those without a tag converted. Raises TypeError for a misfit."""
         try:
             return [value if _is_tagged(value) else self._convert([value])[0] for value in results]
         except UNFIT as error:
@@ -55,9 +55,9 @@ def _is_tagged(value: object) -> bool:
 
 
 def split_sides(records: list[Any], timestamps: list[int] | None) -> tuple[Batch, Sides]:
-    """Return the results without a tag, as the main output, and those with one, by tag.
+    """Return the results without a tag as the main output, and the results with a tag as side outputs.
 
-    Only to be called where `OutputTag.in_use`. The lists become the main output's if no result has a tag.
+    Call it only if `OutputTag.in_use`. If no result has a tag, the main output uses the given lists.
 
     >>> main, sides = split_sides([1, (OutputTag("late"), 2), 3], [10, 20, 30])
     >>> main.records, main.timestamps, [(tag, batch.records) for tag, batch in sides]

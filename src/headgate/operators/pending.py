@@ -1,10 +1,10 @@
-"""Operators whose results come later: until then inputs are pending, and part of every snapshot.
+"""Operators whose results come later: until then an input is pending, and part of every snapshot.
 
     class Asked(PendingOperator):
         def begin(self, pending):
             self.context.services.submit_waiting(partial(ask, pending.record), partial(self.done, pending))
 
-Watermarks and statuses keep their place between records, whichever order the results come in.
+Watermarks and statuses keep their place between records, in whatever order the results arrive.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from headgate.state.operator.list_elements import ListElements
 from headgate.types.typed_key import key_hash_code
 
 PENDING_STATE: Final = "headgate:pending"
-"""An element for each pending input, in order of arrival: (record, timestamp, key, the last watermark before it)."""
+"""One element for each pending input, in order of arrival: (record, timestamp, key, the last watermark before it)."""
 
 
 @final
 @dataclass(slots=True, eq=False)
 class PendingInput:
-    """A record whose results are still to come, with its timestamp and key where it has them."""
+    """A record whose results have not arrived, with its timestamp and key, if any."""
 
     record: Any
     timestamp: int | None
@@ -39,7 +39,7 @@ class PendingInput:
 @final
 @dataclass(frozen=True, slots=True)
 class TimersDue:
-    """In the place of a watermark that a snapshot found waiting: what is due by it is done, and nothing leaves."""
+    """Replaces a watermark that was waiting in a restored snapshot: it fires due timers, but is not emitted."""
 
     timestamp_ms: int
 
@@ -50,10 +50,10 @@ Progress = Watermark | WatermarkStatus | TimersDue
 @final
 @dataclass(slots=True)
 class _Segment:
-    """The inputs between two watermarks or statuses, in order of arrival, with their results once they are there.
+    """The inputs between two watermarks or statuses, in order of arrival, with their results, None until they arrive.
 
-    `done` has those with results in the order that these came in, if that counts. `end` is what follows the inputs;
-    None: more are added.
+    `done` holds the inputs with results in the order in which the results arrived, if results leave in that order.
+    `end` is the watermark or status after the inputs; None while inputs are added.
     """
 
     inputs: dict[PendingInput, list[Any] | None] = field(default_factory=dict)
@@ -62,10 +62,10 @@ class _Segment:
 
 
 class PendingOperator(Operator, ABC):
-    """Begins something for each input, for at most `capacity` of them at a time. Called by the mailbox loop only.
+    """Begins work for each input, for at most `capacity` inputs at a time. Only the slot's loop calls it.
 
-    `ordered`: results leave in the order of the inputs; else as they come. `keyed`: inputs come by key, and go to the
-    subtask that owns the key at another parallelism.
+    With `ordered`, results leave in the order of the inputs, else in the order in which they arrive. With `keyed`, a
+    restore at another parallelism gives a pending input to the subtask that owns its key.
     """
 
     def __init__(self, capacity: int, *, ordered: bool, keyed: bool = False) -> None:
@@ -79,7 +79,7 @@ class PendingOperator(Operator, ABC):
 
     @abstractmethod
     def begin(self, pending: PendingInput) -> None:
-        """Begin what is to be done for an input; `done` is to be called, by the loop, when its results are there."""
+        """Begin the work for an input. When its results arrive, the loop must call `done`."""
 
     @property
     def room(self) -> int:
@@ -119,7 +119,7 @@ class PendingOperator(Operator, ABC):
             self.begin(self._to_begin.popleft())
 
     def done(self, pending: PendingInput, results: list[Any]) -> None:
-        """Have the results of an input leave when its turn has come. Called by the loop, once for each input."""
+        """Set the results of an input, which `resume` emits when it is their turn. The loop calls it once per input."""
         segment = self._segment_of[pending]
         segment.inputs[pending] = results
         if not self._ordered:
@@ -134,7 +134,7 @@ class PendingOperator(Operator, ABC):
         return True
 
     def put_behind(self, progress: Progress) -> None:
-        """Put a watermark or status behind the inputs so far."""
+        """Put a watermark or status after all inputs so far."""
         self._segments[-1].end = progress
         self._segments.append(_Segment())
 
@@ -160,25 +160,28 @@ class PendingOperator(Operator, ABC):
         return flows
 
     def reach(self, progress: Progress) -> bool:
-        """Do what is due when all inputs before it have ended; return whether it may leave, or waits for new ones."""
+        """Act on a watermark or status before which all inputs are done.
+
+        Return True to emit it now. Return False if the action added inputs, which must end first.
+        """
         return True
 
     def _first_done(self, segment: _Segment) -> PendingInput | None:
-        """Return the input whose results leave next, None while there is none."""
+        """Return the input whose results leave next; None if no results may leave yet."""
         if not self._ordered:
             return segment.done[0] if segment.done else None
         first = next(iter(segment.inputs), None)
         return None if first is None or segment.inputs[first] is None else first
 
     def _take(self, segment: _Segment, pending: PendingInput) -> list[Any]:
-        """Remove the input, and return its results."""
+        """Remove the input and return its results."""
         if not self._ordered:
             segment.done.popleft()
         del self._segment_of[pending]
         return segment.inputs.pop(pending) or []
 
     def in_order(self) -> Iterator[tuple[PendingInput, int]]:
-        """Yield the inputs in the order in which a restore is to begin them, each with the last watermark before it."""
+        """Yield the inputs in the order in which a restore begins them, each with the last watermark before it."""
         after_ms = MIN_TIMESTAMP
         for segment in self._segments:
             yield from zip(segment.inputs, repeat(after_ms))  # one of them ends
@@ -195,12 +198,12 @@ class PendingOperator(Operator, ABC):
 
 
 def time_of(progress: Progress | None, before_ms: int) -> int:
-    """Return the event time that is reached with this, or that of before for what does not tell of time."""
+    """Return the event time of a watermark or `TimersDue`; for a status, which has no time, return `before_ms`."""
     return progress.timestamp_ms if isinstance(progress, Watermark | TimersDue) else before_ms
 
 
 def _append(flows: list[Flow], results: list[Any], timestamp: int | None) -> None:
-    """Add results to the last batch, or begin one."""
+    """Append results to the last batch, or to a new batch."""
     last = flows[-1] if flows else None
     if not isinstance(last, Batch) or (last.timestamps is None) != (timestamp is None):
         last = Batch([], None if timestamp is None else [])
@@ -211,7 +214,10 @@ def _append(flows: list[Flow], results: list[Any], timestamp: int | None) -> Non
 
 
 class CallingOperator(PendingOperator, ABC):
-    """Makes calls on `_loop`, which is there once it is open."""
+    """An operator that makes calls as coroutines on the slot's asyncio loop, `_loop`, which `open` sets.
+
+    An error of a call fails the subtask.
+    """
 
     _failure: UserCodeError | None = None
 
@@ -220,7 +226,7 @@ class CallingOperator(PendingOperator, ABC):
         super().open(context)
 
     def _fail(self, failure: UserCodeError, cause: BaseException) -> None:
-        """Have `resume` raise the first failure."""
+        """Let `resume` raise the first failure."""
         if self._failure is None:
             self._failure = failure
             failure.__cause__ = cause
@@ -232,7 +238,7 @@ class CallingOperator(PendingOperator, ABC):
         return super().resume(records_max)
 
     def _cancel(self, calls: Iterable[asyncio.Task[Any]]) -> None:
-        """Cancel calls, and let their coroutines end."""
+        """Cancel calls and step the loop, so that their coroutines can end."""
         for task in calls:
             task.cancel()
         self._loop.last_step()

@@ -30,7 +30,7 @@ class RecordContext(Context):
 
 @final
 class PlainTimerService(TimerService):
-    """The times that an operator without keys goes by. It has no timers."""
+    """The current times of an operator without keys. Setting or deleting a timer raises `StateAccessError`."""
 
     __slots__ = ("_clock", "watermark_ms")
 
@@ -79,14 +79,13 @@ class PlainContext(RecordContext, ProcessFunction.Context):
 
 C = TypeVar("C", bound=RecordContext)
 RecordCall = Callable[[Any, C], "Iterable[Any] | None"]
-"""How a record becomes results."""
+"""A call with a record and a context, which returns the results for the record."""
 
 
 def process_each(batch: Batch, call: RecordCall[C], context: C, extend: Extend, during: str = "") -> Batch:
-    """Call `call` for each record; return the results, side outputs among them. Raises `UserCodeError`.
+    """Call `call` for each record; return all results, including side output. Raises `UserCodeError`.
 
-    `extend` adds the results of a call to a list.
-    `during` names the method, where the operator has several.
+    `extend` appends the results of a call to a list. `during` names the method, for operators that call several.
     """
     records, timestamps = batch.records, batch.timestamps
     position = iter(records)
@@ -111,7 +110,7 @@ def process_each(batch: Batch, call: RecordCall[C], context: C, extend: Extend, 
 
 
 class PlainOperator(UserOperator):
-    """Runs a user function for records without keys, and knows how far event time has come."""
+    """Runs a user function for records without keys, and tracks the watermark."""
 
     def open(self, context: OperatorContext) -> None:
         self._times = PlainTimerService(context.services.clock)

@@ -36,7 +36,7 @@ class MapOperator(FunctionOperator):
 class MapFactory(FunctionFactory):
     """Makes a `MapOperator` of a `MapFunction` or a callable of one argument.
 
-    Where failing records are left out, a `ProcessOperator`, which has side output.
+    With an error policy it makes a `ProcessOperator`, which supports side output.
     """
 
     def create(self) -> MapOperator | ProcessOperator:
@@ -47,7 +47,7 @@ class MapFactory(FunctionFactory):
 
 @final
 class FlatMapOperator(FunctionOperator):
-    """Calls the function once for each record and takes what it yields or returns."""
+    """Calls the function once for each record and emits the records that it yields or returns."""
 
     method = "flat_map"
 
@@ -82,7 +82,7 @@ class FlatMapOperator(FunctionOperator):
 class FlatMapFactory(FunctionFactory):
     """Makes a `FlatMapOperator` of a `FlatMapFunction` or a callable of one argument.
 
-    Where failing records are left out, a `ProcessOperator`, which has side output.
+    With an error policy it makes a `ProcessOperator`, which supports side output.
     """
 
     def create(self) -> FlatMapOperator | ProcessOperator:
@@ -116,7 +116,7 @@ class FilterOperator(FunctionOperator):
         return batch
 
     def _filter(self, batch: Batch, position: Iterator[Any]) -> None:
-        """Filter records that the function may keep and change later: such a record is copied when it passes."""
+        """Filter records that the function may keep and change later: a record that passes is copied."""
         call = self._call
         passed, _ = self._passing.mapped(lambda value: value if call(value) else _Dropped, position)
         if batch.timestamps is not None:
@@ -128,7 +128,7 @@ class FilterOperator(FunctionOperator):
 
 @final
 class _Dropped:
-    """Takes the place of a record that does not pass: a class, as classes are never copied, and need no look."""
+    """Placeholder for a record that does not pass. It is a class, because classes are never copied."""
 
 
 @final
@@ -136,7 +136,7 @@ class _Dropped:
 class FilterFactory(FunctionFactory):
     """Makes a `FilterOperator` of a `FilterFunction` or a callable of one argument.
 
-    Where failing records are left out, a `ProcessOperator`, which has side output.
+    With an error policy it makes a `ProcessOperator`, which supports side output.
     """
 
     def create(self) -> FilterOperator | ProcessOperator:
@@ -147,9 +147,9 @@ class FilterFactory(FunctionFactory):
 
 @final
 class ProcessOperator(PlainOperator):
-    """Calls a method of the function once for each record and takes what it yields or returns.
+    """Calls a method of the function once for each record and emits the records that it yields or returns.
 
-    What it yields with an `OutputTag` is side output.
+    Records with an `OutputTag` go to side outputs.
     """
 
     def __init__(self, function: object, method: Method, errors: RecordErrors | None = None) -> None:

@@ -50,7 +50,7 @@ class PrintFactory:
 
 @final
 class SinkFunctionOperator(FunctionOperator):
-    """Calls the function once for each record; nothing comes out."""
+    """Calls the function once for each record. It emits nothing."""
 
     method = "invoke"
 

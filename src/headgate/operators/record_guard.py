@@ -1,6 +1,6 @@
-"""Record guard: around the call of a user function whose failing records do not fail the job.
+"""The record guard: it wraps the call of a user function, so that a record that fails does not fail the job.
 
-An operator has one only where its stream was given a policy with `on_error`; the others call the function as it is.
+An operator has a guard only if `on_error` gave its stream a policy. Other operators call the function directly.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _log = logging.getLogger(__name__)
 
 FAILED_COUNT: Final = "numRecordsFailed"
 LOGGED_MAX: Final = 5
-"""Failed records that a subtask tells of in the log of one attempt."""
+"""Number of failed records that a subtask logs in one attempt; further records are only counted."""
 LOGGED_CHARACTERS_MAX: Final = 300
-"""Of an error's message, which may repeat the record."""
+"""Characters of an error's message in the log. The message may repeat the whole record."""
 
 
 @final
 class RecordGuard:
-    """Deals with the records that a user function fails for, in one subtask of one operator."""
+    """Skips failed records, or sends them to a side output, in one subtask of one operator."""
 
     def __init__(self, errors: RecordErrors, context: OperatorContext) -> None:
         self._errors = errors
@@ -37,9 +37,10 @@ class RecordGuard:
         self._tracebacks = UserTracebacks()
 
     def around(self, call: RecordCall) -> RecordCall:
-        """Return the call with all results of a record in a list, or of a failed one what is emitted in their place.
+        """Return a call that returns all results of a record in a list, or the side output of a failed record.
 
-        A generator is run to its end before anything of it counts. A failed record is emitted as it was received.
+        A generator runs to its end before any of its results is emitted. The side output holds the failed record as it
+        was received, without changes that the function made.
         """
         kinds, give_up, output_type = self._errors.kinds, self._give_up, self._output_type
         extend, copied = self._context.passing.extend, self._context.passing.copied
@@ -59,7 +60,7 @@ class RecordGuard:
         return guarded
 
     def _give_up(self, record: Any, context: Any, error: Exception) -> tuple[Any, ...] | None:
-        """Count the record and return its side output. Raises `error` if that is no matter of one record."""
+        """Count the failed record and return its side output. Raises `error` if it does not concern a single record."""
         if isinstance(error, NEVER_SKIPPED) or any(
             isinstance(each, SuppressRestartsException) for each in causes(error)
         ):

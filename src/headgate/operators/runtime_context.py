@@ -28,10 +28,10 @@ from headgate.types.values import Passing
 
 
 class StatesByKind(KeyedStateStore):
-    """Checks that a descriptor is of the kind that is asked for."""
+    """Keyed state by kind. Raises `ProgramError` for a descriptor of another kind."""
 
     any_given = False
-    """Whether a handle of a state has been given out, which may be used whenever a key is the current one."""
+    """Whether a state handle was given out. The function may use it from then on, whenever there is a current key."""
 
     def __init__(self, operator_name: str) -> None:
         self._operator_name = operator_name
@@ -73,7 +73,7 @@ class Runtime(StatesByKind, RuntimeContext):
 
     @property
     def passing(self) -> Passing:
-        """How records pass between the operator's functions and its state, for functions of ours around others."""
+        """How records pass between function and state, copied or shared, for functions that wrap user functions."""
         return self._context.passing
 
     def get_task_name(self) -> str:

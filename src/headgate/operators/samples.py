@@ -22,7 +22,7 @@ KEY_CHARACTERS_MAX: Final = 100
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A record that has left a subtask of an operator, and when; with its timestamp and key where it has any."""
+    """A record that a subtask of an operator emitted, with the time of emission and its timestamp and key, if any."""
 
     subtask: int
     wall_ms: int
@@ -33,7 +33,7 @@ class Sample:
 
 @final
 class Sampler:
-    """Samples what leaves one subtask of an operator: at most so many records a second. Changes and raises nothing."""
+    """Samples at most `records_per_s` records a second of a subtask's output. It changes and raises nothing."""
 
     def __init__(self, subtask: int, records_per_s: float, clock: Clock) -> None:
         self._subtask = subtask
@@ -42,7 +42,7 @@ class Sampler:
         self._samples: list[Sample] = []
 
     def see(self, batch: Batch) -> None:
-        """Look at a batch that leaves the operator: records of all parts of it are taken, as many as may be."""
+        """Sample a batch that the operator emits: as many records as the rate allows, spread evenly over the batch."""
         now_s = self._clock.monotonic_ms() / 1000.0
         count = 0
         while count < len(batch) and not self._bucket.take(now_s):
@@ -78,7 +78,7 @@ class Sampler:
 @final
 @dataclass(frozen=True, slots=True)
 class _NotShown:
-    """Stands for records that cannot be shown."""
+    """Placeholder for records that cannot be converted to Python objects."""
 
     error: Any
 
@@ -87,7 +87,7 @@ class _NotShown:
 
 
 SAMPLES_MAX: Final = 5
-"""Samples of one operator in one report: a flood of failures is counted, and costs no more text than these."""
+"""Samples of one operator in one report. Further failures are only counted, so their text stays bounded."""
 TEXT_MAX: Final = 500
 TRACEBACK_MAX: Final = 4_000
 
@@ -95,7 +95,7 @@ TRACEBACK_MAX: Final = 4_000
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedSample:
-    """A record that a function failed for, as text of bounded length. `dealt`: "skipped", or the side output's tag."""
+    """A record that a function failed for, as bounded text. `dealt` is "skipped", or the tag of the side output."""
 
     uid: str
     error: str
@@ -116,7 +116,7 @@ class FailedSamples:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more are wanted until the next report."""
+        """Whether the report has its maximum of samples."""
         return len(self._kept) >= SAMPLES_MAX
 
     def add(self, sample: FailedSample) -> None:
@@ -124,7 +124,7 @@ class FailedSamples:
         self._kept.append(sample)
 
     def take(self) -> list[FailedSample]:
-        """Return what is kept, and begin again."""
+        """Return the samples, and remove them."""
         if not self._kept:
             return []
         taken, self._kept = self._kept, []

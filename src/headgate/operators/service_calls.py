@@ -10,14 +10,14 @@ from headgate.errors import ProgramError
 from headgate.functions.asynchronous import AsyncRetryStrategy, retry_after_s
 
 _EARLY_S: Final = 1e-6
-"""By how much a call may be early, as times are rounded."""
+"""Seconds by which a call may begin early, because times are rounded."""
 
 
 @final
 class TokenBucket:
-    """Allows `per_second` calls each second on average, and those of a second at once; None: any number of them.
+    """Allows `per_second` calls a second on average, in bursts of up to one second's calls; None: no limit.
 
-    It is kept as the time at which the bucket will be full again.
+    The bucket is stored as the time at which it will be full again.
 
     >>> bucket = TokenBucket(2.0)
     >>> [bucket.take(0.0), bucket.take(0.0), bucket.take(0.0), bucket.take(0.5)]
@@ -31,7 +31,7 @@ class TokenBucket:
         self._paused_until_s = 0.0
 
     def take(self, now_s: float) -> float:
-        """Take a token and return 0.0; if there is none, return in how many seconds there will be one."""
+        """Take a token and return 0.0. Without a token, return the seconds until there is one."""
         wait_s = max(self._full_s - self._slack_s, self._paused_until_s) - now_s
         if wait_s > _EARLY_S:
             return wait_s
@@ -47,10 +47,10 @@ Call = Callable[[Any], Awaitable[Any]]
 
 
 def retried(call: Call, strategy: AsyncRetryStrategy, listed: Callable[[Any], list[Any]] = list) -> Call:
-    """Return the call as the strategy has it made again: `call` itself, if it never does.
+    """Return `call` with retries by the strategy; `call` itself, if the strategy never retries.
 
-    `listed` makes what the call returns a list, which the strategy looks at and which is returned in its place.
-    What a call has raised may say that the service wants to be left alone for longer than the strategy would wait.
+    `listed` converts the result of a call to a list. The strategy tests this list, and the returned call returns it.
+    An error may ask for a longer pause than the strategy's backoff, with the attribute `retry_after`.
     """
     predicate = strategy.get_retry_predicate()
     by_results, by_error = predicate.result_predicate(), predicate.exception_predicate()
@@ -79,6 +79,6 @@ def retried(call: Call, strategy: AsyncRetryStrategy, listed: Callable[[Any], li
 
 
 def is_cancelled() -> bool:
-    """Whether the call under way was told to end, as its time is over, whatever it has made of that."""
+    """Return whether the current call was cancelled by its timeout, even if its code caught the cancellation."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,4 +1,4 @@
-"""What an operator may ask of whoever runs it. A service is declared here, once, with what it does where no slot is."""
+"""The services of operators: a slot, a batch task or a test harness provides them; the defaults need no slot."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class Services(ABC):
-    """The services of one subtask's operators. Without a slot there is no loop to hold up: work is done at once.
+    """The services for the operators of one subtask. The defaults do all work at once: without a slot no loop waits.
 
-    A slot does most of them another way (`runtime.slot.services`); others only what they have a use for.
+    A slot overrides most services (`runtime.slot.services`). Batch tasks and harnesses override those that they need.
     """
 
     clock: Clock
@@ -28,22 +28,22 @@ class Services(ABC):
     _shared: dict[str, Any] | None = None
 
     def event_loop(self) -> SteppedLoop:
-        """Return the asyncio loop of the operators, which is made when the first of them asks for it.
+        """Return the asyncio loop that all operators share. The first call creates it.
 
-        A slot steps it between two pieces of work; without a slot, whoever runs the operator does.
+        A slot steps the loop between two pieces of work. Without a slot the caller of the operator steps it.
         """
         if self._event_loop is None:
             self._event_loop = SteppedLoop(self.clock)
         return self._event_loop
 
     def end_event_loop(self) -> None:
-        """Cancel what is left of coroutines; to be called when the operators are closed."""
+        """Cancel the remaining coroutines and close the loop. Call it after the operators are closed."""
         if self._event_loop is not None:
             self._event_loop.end()
             self._event_loop = None
 
     def shared(self, uid: str, make: Callable[[], T]) -> T:
-        """Return what all subtasks of the operator `uid` share in this slot: what `make` made for the first of them."""
+        """Return the object that all subtasks of the operator `uid` in this slot share. The first call makes it."""
         if self._shared is None:
             self._shared = {}
         if uid not in self._shared:
@@ -51,7 +51,7 @@ class Services(ABC):
         return cast("T", self._shared[uid])
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Run `work` on an I/O thread and call `done` on the loop with its result or exception."""
+        """Run `work` on an I/O thread, then call `done` on the loop with the result or the exception."""
         try:
             result: T | BaseException = work()
         except Exception as error:  # noqa: BLE001  # an exception is a result
@@ -59,47 +59,48 @@ class Services(ABC):
         done(result)
 
     def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Run `work`, which may wait for long, on a thread; its result is dropped when the attempt is over."""
+        """Do as `submit` does, for `work` that may wait long. The result is dropped once the attempt has ended."""
         self.submit(work, done)
 
     @abstractmethod
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
-        """Have the loop make the call when the time is over."""
+        """Call `call` on the loop after `delay_ms`. Returns at once."""
 
     def committed(self, checkpoint_id: CheckpointId) -> None:
-        """Report that this subtask's sinks have committed everything up to the checkpoint."""
+        """Report that this subtask's sinks have committed everything up to and including the checkpoint."""
 
     def fail(self, error: BaseException) -> None:
-        """Fail the subtask because of something that happened outside the loop."""
+        """Fail the subtask with an error that occurred outside the loop."""
         raise error
 
     def of_backend(self, uid: str) -> BackendServices:
-        """Return what the keyed state of the operator `uid` may ask for."""
+        """Return the services for the keyed state of the operator `uid`."""
         return self
 
     def state_writer(self) -> StateWriter:
-        """Return a writer for files of keyed state that belong to no checkpoint yet."""
+        """Return a writer for files of keyed state that do not belong to a checkpoint yet."""
         raise InternalError("an operator that no slot runs was asked to write state")
 
     @abstractmethod
     def scratch(self, uid: str) -> Path:
-        """Return a local folder for files of the operator `uid`, empty in each attempt, removed at the slot's end."""
+        """Return a local folder for the operator `uid`. It is empty in each attempt, and removed when the slot ends."""
 
     def splits_read(self, given: int) -> None:
-        """Report that this subtask's reader has read all it was given, `given` splits of it since the attempt began."""
+        """Report that this subtask's reader has read all its splits; `given` of them were added in this attempt."""
 
     def report_watermark(self, watermark_ms: int | None) -> None:
-        """Report how far the subtask of a source has come in event time; None: others need not wait for it."""
+        """Report the watermark of a source's subtask. None: other subtasks need not wait for this one."""
 
     def held_back_ms(self) -> float:
-        """Return how long in all there was more to do for the subtask, but no room for what comes out, or no turn."""
+        """Return for how long in all the subtask had work but could not do it: outputs were full, or others ran."""
         return 0.0
 
     @abstractmethod
     def collect(self, origin: int, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Send pickled records, part of those of a checkpoint, to the program that waits for them.
+        """Send pickled records to the program that waits for them. They are one part of a checkpoint's records.
 
-        `origin` is the index of the subtask that they came to, maybe in an earlier attempt.
+        `origin` is the index of the subtask that received the records, possibly in an earlier attempt. `part` numbers
+        the parts of one subtask.
         """
 
     def count(self, name: str, by: int) -> None:

@@ -1,9 +1,9 @@
-"""Sink: the end of a chain that writes to a `Sink` in two phases.
+"""The operator of a `Sink`: it writes records in two phases, prepare and commit.
 
-At a barrier the writer's committables join those not yet committed, and all of them are part of the snapshot, which is
-acknowledged when the committer has made them durable. When the checkpoint is complete they are committed, on an I/O
-thread and in order. A restored operator, once every subtask of the job is restored, removes what earlier attempts have
-left and commits what its checkpoint holds. What may be committed when is decided by `checkpoint.commit`.
+At a barrier the writer prepares committables. All committables that are not committed yet are part of the snapshot,
+which is acknowledged when the committer has made them durable. When the checkpoint is complete, an I/O thread commits
+them in order. After a restore, once every subtask of the job is restored, the operator removes the remains of earlier
+attempts and commits the committables of its checkpoint. `checkpoint.commit` decides what may be committed when.
 """
 
 from __future__ import annotations
@@ -132,7 +132,10 @@ class SinkOperator(Operator):
             self._writer.close()
 
     def abandon(self, after: CheckpointId) -> None:
-        """Remove what was prepared for checkpoints after this one: no snapshot holds it. The operator is closed."""
+        """Abort the committables prepared for checkpoints after `after`, which no snapshot holds.
+
+        Call it after `close`.
+        """
         parts = [pending.committables for pending in self._tracker.pending() if pending.checkpoint_id > after]
         if parts:
             self._committer.abort([each for part in parts for each in part])
@@ -150,7 +153,7 @@ def _outcome(checkpoint_id: CheckpointId, result: BaseException | None) -> Commi
 
 
 class CommittingFactory:
-    """Marks the factory of an operator that reports its commits; a job ends only after the last of them."""
+    """Marks the factory of an operator that reports its commits. A job ends only after its last commit."""
 
 
 @final

@@ -1,6 +1,6 @@
-"""The function of `map_batches` in one slot, shared by its subtasks: loaded once, its calls limited.
+"""The function of `map_batches` in one slot: the slot loads it once for all subtasks, and limits its calls.
 
-A function of batches is given, and returns, lists of records or Arrow batches.
+The function takes and returns lists of records or Arrow batches.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCalls:
-    """A function of batches and its settings. `schema` is the schema of Arrow batches; None: batches are lists."""
+    """A function of batches and the settings of `map_batches`. `schema` None means that batches are lists."""
 
     func: Callable[..., Any]
     schema: pa.Schema | None
@@ -57,7 +57,7 @@ def is_coroutine_function(func: object) -> bool:
 
 
 def batch_of(records: list[Any], schema: pa.Schema | None) -> Any:
-    """Return records as a list of their own, or as an Arrow batch. Raises SerializationError for a wrong one."""
+    """Return records as a new list, or as an Arrow batch. Raises SerializationError for a record of another type."""
     if schema is None:
         return [*records]
     from headgate.types.arrow import batch_from_rows  # noqa: PLC0415  # Arrow takes long to load
@@ -66,9 +66,9 @@ def batch_of(records: list[Any], schema: pa.Schema | None) -> Any:
 
 
 def results_of(given: Any, count: int, schema: pa.Schema | None) -> list[Any]:
-    """Return what a function has returned for a batch of `count` records as a list of as many results.
+    """Return the result of a function for a batch of `count` records as a list of `count` results.
 
-    Raises ProgramError for anything else, SerializationError for what Python cannot hold.
+    Raises ProgramError for a result of another type or length, SerializationError for values without a Python type.
     """
     results = _listed(given) if schema is None else _rows(given)
     if results is None:
@@ -105,16 +105,16 @@ def _rows(given: Any) -> list[Any] | None:
 
 @final
 class SlotFunction:
-    """Calls the function for batches, for as many at a time and as often as is allowed. Owned by the slot's loop.
+    """Calls the function for batches, within the limits of concurrency and rate. Owned by the slot's loop.
 
-    A coroutine function runs on the asyncio loop, any other one on a thread, where a call goes on after it has been
-    cancelled: the function is closed when the last call has left it.
+    A coroutine function runs on the asyncio loop, any other function on a thread. A thread continues a cancelled call
+    to its end, so the function is closed when the last call has returned.
     """
 
     def __init__(self, calls: BatchCalls, services: Services, passing: Passing) -> None:
-        """Make the instance of a class. Raises `UserCodeError`.
+        """Create the instance, if the function is a class. Raises `UserCodeError`.
 
-        Each call gets records of its own: the operators keep the records for snapshots and further calls.
+        Each call gets copies of the records: the operators keep the records for snapshots and retries.
         """
         self._calls = calls
         self._each_copied = passing.each_copied
@@ -125,7 +125,7 @@ class SlotFunction:
         self._retried = retried(self._once, calls.async_retry_strategy)
         self._places = asyncio.Semaphore(calls.concurrency)
         self._threads = asyncio.Semaphore(calls.concurrency)
-        """A call that was cancelled has left its place, but has its thread until it ends."""
+        """Limits threads apart from calls: a cancelled call frees its place at once, but its thread when it returns."""
         self._bucket = TokenBucket(calls.calls_per_second)
         self._next = asyncio.Lock()
         self._users = 0
@@ -144,7 +144,7 @@ class SlotFunction:
         return made
 
     async def call(self, records: list[Any]) -> list[Any]:
-        """Return a result for each record, in order. Raises what the last call for them raises, or TimeoutError."""
+        """Return a result for each record, in order. Raises the error of the last try, or TimeoutError."""
         async with self._places:
             timeout = asyncio.timeout(None)
             try:
@@ -158,7 +158,7 @@ class SlotFunction:
                 raise TimeoutError(late) from error
 
     async def _once(self, batch: tuple[list[Any], asyncio.Timeout]) -> list[Any]:
-        """Make a call when it may begin; the time for all calls of the batch runs from the begin of the first one."""
+        """Make one call as soon as the rate allows. The timeout of the batch starts with the first call."""
         records, timeout = batch
         async with self._next:
             while (wait_s := self._bucket.take(self._loop.time())) > 0.0:
@@ -212,11 +212,11 @@ class SlotFunction:
     # --- its users
 
     def take(self) -> None:
-        """Note one more subtask that calls it."""
+        """Add a subtask to the users of the function."""
         self._users += 1
 
     def release(self) -> None:
-        """Note that a subtask calls it no more; close it after the last one. Raises `UserCodeError`."""
+        """Remove a subtask from the users; the last one closes the function. Raises `UserCodeError`."""
         self._users -= 1
         if self._users:
             return

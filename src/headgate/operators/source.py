@@ -1,4 +1,4 @@
-"""Source: the head of a chain that reads a `Source`."""
+"""The operator of a `Source`: the head of a chain that polls a reader."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from headgate.types.output_tag import OutputTag
 @final
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A split as the subtask was given it: its ordinal, its pickle, and whether something of it was read by then."""
+    """A split when it was assigned: its ordinal, its pickle, and whether it was already partly read."""
 
     ordinal: int
     pickle: bytes
@@ -51,7 +51,7 @@ class _Given:
 class SourceOperator(Operator):
     """Polls the reader of one subtask, and keeps its splits as operator state.
 
-    With a strategy, what was polled gets its timestamps and watermarks here.
+    With a strategy, it also assigns timestamps and watermarks to the records that it polled.
     """
 
     is_source = True
@@ -136,7 +136,10 @@ class SourceOperator(Operator):
         self.woken = True
 
     def _ids(self, splits: list[Any]) -> list[str]:
-        """Return the ids, also of a source that does not discover: a later run of the job may. Empty if it has none."""
+        """Return the ids of the splits; empty if the source has none.
+
+        A source that does not discover splits has ids, too: a later run of the job may discover.
+        """
         try:
             return list(map(self._source.split_id, splits))
         except NotImplementedError:
@@ -152,7 +155,7 @@ class SourceOperator(Operator):
         self._inputs.woken()
 
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
-        """Raises `SourceError`, and `ProgramError` for what the protocol does not allow."""
+        """Poll the reader. Raises `SourceError`, and `ProgramError` for a reader that breaks the protocol."""
         self.woken = False
         if self._alignment is not None and self._alignment.waits:
             self._inputs.paused()
@@ -187,7 +190,7 @@ class SourceOperator(Operator):
         return batch
 
     def _at_end(self) -> NotReady | EndOfInput:
-        """All that was given is read: tell so once, then end, or wait for more."""
+        """Report once that all splits are read. Then end, or wait for more splits."""
         if self._told_read != self._given:
             self._told_read = self._given
             self.context.services.splits_read(self._given)
@@ -247,7 +250,7 @@ class SourceOperator(Operator):
         self.context.services.report_watermark(None if awaits_stage else watermark_ms)
 
     def _keep_to_alignment(self, emitted: list[Flow]) -> None:
-        """Follow what is emitted, and pause the splits that are too far ahead now, and only those."""
+        """Take the emitted watermarks, and pause exactly the splits that are too far ahead now."""
         if self._alignment is None or self._event_time is None:
             return
         self._alignment.follow(emitted)

@@ -1,11 +1,11 @@
-"""Watermarks of a subtask that reads several splits at a time: each split has event time of its own.
+"""Watermarks of a subtask that reads several splits at a time: each split has its own watermark.
 
-A split holds the subtask back from the moment in which it is given to it until it is read to its end, unless it is
-idle; the subtask's watermark is the least of those that hold it back. A split that comes later, or was idle, may be
-behind: then event time stands until it has come up. When no split holds the subtask back, the subtask is idle. If it
-has splits, its watermark first rises to the greatest watermark of its splits, so that it does not depend on which split
-went idle first. (Flink's rule for watermarks of each split since 2.2, except that in Flink a subtask without splits
-holds its job back, unless an idle timeout is set.)
+The subtask's watermark is the lowest watermark of its active splits. A split is active from its assignment until it is
+read to its end, unless it is idle. A split that was added later, or was idle, may be behind: then the subtask's
+watermark stays the same until the split has caught up. Without an active split the subtask is idle. If it has splits,
+its watermark first rises to the highest watermark of its splits, so that it does not depend on which split became idle
+first. (This is Flink's rule for watermarks per split since 2.2, except that in Flink a subtask without splits holds its
+job back, unless an idle timeout is set.)
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class _Split:
 
 @final
 class SplitWatermarks:
-    """Makes timestamps and watermarks in one subtask, split by split. `wake_ms` and `tick` are as of an operator."""
+    """Makes timestamps and watermarks in one subtask, split by split. `wake_ms` and `tick` are as in `Operator`."""
 
     def __init__(self, maker: Callable[[], WatermarkMaker], now_ms: float) -> None:
-        """`maker` returns the maker for one more split."""
+        """`maker` returns the `WatermarkMaker` for one more split."""
         self._maker = maker
         self._splits: dict[str, _Split] = {}
         self._watermark_ms = MIN_TIMESTAMP
@@ -40,18 +40,18 @@ class SplitWatermarks:
         self.wake_ms: float | None = now_ms
 
     def take(self, splits: Mapping[str, bool], now_ms: float) -> None:
-        """Wait for these splits from now on, whether or not they were begun."""
+        """Add active splits, whether or not they are partly read."""
         for split_id in splits:
             self._splits[split_id] = _Split(self._maker())
         self.wake_ms = now_ms
 
     @property
     def watermarks_ms(self) -> dict[str, int]:
-        """How far each split has come."""
+        """The watermark of each split."""
         return {split_id: split.watermark_ms for split_id, split in self._splits.items()}
 
     def pause(self, paused: frozenset[str]) -> None:
-        """Know that no records of these splits will come, but of all others: those that are paused are not idle."""
+        """Pause these splits, and resume all others. A paused split does not become idle."""
         for split_id, split in self._splits.items():
             if split_id in paused:
                 split.maker.pause()
@@ -78,7 +78,7 @@ class SplitWatermarks:
         return out
 
     def tick(self, now_ms: float) -> list[Flow]:
-        """Return what periodic work of all splits comes to. Raises `UserCodeError`."""
+        """Return the watermarks and statuses that the periodic work of all splits yields. Raises `UserCodeError`."""
         out: list[Flow] = []
         for split in self._splits.values():
             out += self._merged(split, split.maker.tick(now_ms))
@@ -87,7 +87,7 @@ class SplitWatermarks:
         return out
 
     def _merged(self, split: _Split, marked: list[Flow]) -> list[Flow]:
-        """Return the records as they are, and in place of the split's progress what follows for the subtask."""
+        """Return the records unchanged, and the subtask's watermarks and statuses in place of the split's."""
         out: list[Flow] = []
         for each in marked:
             if isinstance(each, Batch):

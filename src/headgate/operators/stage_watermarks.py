@@ -1,9 +1,9 @@
-"""Watermarks of a subtask whose source reads in stages, each with its own kind: event time goes on across them.
+"""Watermarks of a subtask whose source reads in stages: event time continues across stages.
 
-A stage begins when all subtasks have read the one before. They do not hear of that at the same time, so before the last
-stage no subtask is ever idle: one that has read its part holds event time back, since it may get the oldest records of
-the next stage. Event time never goes back: where a stage begins with records from before, their watermarks are left
-out, and such records may be late.
+A stage begins when all subtasks have read the previous stage. Subtasks learn of the new stage at different times. So
+before the last stage no subtask is ever idle: a subtask without splits holds event time back, since it may get the
+oldest records of the next stage. Event time never decreases: if a stage begins with older records, their watermarks are
+dropped, and these records may be late.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ OfStage = HeldWatermarks | SplitWatermarks
 
 @final
 class StageWatermarks:
-    """Makes timestamps and watermarks in one subtask, stage by stage. `wake_ms` and `tick` are as of an operator."""
+    """Makes timestamps and watermarks in one subtask, stage by stage. `wake_ms` and `tick` are as in `Operator`."""
 
     def __init__(self, stage_of: Callable[[str], Source[Any]], make: Callable[[Source[Any]], OfStage]) -> None:
-        """`stage_of` returns the source of a split, `make` what makes the watermarks of a source."""
+        """`stage_of` returns the source of a split. `make` returns the object that makes a source's watermarks."""
         self._stage_of = stage_of
         self._make = make
         self._stages: list[tuple[Source[Any], OfStage]] = []
@@ -43,7 +43,7 @@ class StageWatermarks:
         return min((time_ms for time_ms in (self._due_ms, stage_ms) if time_ms is not None), default=None)
 
     def take(self, splits: Mapping[str, bool], now_ms: float) -> None:
-        """Go on with these splits; those that are True were begun."""
+        """Add splits. The value True says that the split is partly read."""
         for split_id, begun in splits.items():
             stage = self._of(split_id)
             stage.take({split_id: begun}, now_ms)
@@ -52,37 +52,37 @@ class StageWatermarks:
                 self._due_ms = now_ms
 
     def wait(self) -> None:
-        """Know that all splits that were given are read."""
+        """Note that all splits of the subtask are read."""
         self._waits = not self._is_last
 
     def last_stage(self, now_ms: float) -> None:
-        """Be idle from now on where there is nothing to wait for: no stage is to follow."""
+        """Note that no further stage follows: from now on a subtask without splits is idle."""
         self._is_last, self._due_ms = True, now_ms
 
     @property
     def watermarks_ms(self) -> dict[str, int]:
-        """How far each split of the stage that is read has come, if several are read at a time."""
+        """The watermark of each split of the current stage, if several are read at a time."""
         return {} if self._current is None else self._current.watermarks_ms
 
     @property
     def awaits_stage(self) -> bool:
-        """Whether all is read that the subtask was given."""
+        """Whether the subtask has read all its splits, and waits for the next stage."""
         return self._waits
 
     def pause(self, paused: frozenset[str]) -> None:
-        """Know that no records of these splits will come, but of all others."""
+        """Pause these splits, and resume all others."""
         if self._current is not None:
             self._current.pause(paused)
 
     def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
-        """Return the records with timestamps, and what belongs between and behind them. Raises `UserCodeError`."""
+        """Return the records with timestamps, and the watermarks and statuses among them. Raises `UserCodeError`."""
         stage = self._of(split_id or "")
         if stage is not self._current:
             self._begin(stage)
         return self._follow() + self._merged(stage.mark(batch, split_id, ended=ended))
 
     def tick(self, now_ms: float) -> list[Flow]:
-        """Return what is due. Raises `UserCodeError`."""
+        """Return due watermarks and statuses. Raises `UserCodeError`."""
         self._due_ms = None
         ticked = [] if self._current is None else self._current.tick(now_ms)
         return self._follow() + self._merged(ticked)

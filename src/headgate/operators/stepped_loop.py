@@ -1,10 +1,10 @@
-"""The asyncio loop of operators: stepped, a little at a time, by the thread that does all other work.
+"""The asyncio loop of operators: the thread of the slot's loop steps it, a little at a time.
 
     loop = SteppedLoop(clock)
     loop.create_task(ask_service())
     loop.step()  # the coroutine has run up to where it waits; loop.wake_ms says when to step again
 
-Coroutines so never run beside operators, and nothing needs a lock. The loop's time is the injected clock.
+So coroutines never run at the same time as operators, and nothing needs a lock. The loop's time is the injected clock.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 ROUNDS_MAX: Final = 8
-"""Rounds of a step: in each, everything runs once that could go on at its beginning."""
+"""Rounds of one step. A round runs each callback once that was ready at its beginning."""
 STEP_MS: Final = 4.0
-"""After this time there is no further round."""
+"""Milliseconds after which a step begins no further round."""
 END_S_MAX: Final = 2.0
-"""How long the end waits for what closes a client."""
+"""Seconds that `call_and_wait` waits for the created tasks, such as the closing of a client."""
 _PAUSE_S: Final = 0.05
 _DIGITS: Final = 6
-"""Of times in milliseconds: a timer is not set off by what was lost in computing with them."""
+"""Decimal digits of times in milliseconds: rounding hides floating-point errors, which would fire a timer early."""
 
 
 @final
 class _Poll(selectors.DefaultSelector):
-    """Tells its loop to stop when nothing is ready, or after some rounds."""
+    """A selector that stops its loop when nothing is ready, or after the rounds of a step."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self.rounds_left = 0
         self.until_ms = 0.0
         self.wait_s = 0.0
-        """How long the next poll may wait for something to be ready."""
+        """Seconds that the next poll may wait for a file or socket."""
         self.stop: Callable[[], None]
         self._clock = clock
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Poll. The loop says by `timeout` how long it has nothing to do: 0 if it has, None if no timer is set."""
+        """Poll. `timeout` is the time until the loop's next callback: 0 if one is ready, None without a timer."""
         wait_s = self.wait_s if timeout is None else min(timeout, self.wait_s)
         self.rounds_left -= 1
         is_idle = timeout != 0
@@ -82,7 +82,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.poll = _Poll(clock)
-        """What is readable once a file or socket is that a coroutine waits for: to be watched while nothing is done."""
+        """Becomes readable when a file or socket is ready that a coroutine waits for. An idle host watches it."""
         self.poll.stop = self.stop
         self._on_threads = 0
         super().__init__(self.poll)
@@ -92,7 +92,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     @property
     def wake_ms(self) -> float | None:
-        """When to step again, on the monotonic clock, as of now; None: once `poll` is readable, or more is begun."""
+        """When to step again, in monotonic milliseconds; None: when `poll` is readable or a task is added."""
         if self._ready:  # type: ignore[attr-defined]  # asyncio tells nobody but by what it keeps these in
             return self.clock.monotonic_ms()
         timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
@@ -100,25 +100,25 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     @property
     def is_ready(self) -> bool:
-        """Whether a step would have something to do, even if `poll` is not readable."""
+        """Whether a step would run something, even if `poll` is not readable."""
         return self.wake_ms is not None and self.wake_ms <= self.clock.monotonic_ms()
 
     def step(self, wait_s: float = 0.0) -> None:
-        """Let coroutines go on, a few rounds at most; if none can, wait first. Blocks for `wait_s` at most."""
+        """Run ready coroutines, for a few rounds at most. If none is ready, block for at most `wait_s` first."""
         self.poll.rounds_left = ROUNDS_MAX
         self.poll.wait_s = wait_s
         self.poll.until_ms = self.clock.monotonic_ms() + wait_s * 1000.0 + STEP_MS
         self.run_forever()
 
     def last_step(self, wait_s: float = 0.0) -> None:
-        """Do as `step` does when the attempt is over: what ends the loop, such as SystemExit, ends nothing else."""
+        """Do as `step` does after the attempt has ended: a SystemExit in a coroutine is logged and ends nothing."""
         try:
             self.step(wait_s)
         except SystemExit:
             _log.exception("a coroutine that ends with its attempt has asked for the end of the process")
 
     def call(self, work: Callable[[], T]) -> T:
-        """Call `work` as something that runs on the loop, which `asyncio.get_running_loop()` then returns."""
+        """Call `work` with this loop as the running loop, which `asyncio.get_running_loop()` then returns."""
         asyncio._set_running_loop(self)
         try:
             return work()
@@ -126,7 +126,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
             asyncio._set_running_loop(None)
 
     def call_and_wait(self, work: Callable[[], None]) -> None:
-        """Do as `call` does, and wait for the tasks that it creates, for `END_S_MAX` at most. Blocks meanwhile."""
+        """Do as `call` does, then block until the tasks that `work` created are done, for at most `END_S_MAX`."""
         others = asyncio.all_tasks(self)
         self.call(work)
         created = asyncio.all_tasks(self) - others
@@ -141,13 +141,13 @@ class SteppedLoop(asyncio.SelectorEventLoop):
                 return
 
     def _may_go_on(self, time_passes: bool) -> bool:
-        """Whether coroutines can go on, or will without anybody's doing."""
+        """Return whether coroutines are ready, or will be by a timer, a socket or a thread."""
         has_timer = time_passes and self.wake_ms is not None
         return self.is_ready or has_timer or self._has_sockets or self._on_threads > 0
 
     @property
     def _has_sockets(self) -> bool:
-        """Whether something outside may go on by itself: more is registered than the loop's own socket."""
+        """Whether a coroutine waits for a socket: more sockets are registered than the loop's own."""
         return len(self.poll.get_map()) > 1
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
@@ -160,7 +160,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self._on_threads -= 1
 
     def end(self) -> None:
-        """Cancel all tasks that are left, and close the loop."""
+        """Cancel all remaining tasks, and close the loop."""
         for _ in range(2):  # what is due in the first step may begin others
             for task in asyncio.all_tasks(self):
                 task.cancel()

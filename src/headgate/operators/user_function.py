@@ -1,4 +1,4 @@
-"""A user's function in an operator: opened with its state, told of checkpoints, closed."""
+"""A user function in an operator: its operator state, its calls at checkpoints, and its end."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from headgate.state.operator.operator_state import OperatorStateStore
 
 @final
 class UserFunction:
-    """One user function of an operator in one subtask, and its operator state (`store`, once it is open).
+    """One user function of an operator in one subtask, and its operator state (`store`, after `open`).
 
-    Functions that do not implement `CheckpointedFunction` have operator state, too, if their operator asks for it:
-    broadcast state. In a job without checkpoints only savepoints save state, and no function hears of the
-    final checkpoint.
+    A function that does not implement `CheckpointedFunction` has operator state too if its operator uses broadcast
+    state. In a job without checkpoints only savepoints save state, and the function is not notified of the final
+    checkpoint.
     """
 
     store: OperatorStateStore
@@ -50,14 +50,14 @@ class UserFunction:
     _guard: RecordGuard | None = None
 
     def __init__(self, function: object, errors: RecordErrors | None = None) -> None:
-        """`errors` says what becomes of records that the function fails for; None: they fail the subtask."""
+        """`errors` is the policy for records that the function fails for; None: they fail the subtask."""
         self.function = function
         self._errors = errors
 
     def open(self, context: OperatorContext, backend: KeyedBackend | None = None) -> Runtime:
-        """Restore the operator state, then call `initialize_state` and `open`; return what was handed to `open`.
+        """Restore the operator state, call `initialize_state` and `open`, and return the context given to `open`.
 
-        `backend` is that of the keyed state, None on a stream without keys. Raises `UserCodeError`, `RestoreError`.
+        `backend` holds the keyed state; None on a stream without keys. Raises `UserCodeError`, `RestoreError`.
         """
         self._context = context
         runtime = Runtime(context, backend)
@@ -76,11 +76,11 @@ class UserFunction:
         return runtime
 
     def guarded(self, call: RecordCall) -> RecordCall:
-        """Return the call of a method for each record, with a guard around it if there is one; once it is open."""
+        """Return `call`, wrapped by the record guard if there is an error policy. Call it after `open`."""
         return call if self._guard is None else self._guard.around(call)
 
     def snapshot(self, barrier: Barrier) -> dict[str, ListElements]:
-        """Call `snapshot_state`; return the operator state then. Raises `UserCodeError`, `SerializationError`."""
+        """Call `snapshot_state`, then return the operator state. Raises `UserCodeError`, `SerializationError`."""
         if barrier.savepoint is not None:
             self._saved_as = barrier.checkpoint_id
         elif not self._context.checkpointing:
@@ -93,7 +93,7 @@ class UserFunction:
         return self.store.snapshot()
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
-        """Tell a `CheckpointListener`. Raises `UserCodeError`."""
+        """Notify a `CheckpointListener` of a completed checkpoint. Raises `UserCodeError`."""
         if isinstance(self.function, CheckpointListener) and self._knows(checkpoint_id):
             try:
                 self.function.notify_checkpoint_complete(checkpoint_id)
@@ -101,7 +101,7 @@ class UserFunction:
                 raise UserCodeError(during="notify_checkpoint_complete()") from error
 
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
-        """Tell a `CheckpointListener`. Raises `UserCodeError`."""
+        """Notify a `CheckpointListener` of an aborted checkpoint. Raises `UserCodeError`."""
         if isinstance(self.function, CheckpointListener) and self._knows(checkpoint_id):
             try:
                 self.function.notify_checkpoint_aborted(checkpoint_id)
@@ -121,7 +121,7 @@ class UserFunction:
 
 
 class UserOperator(Operator):
-    """An operator around one user function, without keyed state."""
+    """An operator with one user function and without keyed state."""
 
     def __init__(self, function: object, errors: RecordErrors | None = None) -> None:
         self._user = UserFunction(function, errors)
@@ -163,9 +163,9 @@ class FunctionOperator(UserOperator):
 
 @dataclass(frozen=True, slots=True)
 class FunctionFactory(ABC):
-    """Makes an operator of a user function that may leave out records which the function fails for.
+    """Makes an operator of a user function. `errors` is the policy for records that the function fails for.
 
-    `errors` None: they fail the job. Then there is nothing around the function.
+    `errors` None: such a record fails the job, and the operator calls the function without a guard.
     """
 
     function: object

@@ -1,8 +1,8 @@
-"""Timestamps and watermarks: gives records their event time, and tells the stream how far event time has come.
+"""Timestamps and watermarks: assigns timestamps to records, and inserts watermarks into the stream.
 
-A `WatermarkMaker` does it by a strategy: inside a source, or in an operator of its own behind some other stream. The
-strategies of headgate's own cost one look at each batch; a user's generator sees each record, and what it emits there
-cuts the batch.
+A `WatermarkMaker` applies a strategy, inside a source or in an `AssignOperator`. The built-in strategies cost one pass
+over the timestamps of a batch. A user's generator is called for each record, and a watermark that it emits splits the
+batch.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from headgate.operators.input_clock import InputClock, InputOfChannels
 from headgate.options import WATERMARK_INTERVAL
 
 STALLS_PER_TIMEOUT: Final = 4
-"""A tick that comes later than this part of the idle timeout was held up, as by a lack of room downstream."""
+"""A tick that is late by more than this fraction (1/4) of the idle timeout counts as a stall, not as idleness."""
 
 
 @final
 class _Marks(WatermarkOutput):
-    """Gathers records, watermarks and statuses, in order; watermarks that do not rise are left out."""
+    """Gathers records, watermarks and statuses in order, and drops watermarks that do not rise."""
 
     def __init__(self) -> None:
         self.out: list[Flow] = []
@@ -63,37 +63,37 @@ class _Marks(WatermarkOutput):
             self.out.append(WatermarkStatus(idle=False))
 
     def take(self) -> list[Flow]:
-        """Return what was gathered, which is then forgotten."""
+        """Return the gathered elements, and remove them."""
         out, self.out = self.out, []
         return out
 
 
 class _Progress(Protocol):
-    """How event time follows from the records."""
+    """Derives watermarks from records."""
 
     def on_batch(self, batch: Batch, marks: _Marks) -> None:
-        """Add the batch to `marks`, with the watermarks between and behind its records."""
+        """Add the batch to `marks`, with the watermarks between and after its records."""
         ...
 
     def on_period(self, marks: _Marks) -> None:
-        """Add the watermark that is due, if there is a new one."""
+        """Add the periodic watermark to `marks`, if it has risen."""
         ...
 
 
 @final
 class _NoProgress:
-    """Event time does not progress."""
+    """Emits no watermarks."""
 
     def on_batch(self, batch: Batch, marks: _Marks) -> None:
         marks.out.append(batch)
 
     def on_period(self, marks: _Marks) -> None:
-        """Nothing is ever due."""
+        """There are no periodic watermarks."""
 
 
 @final
 class _Bounded:
-    """Event time follows the greatest timestamp, at a distance."""
+    """Emits watermarks at a fixed distance below the highest timestamp."""
 
     def __init__(self, bound_ms: int) -> None:
         self._bound_ms = bound_ms
@@ -113,7 +113,7 @@ class _Bounded:
 
 @final
 class _Own:
-    """Event time is what a user's generator says."""
+    """Emits the watermarks of a user's generator."""
 
     def __init__(self, supplier: Callable[[], WatermarkGenerator]) -> None:
         try:
@@ -156,12 +156,12 @@ def _progress(strategy: WatermarkStrategy) -> _Progress:
 
 @final
 class WatermarkMaker:
-    """Makes timestamps and watermarks in one subtask, by a strategy. `wake_ms` and `tick` are as of an operator."""
+    """Makes timestamps and watermarks in one subtask by a strategy. `wake_ms` and `tick` are as in `Operator`."""
 
     def __init__(self, strategy: WatermarkStrategy, clock: Clock, interval_ms: int, inputs: InputClock) -> None:
-        """`interval_ms` lies between periodic watermarks; 0: there are none. Raises `UserCodeError`.
+        """`interval_ms` is the time between periodic watermarks; 0 turns them off. Raises `UserCodeError`.
 
-        `inputs` is what the idle timeout is measured by.
+        `inputs` is the clock that measures the idle timeout.
         """
         now_ms = clock.monotonic_ms()
         self._clock = clock
@@ -173,7 +173,7 @@ class WatermarkMaker:
         self._period_ms = now_ms + interval_ms if strategy.progress is not None and interval_ms > 0 else None
         self._timeout_ms = strategy.idle_timeout_ms
         self._record_ms = inputs.read()
-        """When the last record came, by the clock of the inputs."""
+        """When the last record arrived, by the clock `inputs`."""
         self._paused_ms: float | None = None
         self._timed_out = False
         self._idle_due_ms = None if self._timeout_ms is None else now_ms + self._timeout_ms
@@ -185,7 +185,7 @@ class WatermarkMaker:
         return cls(strategy, context.services.clock, context.settings.get(WATERMARK_INTERVAL), inputs)
 
     def mark(self, batch: Batch) -> list[Flow]:
-        """Return the records with timestamps, and what belongs between them. Raises `UserCodeError`."""
+        """Return the records with timestamps, and the watermarks and statuses among them. Raises `UserCodeError`."""
         if not batch.records:
             return []
         if self._timeout_ms is not None:
@@ -204,20 +204,20 @@ class WatermarkMaker:
             self.wake_ms = self._next_ms()
 
     def pause(self) -> None:
-        """Know that no record will come before `resume`, though there may be some: that is not idleness."""
+        """Stop measuring idleness until `resume`: records may be available but are not read."""
         if self._paused_ms is None:
             self._paused_ms = self._inputs.read()
 
     def resume(self) -> None:
-        """Know that records may come again."""
+        """Measure idleness again."""
         if self._paused_ms is not None:
             self._record_ms += self._inputs.read() - self._paused_ms
             self._paused_ms = None
 
     def tick(self, now_ms: float) -> list[Flow]:
-        """Return the periodic watermark, and whether the stream went idle. Raises `UserCodeError`.
+        """Return the periodic watermark, and the idle status if the timeout has passed. Raises `UserCodeError`.
 
-        Time in which the subtask could not take records, even if there were any, is not idleness.
+        Time in which the subtask could not take records does not count as idle.
         """
         if self._stalled(now_ms):
             self._record_ms = self._inputs.read()
@@ -231,7 +231,7 @@ class WatermarkMaker:
         return self._marks.take()
 
     def _look_for_idleness(self, timeout_ms: int, now_ms: float) -> None:
-        """Be idle if the timeout is over, else look again when it may be."""
+        """Mark the stream idle if the timeout has passed, else schedule the next check."""
         left_ms = timeout_ms - (self._inputs.read() - self._record_ms)
         if self._paused_ms is None and left_ms <= 0:
             self._timed_out, self._idle_due_ms = True, None
@@ -246,7 +246,7 @@ class WatermarkMaker:
         return now_ms - self.wake_ms > self._timeout_ms / STALLS_PER_TIMEOUT
 
     def end(self) -> None:
-        """Do nothing more by itself: no record follows."""
+        """End the input: no periodic watermark and no idle status follows."""
         self._period_ms = self._timeout_ms = self._idle_due_ms = self.wake_ms = None
 
     def _next_ms(self) -> float | None:
@@ -267,7 +267,7 @@ def _timestamps(batch: Batch, assign: Callable[[Any, int], int]) -> list[int]:
 
 
 def _refuse(batch: Batch, times: list[int]) -> NoReturn:
-    """Raise the error of the first record that got what is no timestamp."""
+    """Raise the error for the first record with an invalid timestamp."""
     at = next(place for place, time in enumerate(times) if not _is_timestamp(time))
     raise UserCodeError(record=batch.records[at]) from ProgramError(
         f"the timestamp assigner returned {times[at]!r}, but must return a whole number of milliseconds of 64 bits"
@@ -284,7 +284,7 @@ def _is_timestamp(time: int) -> bool:
 
 @final
 class AssignOperator(Operator):
-    """Gives a stream new timestamps and watermarks, in place of those that it has."""
+    """Assigns new timestamps and watermarks to a stream, in place of its own."""
 
     makes_watermarks = True
 
@@ -307,7 +307,7 @@ class AssignOperator(Operator):
         return ticked
 
     def advance(self, watermark_ms: int, records_max: int) -> Batch | None:
-        """The end of the input is the one watermark that comes here."""
+        """End the input: the only watermark that reaches this operator is the last one."""
         self._maker.end()
         self.wake_ms = None
         return None

@@ -1,1 +1,1 @@
-"""Event time: the rules by which watermarks of several channels become one. Pure."""
+"""Time: the watermark valve, which combines the watermarks of several channels, and the timers of keys."""

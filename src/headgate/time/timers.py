@@ -1,8 +1,8 @@
-"""Timers: calls that a function has registered, for a key and a time.
+"""Timers: calls that a function has registered for a key and a time.
 
-The timers of a key are state of that key: they are saved, restored and moved to other subtasks with it. A key has at
-most one timer for each clock, namespace and time; registering it again changes nothing. Event-time timers are due when
-the watermark reaches their time, processing-time timers when the wall clock does.
+The timers of a key are part of the key's state: they are saved, restored and moved to other subtasks with it. A key has
+at most one timer for each time domain, namespace and time; registering it again changes nothing. Event-time timers are
+due when the watermark reaches their time, processing-time timers when the wall clock does.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ PROCESSING_TIMERS: Final = "_timers/processing"
 
 _TIME_MAX: Final = 2**63
 _KEYS_AT_ONCE: Final = 128
-"""How many keys with timers at the same time are fired before the loop looks at how much they have emitted."""
+"""Number of timers of one time that fire before the loop checks how many records they have emitted."""
 
 
 class CurrentCell(Protocol):
-    """Has the cell of the current key: a backend, or a view of one of its namespaces."""
+    """Holds the cell of the current key: a backend, or a view of one of its namespaces."""
 
     cell: Cell
 
 
 @final
 class Timers:
-    """The timers of one clock."""
+    """The timers of one time domain."""
 
     __slots__ = ("_add", "_backend", "_column", "_index", "_owner")
 
@@ -44,23 +44,23 @@ class Timers:
 
     @property
     def head_ms(self) -> int:
-        """The time of the next timer, or somewhat earlier; `NEVER` when there is none."""
+        """The time of the next timer, or an earlier time; `NEVER` without timers."""
         return self._index.head_ms
 
     def count_times(self) -> int:
-        """Return at how many different times there are timers. Only for timers that are all in memory."""
+        """Return the number of different times of the timers. Only for timers that are all in memory."""
         assert isinstance(self._index, HeapTimerIndex)
         return len(self._index)
 
     def earliest(self) -> int | None:
-        """Return the time of the current key's first timer, None if it has none."""
+        """Return the time of the current key's earliest timer; None if the key has no timer."""
         timers = self._owner.cell[self._column]
         return None if timers is None else min(timers)
 
     def register(self, timestamp: int) -> None:
         """Register a timer of the current key, at a time in milliseconds.
 
-        Raises StateAccessError where there is no current key, or for a time that is not a whole number of 64 bits.
+        Raises StateAccessError without a current key, or for a time that is not a whole number of 64 bits.
         """
         if type(timestamp) is not int or not -_TIME_MAX <= timestamp < _TIME_MAX:
             timestamp = whole_time(timestamp)
@@ -75,7 +75,7 @@ class Timers:
         self._add(timestamp, cell[KEY])
 
     def delete(self, timestamp: int) -> None:
-        """Delete a timer of the current key; one that does not exist is no error."""
+        """Delete a timer of the current key. Do nothing if the timer does not exist."""
         cell = self._owner.cell
         timers = cell[self._column]
         if timers is None or timestamp not in timers:
@@ -88,16 +88,16 @@ class Timers:
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
-        """Return a context in which a timer that is registered is never due: timers that register the next one end."""
+        """Return a context in which registered timers never fire, so that timers that register the next one end."""
         add, self._add = self._add, _forget
         yield
         self._add = add
 
     def due(self, until_ms: int, limit: int, out: Sized = ()) -> Iterator[int]:
-        """Yield the times of timers due at `until_ms` or before, each with its key as the current one.
+        """Yield the time of each timer that is due at `until_ms`, with the timer's key as the current key.
 
-        Ends after about `limit` of them, or when `out` has as many records. Timers that are registered meanwhile, and
-        are due, are among them.
+        Stop after about `limit` timers, or when `out` has `limit` records. Due timers that are registered meanwhile are
+        included.
         """
         backend, index, column = self._backend, self._index, self._column
         cell_of, generation, emptied = backend.cells.get, backend.generation, backend.emptied
@@ -121,7 +121,7 @@ class Timers:
 
 
 def _forget(timestamp_ms: int, key: object) -> None:
-    """Keep no timer."""
+    """Drop a timer."""
 
 
 def whole_time(timestamp: object) -> int:

@@ -1,20 +1,20 @@
-"""The watermark valve: from the watermarks of all input channels, the event time of an operator. Pure.
+"""The watermark valve: it combines the watermarks of all input channels into the event time of an operator. Pure.
 
 Theory of operation
 -------------------
-A watermark w on a channel says that no record with a timestamp of w or less is expected to follow on it. What holds for
-an operator is the least that holds for all of its channels, with two exceptions:
+A watermark w on a channel says that no record with a timestamp of w or less is expected to follow on the channel. The
+operator's watermark is the lowest watermark of its channels, with two exceptions:
 
-- An *idle* channel is not waited for. When the last active channel goes idle while it held the operator back, nothing
-  holds it back any more: the operator takes over the greatest watermark that any channel ever had, then is idle itself.
-- A channel that becomes active again may be far behind. It is *unaligned* until its watermark has reached that of the
-  operator; until then it neither holds the operator back nor advances it.
+- The operator does not wait for an *idle* channel. When the last active channel becomes idle while it held the operator
+  back, the operator's watermark rises to the highest watermark that any channel ever had. Then the operator is idle.
+- A channel that becomes active again may be far behind. The channel is *unaligned* until its watermark has reached the
+  operator's watermark. Until then it neither holds the operator back nor advances it.
 
-A watermark never falls: an older one is ignored, and so is one on an idle channel.
+A watermark never decreases: a lower watermark is ignored, and so is a watermark on an idle channel.
 
-A channel that *ended* (its watermark is MAX_TIMESTAMP) is not waited for either, just like an idle one, and whether it
-was idle does not matter. Event time ends only when all have ended: as long as one channel is merely idle, records may
-come that are not late.
+The operator does not wait for a channel that *ended* (its watermark is MAX_TIMESTAMP), whether or not the channel was
+idle. Event time ends only when all channels have ended: while a channel is merely idle, records may arrive that are not
+late.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import final
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 
 Progress = Watermark | WatermarkStatus
-"""The elements that tell the progress of event time."""
+"""The elements that report the progress of event time."""
 
 _IDLE = WatermarkStatus(idle=True)
 _ACTIVE = WatermarkStatus(idle=False)
@@ -53,7 +53,7 @@ class StatusWatermarkValve:
         self._ended: set[int] = set()
 
     def watermark(self, channel: int, timestamp_ms: int) -> list[Progress]:
-        """Take a watermark that arrived on `channel`; return what follows for the operator, in order."""
+        """Take a watermark that arrived on `channel`; return the operator's watermark and status changes, in order."""
         if timestamp_ms == MAX_TIMESTAMP:
             return self._end(channel)
         if channel not in self._active or timestamp_ms <= self._marks[channel]:
@@ -64,7 +64,7 @@ class StatusWatermarkValve:
         return self._rise_to_least()
 
     def status(self, channel: int, *, idle: bool) -> list[Progress]:
-        """Take a status that arrived on `channel`; return what follows for the operator, in order."""
+        """Take a status that arrived on `channel`; return the operator's watermark and status changes, in order."""
         if channel in self._ended or idle is (channel not in self._active):
             return []
         return self._rest(channel) if idle else self._wake(channel)
@@ -108,11 +108,11 @@ class StatusWatermarkValve:
 class InputsValve:
     """Combines the watermarks of all channels of an operator, with one input or two.
 
-    `input_of` has the index of the input for each channel. Each input has a valve of its own; event time of the
-    operator is the least of its inputs'. An idle input is not waited for, but when it becomes active again and is
-    behind, event time stands until it has caught up. An input that ended is treated like an idle one, see above. When
-    all inputs are idle, event time rises to the greatest watermark of any input, so that it does not depend on which
-    input went idle first.
+    `input_of` has the index of the input for each channel. Each input has its own valve, and the operator's watermark
+    is the lowest watermark of its inputs. The operator does not wait for an idle or ended input. When an idle input
+    becomes active again and is behind, the operator's watermark stays the same until the input has caught up. When all
+    inputs are idle, the watermark rises to the highest watermark of any input, so that it does not depend on which
+    input became idle first.
     """
 
     __slots__ = (
@@ -134,19 +134,19 @@ class InputsValve:
         self._marks = [MIN_TIMESTAMP for _ in inputs]
         self._inputs_idle = [False for _ in inputs]
         self._greatest_ms = MIN_TIMESTAMP
-        """The greatest watermark of any input, without the end of event time."""
+        """The highest watermark of any input, except MAX_TIMESTAMP."""
         self._watermark_ms = MIN_TIMESTAMP
         self._idle = False
 
     @property
     def marks(self) -> tuple[int | None, ...]:
-        """The watermark of each input where there are several, None before the first."""
+        """The watermark of each input, None before the first; empty for an operator with one input."""
         if len(self._valves) == 1:
             return ()
         return tuple(None if mark == MIN_TIMESTAMP else mark for mark in self._marks)
 
     def take(self, channel: int, progress: Progress) -> list[Progress]:
-        """Take what arrived on `channel`; return what follows for the operator, in order."""
+        """Take an element that arrived on `channel`; return the operator's watermark and status changes, in order."""
         index, place = self._input_of[channel], self._place_of[channel]
         valve = self._valves[index]
         if isinstance(progress, Watermark):

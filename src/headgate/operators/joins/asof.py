@@ -1,9 +1,9 @@
-"""The as-of join: each record of the left stream meets the one of the right that is nearest in time.
+"""The as-of join: it joins each record of the left stream with the record of the right stream nearest in time.
 
-Records of both sides wait until event time says that no nearer one can come. With a `grace`, event time runs so much
-behind the watermark: records of both sides may be that late. Of the right side the records stay that a later record of
-the left may still meet, which without a tolerance is always the newest. A key has a timer for the first time at which
-something is decided, or can go.
+Records of both sides wait until event time says that no nearer record can arrive. With a `grace`, event time is that
+much behind the watermark, so records of both sides may be that late. The operator keeps the records of the right side
+that a later record of the left side may still match; without a tolerance the newest record always stays. Each key has
+a timer for the earliest time at which a match is certain, or a record can be removed.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Nearest:
     exact: bool = True
 
     def find(self, times: list[int], time_ms: int) -> tuple[int, int | None]:
-        """Return the place of the nearest record, None for none, and the event time at which it is certain.
+        """Return the event time at which the nearest record is certain, and its index in `times`, or None.
 
-        Until event time has come so far a nearer one may come.
+        Before that event time a nearer record may still arrive.
         """
         place: int | None = None
         reach_ms = self.tolerance_ms
@@ -76,7 +76,7 @@ class Nearest:
         return min(max(time_ms, time_ms + reach_ms), MAX_TIMESTAMP), place
 
     def first_needed(self, times: list[int], from_ms: int) -> int:
-        """Return the place of the first record that is needed for records of the left stream from a time on."""
+        """Return the index of the first record that a left record with a time of `from_ms` or later may match."""
         first = (bisect_left if self.exact or self.before else bisect_right)(times, from_ms)
         if self.before:
             if not first and not self.exact:  # of those at this very time, later records need the last one only
@@ -85,7 +85,7 @@ class Nearest:
         return first
 
     def needed_until_ms(self, time_ms: int) -> int:
-        """Return the event time at which a record is needed no longer, even if no other comes."""
+        """Return the event time from which no left record can match a record of `time_ms`, even if no other arrives."""
         return min(time_ms + self.tolerance_ms, MAX_TIMESTAMP) if self.before else time_ms
 
 
@@ -96,11 +96,11 @@ _TIME: Final = itemgetter(0)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsOf:
-    """What a program says of an as-of join.
+    """The settings of an as-of join.
 
-    With `outer`, records of the left side that meet none are handed over as well. A record of the right side for which
-    `is_deletion` is true stands for none. Late records go to the tags of their sides; without one they are dropped, and
-    counted.
+    With `outer`, the function is also called for a left record without a match. If `is_deletion` is true for a right
+    record, a left record that matches it has no match. Late records go to the side output of their side in `late_tags`;
+    without one they are counted and dropped.
     """
 
     name: str
@@ -113,7 +113,7 @@ class AsOf:
 
 @final
 class AsOfJoinOperator(KeyedOperator):
-    """Joins two keyed streams by the nearest time. The timestamp of results is the time at which they are certain."""
+    """Joins two keyed streams by the nearest time. A result's timestamp is the time at which the match is certain."""
 
     def __init__(self, function: ProcessJoinFunction, asof: AsOf) -> None:
         super().__init__(function, self._bound)
@@ -172,7 +172,7 @@ class AsOfJoinOperator(KeyedOperator):
         return self._split(Batch(self._out, self._times))
 
     def _go_on(self, until_ms: int) -> int:
-        """Hand over what is certain for the current key at an event time; return when to look again."""
+        """Emit the matches of the current key that are certain at `until_ms`; return the next time to check."""
         cell, nearest = self._backend.cell, self._asof.nearest
         rights = sorted(cell[self._rights.column] or (), key=_TIME)
         times = [time for time, _ in rights]
@@ -194,9 +194,9 @@ class AsOfJoinOperator(KeyedOperator):
         return next_ms
 
     def _let_go(self, rights: list[tuple[int, Any]], times: list[int], left_ms: int, until_ms: int) -> int:
-        """Let the records of the right side go that none of the left can meet any more; return when the next can go.
+        """Remove the right records that no left record can match; return when the next one can be removed.
 
-        `left_ms` is the time of the first that waits.
+        `left_ms` is the time of the first left record that waits.
         """
         nearest, is_deletion = self._asof.nearest, self._asof.is_deletion
         from_ms = min(left_ms, until_ms + 1)

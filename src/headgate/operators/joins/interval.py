@@ -1,9 +1,9 @@
-"""The interval join: pairs of records of a key whose times lie in each other's reach.
+"""The interval join: it joins records of a key whose times are within an interval of each other.
 
-Each side keeps its records as a list, as long as a record may still come that they match: until event time has come
-as far as their reach. (The rules are those of Flink's `IntervalJoinOperator`.) A key has one timer for its oldest
-record; where nothing is emitted then, it lags behind by up to the length of the interval, so that lists are looked
-through rarely. No match depends on when that happens: a record that event time has left behind matches none any more.
+Each side stores its records in a list until event time has passed their interval, since a matching record may arrive
+until then. (The rules are those of Flink's `IntervalJoinOperator`.) Each key has one timer for its oldest record. In an
+inner join the timer may fire late by up to the length of the interval, so that lists are scanned rarely. No match
+depends on the time of the scan: a record whose interval has passed matches no other record.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from headgate.types.typeinfo import Types
 
 @final
 class JoinContext(ProcessJoinFunction.Context):
-    """The times of the current pair: of the record that came, and of the one that was kept."""
+    """The times of the current pair: of the record that arrived (`own_ms`), and of the stored record (`kept_ms`)."""
 
     __slots__ = ("is_left", "kept_ms", "own_ms", "result_ms")
 
     is_left: bool
-    """Whether the record that came is of the left stream."""
+    """Whether the record that arrived is of the left stream."""
     own_ms: int
     kept_ms: int | None
     result_ms: int
@@ -63,7 +63,7 @@ _TIME: Final = itemgetter(0)
 
 
 def within(kept: Iterable[Any], first_ms: int, last_ms: int) -> list[Any]:
-    """Return the elements from the one time to the other.
+    """Return the elements whose times are from `first_ms` to `last_ms`, both inclusive.
 
     >>> within([(1, "a"), (5, "b"), (9, "c")], 2, 9)
     [(5, 'b'), (9, 'c')]
@@ -74,7 +74,7 @@ def within(kept: Iterable[Any], first_ms: int, last_ms: int) -> list[Any]:
 
 
 def keep(kept: ListLike, element: tuple[Any, ...]) -> None:
-    """Add an element.
+    """Add an element in the order of times.
 
     >>> kept = [(1, "a"), (9, "b")]
     >>> keep(kept, (5, "c"))
@@ -88,7 +88,7 @@ def keep(kept: ListLike, element: tuple[Any, ...]) -> None:
 
 
 def put_in_order(backend: KeyedBackend, state_name: str, column: int) -> None:
-    """Sort the lists of a state that was restored: RocksDB may have written them."""
+    """Sort the lists of a restored state: a snapshot of RocksDB has them unsorted."""
     if isinstance(backend, HashMapBackend):
         for key in backend.keys(state_name):
             backend.cells[key][column].sort(key=_TIME)
@@ -100,10 +100,10 @@ _DURING: Final = "process_element()"
 @final
 @dataclass(frozen=True, slots=True)
 class JoinSide:
-    """One input of the join. A record at `t` matches those of the other side from `t + lower_ms` to `t + upper_ms`.
+    """One input of the join. A record at `t` matches records of the other side from `t + lower_ms` to `t + upper_ms`.
 
-    Of an `outer` side each record that matches none is handed over as well, when its reach is over. Late records go to
-    `late_tag`; without one they are dropped, and counted.
+    With `outer`, the function is also called for each record without a match, once its interval has passed. Late
+    records go to the side output `late_tag`; without one they are counted and dropped.
     """
 
     lower_ms: int
@@ -115,7 +115,7 @@ class JoinSide:
 @final
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A side of an open operator. Buffers hold (time, record, whether it has matched)."""
+    """A side of an open operator. Its buffers hold (time, record, whether the record has matched)."""
 
     side: JoinSide
     is_left: bool
@@ -123,14 +123,14 @@ class _Open:
     other: ListState[Any]
     late: LateRecords
     marks: bool
-    """Whether records of the other side are marked when they match."""
+    """Whether records of the other side are marked when they match, which an outer join needs."""
 
 
 @final
 class IntervalJoinOperator(KeyedOperator):
-    """Joins two keyed streams. The timestamp of what a pair comes to is the later of the two.
+    """Joins two keyed streams. The timestamp of a pair's results is the later of the two times.
 
-    That of an unmatched record is the end of its reach, at which it is known that none will come.
+    Results for an unmatched record have the end of its interval as timestamp.
     """
 
     def __init__(self, function: ProcessJoinFunction, left: JoinSide, right: JoinSide) -> None:
@@ -223,14 +223,14 @@ class IntervalJoinOperator(KeyedOperator):
         return Batch(out, times)
 
     def _set_timer(self, over_ms: int) -> None:
-        """Have a timer fire at the end of a record's reach, or soon after."""
+        """Register a timer for the end of a record's interval, rounded up to `_lag_ms`, unless there is an earlier."""
         timers = self._context.timers
         first_ms = timers.earliest_event_time_timer()
         if first_ms is None or over_ms < first_ms:
             timers.register_event_time_timer(min(-(-over_ms // self._lag_ms) * self._lag_ms, MAX_TIMESTAMP))
 
     def _unmatched(self, open_side: _Open, time: int, value: Any, out: list[Any], times: list[int]) -> None:
-        """Hand over a record that has matched none, if its side is an outer one."""
+        """Call the function for a record without a match, if its side is outer."""
         if open_side.side.outer:
             pair = self._pair
             pair.is_left, pair.own_ms, pair.kept_ms = open_side.is_left, time, None
@@ -258,7 +258,7 @@ class IntervalJoinOperator(KeyedOperator):
         return self._split(Batch(out, times))
 
     def _oldest_over(self, open_side: _Open, until_ms: int, out: list[Any], times: list[int]) -> int:
-        """Let go of the records whose reach is over; return when that of the oldest of the others is."""
+        """Remove the records whose interval has passed; return when the interval of the oldest other record ends."""
         elements: Sequence[Any] | None = self._backend.cell[open_side.own.column]
         if elements is None:
             return NEVER

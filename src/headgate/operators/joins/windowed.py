@@ -1,6 +1,6 @@
-"""Joins in windows: records of two streams in one, each with the number of its stream, and what is made of a window.
+"""Window joins: they run as a window over the union of two streams, in which each record has its stream's number.
 
-As in Flink, whose `CoGroupedStreams` are windows over a union: the window operators know nothing of joins.
+As with Flink's `CoGroupedStreams`, the window operators know nothing of joins.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AnyJoin = JoinFunction | FlatJoinFunction | Callable[[Any, Any], Any]
 
 @final
 class OfStream(NamedTuple):
-    """A record, and whether it is of the first stream or of the second: 0 or 1."""
+    """A record with the number of its stream: 0 for the first, 1 for the second."""
 
     stream: int
     value: Any
@@ -38,7 +38,7 @@ def of_second(value: Any) -> OfStream:
 
 @final
 class KeyOfEither(Around, KeySelector):
-    """The key of a record of either stream."""
+    """A key selector that calls the selector of the record's stream."""
 
     def __init__(self, first: Any, second: Any) -> None:
         self._selectors = first, second
@@ -56,7 +56,7 @@ class KeyOfEither(Around, KeySelector):
 
 
 class _OfBoth(Around, WindowFunction[OfStream, Any, Any, Any]):
-    """What is made of the records of a window by a function of both streams."""
+    """A window function that calls a user's function with the records of both streams."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -68,7 +68,7 @@ class _OfBoth(Around, WindowFunction[OfStream, Any, Any, Any]):
 
 @final
 class CoGrouped(_OfBoth):
-    """A `CoGroupFunction`, called with the records of a window."""
+    """Calls a `CoGroupFunction` with the records of a window."""
 
     def __init__(self, function: CoGroupFunction) -> None:
         super().__init__(function)
@@ -82,7 +82,7 @@ class CoGrouped(_OfBoth):
 
 @final
 class Joined(_OfBoth):
-    """A function called with each pair of records of a window: in the order of the first stream, then of the second."""
+    """Calls a function with each pair of records of a window, in the order of the first stream, then of the second."""
 
     def __init__(self, function: AnyJoin) -> None:
         super().__init__(function)

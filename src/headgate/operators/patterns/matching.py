@@ -16,9 +16,10 @@ from headgate.operators.patterns.shared_buffer import SharedBuffer, Taken
 
 
 class Partial(NamedTuple):
-    """A match under way: its last node, where it is, and the links on which it waits.
+    """A partial match: its last node, its position in the pattern, and the links on which it waits.
 
-    `is_fresh`: no record has come since the last that it took. `is_found`: it has been found as it is, and may go on.
+    `is_fresh` says that no record has arrived since the last record that the match took. `is_found` says that the match
+    was complete at this node, and may take further records.
     """
 
     node: int
@@ -31,7 +32,7 @@ class Partial(NamedTuple):
 
 
 class Complete(NamedTuple):
-    """A match that is complete, but waits for those that began before it."""
+    """A complete match that waits for matches that began before it."""
 
     node: int
     first_number: int
@@ -41,7 +42,7 @@ class Complete(NamedTuple):
 @final
 @dataclass(slots=True)
 class Matching:
-    """All that is known of a key."""
+    """The partial and complete matches of a key."""
 
     next_number: int = 0
     partials: list[Partial] = field(default_factory=list)
@@ -50,12 +51,12 @@ class Matching:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is under way, so that it need not be kept."""
+        """Whether the key has no matches, so that its state can be removed."""
         return not self.partials and not self.complete
 
 
 class TimedMatch(NamedTuple):
-    """A match, or one whose time has run out, and the time of what it comes to."""
+    """A complete or timed-out match, and the timestamp of its results."""
 
     match: Match
     time_ms: int
@@ -66,12 +67,12 @@ _BEGAN: Final = attrgetter("first_number")
 
 
 class MissingStepError(Exception):
-    """A match has no record of the step that the next one is to begin at."""
+    """A match has no record of the step at which the skip strategy lets the next match begin."""
 
 
 @final
 class MatchSelector:
-    """Takes the matches that are complete, by a strategy. `names` are those of the steps, by number."""
+    """Selects complete matches by a skip strategy. `names` are the names of the steps, by number."""
 
     def __init__(self, strategy: AfterMatchSkipStrategy, names: Sequence[str]) -> None:
         self._strategy = strategy
@@ -79,7 +80,7 @@ class MatchSelector:
         self.skips = strategy.skip is not Skip.NOT
 
     def found(self, matching: Matching) -> Iterator[TimedMatch]:
-        """Yield the matches that are complete and need not wait; give up those that they rule out.
+        """Yield the complete matches that need not wait, and discard the matches that these rule out.
 
         Raises `MissingStepError`.
         """
@@ -96,14 +97,14 @@ class MatchSelector:
                 self._rule_out(matching, self._last_ruled_out(path))
 
     def match(self, path: Sequence[Taken]) -> Match:
-        """Return the records of each step."""
+        """Return the records of a path by the name of the step that took them."""
         match: Match = {}
         for taken in path:
             match.setdefault(self._names[taken.step], []).append(taken.value)
         return match
 
     def _rule_out(self, matching: Matching, last: int) -> None:
-        """Give up all matches that began with the record of this number, or one before."""
+        """Discard all matches whose first record has the number `last` or a lower one."""
         nodes = [each.node for each in matching.partials if each.first_number <= last]
         nodes += [each.node for each in matching.complete if each.first_number <= last]
         for node in nodes:
@@ -112,7 +113,7 @@ class MatchSelector:
         matching.complete = [each for each in matching.complete if each.first_number > last]
 
     def _last_ruled_out(self, path: Sequence[Taken]) -> int:
-        """Return the number of the last record with which another match must not begin."""
+        """Return the number of the last record at which no other match may begin."""
         strategy, first = self._strategy, path[0].number
         if strategy.skip is Skip.TO_NEXT:
             return first

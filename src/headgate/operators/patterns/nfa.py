@@ -1,11 +1,11 @@
-"""The automaton that finds the matches of a pattern in the records of one key, which come in order.
+"""The automaton that finds the matches of a pattern in the records of one key, which arrive in order.
 
-It is nondeterministic: a record may take a match on, be left out by it, or both, and then there are two. So a key has
-any number of matches under way, its *partial matches*, each with the links on which it waits. They are kept in the
-order in which they began. (The semantics are those of Flink's `NFA`; `docs/guides/patterns.md` states them as rules on
-which records may lie between two that a match takes, and a test finds the same matches by trying all sequences.)
+It is nondeterministic: a match may take a record or ignore it, or both, which makes two matches of one. So a key has
+any number of *partial matches*, each with the links on which it waits, in the order in which they began. (The semantics
+are those of Flink's `NFA`. `docs/guides/patterns.md` states them as rules on the records between two records of a
+match, and a test finds the same matches by trying all sequences.)
 
-Pure: records in, matches out. All that it knows of a key is in `Matching`.
+Pure: records in, matches out. `Matching` holds the whole state of a key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headgate.state.keyed.timer_index import NEVER
 
 @final
 class Nfa:
-    """Finds the matches of a pattern. One serves all keys; it keeps nothing between calls."""
+    """Finds the matches of a pattern. One instance serves all keys and keeps no state between calls."""
 
     def __init__(self, pattern: Pattern) -> None:
         pattern.check()
@@ -43,13 +43,13 @@ class Nfa:
         self.shape = self._positions.shape
 
     def _only_condition(self, begin: tuple[Link, ...]) -> Callable[[Any], Any] | None:
-        """Return what every first record of a match meets, if one function says that."""
+        """Return the test that every first record of a match must pass, if it is a single function."""
         return self._simple[begin[0].condition] if len(begin) == 1 and begin[0].condition is not None else None
 
     def process(self, matching: Matching, value: Any, time_ms: int) -> list[TimedMatch]:
-        """Take a record, not older than those before it; return what is found with it, and what has timed out.
+        """Process a record, which is not older than the record before it; return complete and timed-out matches.
 
-        After one that is older, because a clock has stepped back, what is over may be found later.
+        If the record is older, because a clock was set back, timed-out matches may be returned later.
         """
         if not matching.partials and self._begins is not None and not self._begins(value):
             return []
@@ -70,10 +70,10 @@ class Nfa:
         return found
 
     def pass_time(self, matching: Matching, time_ms: int) -> list[TimedMatch]:
-        """End what may wait no longer; matches that no record may follow are found thereby.
+        """End the links that have timed out by `time_ms`; return the matches that are complete or timed out then.
 
-        What a skip strategy rules out depends on which is over first. So they are ended one after the other, as they
-        are if time passes in many small steps.
+        With a skip strategy, the discarded matches depend on which match ends first. So the matches end one by one, as
+        if time passed in many small steps.
         """
         found: list[TimedMatch] = []
         while (due_ms := self.due_ms(matching)) <= time_ms:
@@ -81,7 +81,7 @@ class Nfa:
         return found
 
     def due_ms(self, matching: Matching) -> int:
-        """Return when the time of something under way is over; `NEVER` for never."""
+        """Return the earliest time at which a link of a partial match times out; `NEVER` if none does."""
         partials = matching.partials
         if not partials or not self._is_timed:
             return NEVER
@@ -90,11 +90,11 @@ class Nfa:
         return self._over_ms(partials[0])
 
     def _over_ms(self, partial: Partial) -> int:
-        """Return when the time of a whole match is over."""
+        """Return when the whole match times out."""
         return NEVER if self._within_ms is None else partial.first_ms + self._within_ms
 
     def _ends_ms(self, matching: Matching, partial: Partial) -> list[int]:
-        """Return when each of the links is over on which a match under way waits."""
+        """Return when each link times out on which a partial match waits."""
         links = self._all[partial.position].links
         over_ms = self._over_ms(partial)
         last_ms = matching.buffer.nodes[partial.node].time_ms
@@ -102,7 +102,7 @@ class Nfa:
         return [over_ms if gap_ms is None else min(over_ms, last_ms + gap_ms) for gap_ms in gaps]
 
     def _end(self, matching: Matching, until_ms: int) -> list[TimedMatch]:
-        """End the links that are over; return what is found, and the matches that had none left."""
+        """End the links that have timed out; return the matches that are complete or timed out then."""
         partials = matching.partials
         over = partials if self._has_gaps else list(takewhile(lambda each: self._over_ms(each) <= until_ms, partials))
         found: list[TimedMatch] = []
@@ -114,7 +114,7 @@ class Nfa:
     def _rest(
         self, matching: Matching, partial: Partial, until_ms: int, found: list[TimedMatch]
     ) -> tuple[Partial, ...]:
-        """End the links of one match that are over; return it if it waits on others."""
+        """End the timed-out links of one match; return the match if it waits on other links."""
         position, buffer = self._all[partial.position], matching.buffer
         ends = dict(zip(partial.waiting, self._ends_ms(matching, partial), strict=True))
         waiting = tuple(index for index, end_ms in ends.items() if end_ms > until_ms)
@@ -138,7 +138,7 @@ class Nfa:
     # --- a record
 
     def _go_on(self, matching: Matching, partial: Partial, record: _Record, partials: list[Partial]) -> bool:
-        """Do for one match under way what a record does to it; return whether it still waits."""
+        """Apply a record to a partial match; return whether the partial match still waits."""
         links = self._all[partial.position].links
         began: list[Partial] = []
         waiting: list[int] = []
@@ -176,7 +176,10 @@ class Nfa:
         return bool(waiting)
 
     def _stops(self, link: Link, node: int, is_next: bool, record: _Record) -> bool:
-        """Return whether the record ends the link and is not taken; `is_next`: it is the first one there."""
+        """Return whether the record ends the link and is not taken.
+
+        `is_next` says that the record directly follows the last record of the match.
+        """
         if any(self._meets(each, record, node) for each in link.until):
             return True
         return is_next and any(self._meets(each, record, node) for each in link.not_next)
@@ -184,7 +187,7 @@ class Nfa:
     def _take(
         self, matching: Matching, link: Link, partial: Partial | None, record: _Record, partials: list[Partial]
     ) -> None:
-        """Begin a match with the record, or take one on."""
+        """Begin a match with the record, or extend `partial` by it."""
         position, buffer = self._all[link.target], matching.buffer
         parent, first, first_ms = (
             (ROOT, record.number, record.time_ms)
@@ -201,7 +204,7 @@ class Nfa:
             buffer.release(node)
 
     def _meets(self, condition: int | None, record: _Record, node: int) -> bool:
-        """Return whether the record meets a condition; `node` is the last of the match that asks."""
+        """Return whether the record meets a condition of the match whose last node is `node`."""
         if condition is None:
             return True
         known = record.known[condition]
@@ -219,7 +222,7 @@ class Nfa:
 @final
 @dataclass(slots=True)
 class _Record:
-    """The record at hand, and what is known of the conditions on it alone."""
+    """The current record, and the results of the conditions that depend on the record alone."""
 
     value: Any
     time_ms: int
@@ -231,7 +234,7 @@ class _Record:
 @final
 @dataclass(slots=True)
 class _SoFar(ConditionContext):
-    """What a match has taken so far."""
+    """The context of an iterative condition: the records that the match has taken."""
 
     names: list[str]
     record: _Record

@@ -37,7 +37,7 @@ from headgate.types.typed_key import untyped
 from headgate.types.typeinfo import Types
 
 _SHAPE: Final = "_pattern"
-"""The list state that tells of which pattern the matches under way are."""
+"""The list state that holds the shape of the pattern that the saved partial matches belong to."""
 
 MatchCall = Callable[[Match, PatternProcessFunction.Context], "Iterable[Any] | None"]
 
@@ -55,10 +55,10 @@ class MatchContext(PatternProcessFunction.Context):
 
 
 class PatternOperator(KeyedOperator):
-    """Finds the matches of a pattern in the records of each key. Subclasses say when a record's turn comes."""
+    """Finds the matches of a pattern in the records of each key. Subclasses decide when a record is processed."""
 
     domain: ClassVar[TimeDomain]
-    """The time that the pattern goes by."""
+    """The time domain of the pattern."""
 
     def __init__(self, pattern: Pattern, function: PatternProcessFunction) -> None:
         super().__init__(function, self._bound)
@@ -76,14 +76,14 @@ class PatternOperator(KeyedOperator):
 
     @abstractmethod
     def _opened(self) -> KeyedCall:
-        """Prepare what the operator has of its own; return what it does for each record."""
+        """Open the state of the subclass; return its call for each record."""
 
     @property
     def _shape(self) -> str:
         return self._nfa.shape if self.domain is TimeDomain.EVENT_TIME else f"{self._nfa.shape} in processing time"
 
     def _check_shape(self) -> None:
-        """Raise `RestoreError` if the matches under way are those of another pattern."""
+        """Raise `RestoreError` if the restored partial matches belong to another pattern."""
         for shape in self.context.restored.values(_SHAPE):
             if shape != self._shape:
                 raise RestoreError(
@@ -115,15 +115,15 @@ class PatternOperator(KeyedOperator):
 
     @abstractmethod
     def _go_on(self, until_ms: int) -> None:
-        """Let time pass for the current key; emit what is found."""
+        """Advance the time of the current key to `until_ms`; emit the matches found."""
 
     def _begin(self) -> None:
-        """Begin what is emitted anew."""
+        """Clear the emitted results."""
         self._out: list[Any] = []
         self._times: list[int] = []
 
     def _keep(self, matching: Matching) -> None:
-        """Keep what is known of the current key, if there is something."""
+        """Store the matches of the current key, or remove its state if there are none."""
         self._matching.update(None if matching.is_empty else matching)
 
     def _emit(self, found: list[TimedMatch]) -> None:
@@ -138,12 +138,12 @@ class PatternOperator(KeyedOperator):
 
 
 def _nothing(match: Match, context: PatternProcessFunction.Context) -> None:
-    """What becomes of matches whose time has run out, of a function that does not want to see them."""
+    """Drop a timed-out match, for a function that is no `TimedOutPartialMatchHandler`."""
 
 
 @final
 class ProcessingTimePatternOperator(PatternOperator):
-    """Finds matches as records come; those of a batch come at one time. Results have no timestamps."""
+    """Processes records as they arrive. All records of a batch have the same time. Results have no timestamps."""
 
     domain = TimeDomain.PROCESSING_TIME
 
@@ -158,7 +158,7 @@ class ProcessingTimePatternOperator(PatternOperator):
         return self._run(keys, call)
 
     def _take(self, value: Any, context: object) -> list[Any] | None:
-        """Hand a record of the current key to the automaton; return what comes of what is found."""
+        """Process a record of the current key; return the results for the matches found."""
         matching = self._matching.value() or Matching()
         found = self._nfa.process(matching, value, self._now_ms)
         self._wait(matching)
@@ -174,7 +174,7 @@ class ProcessingTimePatternOperator(PatternOperator):
         self._wait(matching)
 
     def _wait(self, matching: Matching) -> None:
-        """Keep what is known of the current key until the time of something is over."""
+        """Store the matches of the current key, and register a timer for the first that times out."""
         self._keep(matching)
         due_ms = self._nfa.due_ms(matching)
         if due_ms < NEVER:
@@ -199,7 +199,7 @@ _TIME: Final = itemgetter(0)
 
 @final
 class EventTimePatternOperator(PatternOperator):
-    """Finds matches when the watermark comes to their records."""
+    """Processes records when the watermark reaches their times."""
 
     domain = TimeDomain.EVENT_TIME
 
@@ -223,7 +223,7 @@ class EventTimePatternOperator(PatternOperator):
         return self._waiting.keep(self._context.timers, zip(keys, timestamps, self._position))  # noqa: B905  # lengths agree
 
     def _go_on(self, until_ms: int) -> None:
-        """Hand the current key's records up to a time to the automaton."""
+        """Process the current key's records up to `until_ms`."""
         nfa, waiting = self._nfa, self._backend.cell[self._early.column]
         matching = self._matching.value() or Matching()
         next_ms = NEVER

@@ -1,9 +1,9 @@
-"""A pattern as a graph: where a match may be, and which records take it on from there.
+"""A pattern as a graph: the positions that a match can have, and the links from one position to the next.
 
-A position is a step and how many records it has taken, counted as far as it matters; in a group also how many times
-the group has been gone through. From a position, links lead to those that the next record of the match may take it to:
-the same step once more, the step behind, and further ones as long as those between are optional; from the end of a
-group its first step once more, too.
+A position is a step and the number of records that it has taken, counted as far as the number matters. In a group it
+also has the number of passes through the group. Links lead from a position to the positions that the match's next
+record can reach: the same step again, the next step, and further steps if the steps between are optional. From the end
+of a group a link also leads to its first step.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from headgate.functions.patterns.pattern import Pattern
 from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, PatternStep
 
 END: Final = -1
-"""The target of a link that takes no record: it waits until nothing can forbid the match any more."""
+"""The target of a link that takes no record: it waits until no record can forbid the match."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way on. Numbers are those of conditions.
+    """A link to another position. `condition`, `until`, `not_next` and `not_between` are numbers of conditions.
 
-    A record that meets one of `until` ends it, and is not taken; so does the very next record if it meets one of
-    `not_next`. One that meets one of `not_between` ends it unless it is taken itself. A link that `gives_way` ends with
-    a record that the step takes once more: it is greedy. It waits `gap_ms` after the last record; None for as long as
-    the match may last.
+    A record that meets a condition of `until` ends the link and is not taken. The record directly after the last one
+    does the same if it meets a condition of `not_next`. A record that meets a condition of `not_between` ends the link
+    unless the link takes it. A link with `gives_way` leaves a greedy step: it ends when the step takes another record.
+    The link waits `gap_ms` after the last record; None means as long as the match may last.
     """
 
     target: int
@@ -45,7 +45,7 @@ class Link:
 @final
 @dataclass(frozen=True, slots=True)
 class MatchPosition:
-    """Where a match is. `accepts`: it is complete, if nothing is to be waited for."""
+    """A position of a match. `accepts` says that the match is complete there without waiting."""
 
     step: int
     links: tuple[Link, ...]
@@ -56,22 +56,22 @@ class MatchPosition:
 @final
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """What a link has passed since the last record: steps that forbid some. `gives_way`: that step is greedy."""
+    """The forbidding steps that a link has passed since the last record. `gives_way`: the link leaves a greedy step."""
 
     gives_way: bool = False
     forbidding: tuple[PatternStep, ...] = ()
 
 
 _Address = tuple[tuple[int, int], ...]
-"""Where a step is, as which one of a sequence, and how many times it has been gone through; before it, its groups."""
+"""The path to a step: for each enclosing group and then the step, its index and the number of passes through it."""
 
 _COMPLETE: Final = Link(END, None, False, False, (), False, (), (), None)
-"""The end of a pattern, with nothing to wait for."""
+"""The link to the end of a pattern, without waiting."""
 
 
 @final
 class Positions:
-    """All positions of a pattern, and its conditions. Links of `begin` are those to the first record of a match."""
+    """All positions and conditions of a pattern. The links of `begin` lead to the first record of a match."""
 
     def __init__(self, pattern: Pattern) -> None:
         self._steps = pattern.steps
@@ -87,11 +87,11 @@ class Positions:
 
     @property
     def shape(self) -> str:
-        """Return what a match under way depends on: the steps, and how many records each takes."""
+        """Return what saved partial matches depend on: the steps, and the number of records that each takes."""
         return repr(_shape(self._steps))
 
     def _number(self, steps: Sequence[PatternStep], until: tuple[int, ...]) -> None:
-        """Number the conditions of these steps. `until`: those that end a group which they are in."""
+        """Number the conditions of these steps. `until` are the conditions that end an enclosing group."""
         for step in steps:
             ends = (*until, *self._numbered(step.until))
             if step.group:
@@ -117,8 +117,10 @@ class Positions:
         return MatchPosition(self.names.index(step.name), waits, _COMPLETE in links, tuple(range(len(waits))))
 
     def _into(self, within: _Address, index: int, behind: _Behind) -> Iterator[Link]:
-        """Yield the links to the first records of the step of this index in a group, and of those behind it that may be
-        reached; from the end of the group also to its beginning."""
+        """Yield the links into a group, from the step `index` on: to that step, and past optional steps to later ones.
+
+        From the end of the group, links lead to its beginning and to the step after the group.
+        """
         for number, step in enumerate(self._steps_of(within)[index:], index):
             if step.forbids is not None:
                 behind = _Behind(behind.gives_way, (*behind.forbidding, step))
@@ -136,12 +138,12 @@ class Positions:
             yield from self._into(within[:-1], within[-1][0] + 1, behind)
 
     def _again(self, place: _Address, step: PatternStep, behind: _Behind) -> Link:
-        """Return the link to the step at a place once more."""
+        """Return the link to another record of the step at a place."""
         index, count = place[-1]
         return self._link((*place[:-1], (index, min(count + 1, _counts(step)))), step, step.inner, behind)
 
     def _link(self, place: _Address, step: PatternStep, contiguity: Contiguity, behind: _Behind) -> Link:
-        """Return the link to the first record of the step at a place; of a group, to that of its first step."""
+        """Return the link to the first record of the step at a place; for a group, to its first step."""
         if step.group:
             return self._link((*place, (0, 1)), step.group[0], contiguity, behind)
         return Link(
@@ -157,9 +159,9 @@ class Positions:
         )
 
     def _end(self, forbidding: tuple[PatternStep, ...]) -> Link:
-        """Return the link of the end of the pattern, behind steps that forbid records.
+        """Return the link to the end of the pattern, after steps that forbid records.
 
-        Is it for the next record only, that one decides: it is strict. Otherwise time does.
+        If the steps forbid only the next record, that record decides, and the link is strict. Otherwise time decides.
         """
         if not forbidding:
             return _COMPLETE
@@ -174,7 +176,7 @@ class Positions:
     # --- places
 
     def _steps_of(self, place: _Address) -> tuple[PatternStep, ...]:
-        """Return the steps of the group at a place; all of the pattern for the empty one."""
+        """Return the steps of the group at a place; for the empty place, the steps of the pattern."""
         steps = self._steps
         for index, _ in place:
             steps = steps[index].group
@@ -196,12 +198,12 @@ def _places(steps: Sequence[PatternStep], within: _Address) -> Iterator[_Address
 
 
 def _goes_on(step: PatternStep, count: int) -> bool:
-    """Whether a step that has been gone through so many times may be once more."""
+    """Return whether a step that was passed `count` times may be passed again."""
     return step.most == UNBOUNDED or count < step.most
 
 
 def _counts(step: PatternStep) -> int:
-    """Return up to how many records of a step are told apart."""
+    """Return the number of records of a step up to which positions differ."""
     return step.least if step.most == UNBOUNDED else step.most
 
 

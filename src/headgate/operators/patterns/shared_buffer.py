@@ -1,9 +1,9 @@
-"""The records of all matches under way of a key, each once however many have taken it.
+"""The records of all partial matches of a key. Matches share records, so each record is stored once.
 
-A node is a record that a match has taken, and the node of the one before: matches that begin alike share nodes. (After
-the versioned shared buffer of Agrawal and others, "Efficient Pattern Matching over Event Streams", SIGMOD 2008; nodes
-here have one parent, so that there is nothing to version.) Nodes lie in a table, so that pickling a long match does not
-recurse.
+A node holds a record that a match has taken, and the node of the match's previous record. Matches that begin with the
+same records share nodes. (After the versioned shared buffer of Agrawal and others, "Efficient Pattern Matching over
+Event Streams", SIGMOD 2008. Nodes here have one parent, so no versions are needed.) Nodes are in a table, so that
+pickling a long match does not recurse.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, final
 
 ROOT: Final = -1
-"""The parent of the first node of a match."""
+"""The parent number of a match's first node."""
 
 
 class Taken(NamedTuple):
-    """A record that a match has taken: by which step, its number and time, and the node before."""
+    """A record that a match has taken: the parent node, the step that took it, and the record's number and time."""
 
     parent: int
     step: int
@@ -28,14 +28,14 @@ class Taken(NamedTuple):
 @final
 @dataclass(slots=True)
 class SharedBuffer:
-    """Nodes by number, and how many hold each: nodes behind it and matches under way."""
+    """Nodes by number, and the number of holders of each node: its child nodes and matches that end with it."""
 
     nodes: dict[int, Taken] = field(default_factory=dict)
     holders: dict[int, int] = field(default_factory=dict)
     next_node: int = 0
 
     def add(self, taken: Taken) -> int:
-        """Keep a record behind its parent; return its node, which the caller holds."""
+        """Add a record after its parent; return its node, of which the caller is a holder."""
         node = self.next_node
         self.next_node = node + 1
         self.nodes[node] = taken
@@ -45,11 +45,11 @@ class SharedBuffer:
         return node
 
     def hold(self, node: int) -> None:
-        """Have the node stay until it is released once more."""
+        """Add a holder to the node."""
         self.holders[node] += 1
 
     def release(self, node: int) -> None:
-        """Let a node go, and those before it that no other holds."""
+        """Remove a holder from the node; remove the node, and then its ancestors, when no holder is left."""
         holders = self.holders
         while node != ROOT:
             if holders[node] > 1:
@@ -59,7 +59,7 @@ class SharedBuffer:
             node = self.nodes.pop(node).parent
 
     def path(self, node: int) -> list[Taken]:
-        """Return what has been taken up to a node, oldest first."""
+        """Return the records up to a node, oldest first."""
         path = []
         while node != ROOT:
             taken = self.nodes[node]
