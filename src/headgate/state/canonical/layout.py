@@ -48,7 +48,7 @@ _NAME_MAX: Final = 80
 
 
 def pickle_of(column: str) -> str:
-    """Return the name of the column with what `column` does not show exactly."""
+    """Return the name of the column with the pickles of values that `column` does not show exactly."""
     return f"{column}_pickle"
 
 
@@ -163,18 +163,18 @@ class ColumnPair:
         self._pickles: list[bytes | None] = []
 
     def add(self, shown: Any, exact: Any) -> None:
-        """Add a value that stands for another, which is pickled if the column cannot show the value exactly."""
+        """Add a shown value. Pickle `exact`, the stored value, if the column cannot show `shown` exactly."""
         self._marks.clear()
         self._shown.append(self.codec.encode(shown))
         self._pickles.append(pickled(exact) if self._marks else None)
 
     def add_pickled(self, shown: Any, exact: Any) -> None:
-        """Add a value that stands for another, which is pickled."""
+        """Add a shown value and pickle `exact`, the stored value."""
         self._shown.append(self.codec.encode(shown))
         self._pickles.append(pickled(exact))
 
     def take(self) -> dict[str, pa.Array]:
-        """Return both columns, and empty them."""
+        """Return both columns, and start empty ones."""
         shown, pickles = self._shown, self._pickles
         self._shown, self._pickles = [], []
         return {

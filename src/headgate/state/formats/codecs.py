@@ -1,22 +1,22 @@
-"""Codecs: values of a declared type as bytes and back, where values are stored one by one.
+"""Codecs: encode values of a declared type as bytes and decode them, for values that are stored one by one.
 
-Every codec gives back exactly what it was given, also a value that is not of the declared type: the type only says
-which values are fast. A value is written in one of these ways:
+Every codec restores exactly the value that it encoded, even if the value is not of the declared type: the type only
+determines which values are fast. A value is encoded in one of these ways:
 
 - int within 64 bits: `i`, 8 bytes, little-endian
 - float: `f`, IEEE 754 double, little-endian; the sign of -0.0 and the bits of a NaN are kept
 - str: `s`, UTF-8 (with lone surrogates: pickled)
 - bytes: `b`, the bytes
 - bool: `T`, `F`
-- Row of kind INSERT: its values, pickled, then `r` when its names are the declared ones, `p` when it has none
-- tuple of the declared length with rows at some places: pickled as a list with values instead of rows, then for each of
-  these places `r`, `p`, or `.` when there is something else, then `t`
-- anything else: pickle, protocol 5, which begins with 0x80 and ends in `.`
+- Row of kind INSERT: its values, pickled, then `r` if it has the declared names, `p` if it has no names
+- tuple of the declared length with rows in some fields: pickled as a list with values instead of rows, then for each of
+  these fields `r`, `p`, or `.` for another value, then `t`
+- any other value: pickle, protocol 5, which begins with 0x80 and ends in `.`
 
 Types that differ only in width (INT and LONG, FLOAT and DOUBLE) share a codec, so widened state needs no rewriting.
 
-Why these, in nanoseconds for encode + decode of one value (CPython 3.11, one core of a shared machine, 27 of each for
-the call itself; the codecs check types and tags, the other two columns are the bare calls):
+The reasons, in nanoseconds for encode + decode of one value (CPython 3.11, one core of a shared machine, 27 of each for
+the call itself; the codecs check types and tags, the other two columns are the plain calls):
 
 =====================  ===========  ===========  =============
 value                  codec        marshal 4    pickle 5
@@ -32,8 +32,8 @@ Row of 3               424 + 430                 1251 + 1048
 int, where not LONG    235 + 161
 =====================  ===========  ===========  =============
 
-marshal is no faster once types are checked (it silently turns bytearrays and NumPy scalars into bytes), and promises no
-format across Python versions; so scalars are struct and UTF-8, and collections are pickled, which needs no check of
+With type checks, marshal is no faster (it silently turns bytearrays and NumPy scalars into bytes), and its format
+differs between Python versions. So scalars use struct and UTF-8, and collections are pickled, which needs no check of
 their items. Only Row is too slow to pickle whole.
 """
 
@@ -58,7 +58,7 @@ from headgate.types.typeinfo import (
 )
 
 Load: TypeAlias = Callable[[bytes], Any]
-"""Unpickles bytes: `unpickle.loader` makes one that knows of moved classes."""
+"""Unpickles bytes. `unpickle.loader` returns such a function that knows moved classes."""
 
 _dumps: Final = pickle.dumps
 
@@ -66,9 +66,10 @@ _dumps: Final = pickle.dumps
 @final
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Two functions. `encode` raises SerializationError for what cannot be pickled; `decode` what its `Load` raises.
+    """A pair of functions. `encode` raises SerializationError for a value that cannot be pickled.
 
-    An encoded value has at least one byte, except where `codec_for_columns` says otherwise.
+    `decode` raises the errors of its `Load`. An encoded value has at least one byte, except where `codec_for_columns`
+    says otherwise.
     """
 
     encode: Callable[[Any], bytes]
@@ -94,7 +95,7 @@ def codec_for(type_info: TypeInformation, load: Load = pickle.loads) -> Codec:
 
 
 def codec_for_columns(types: Sequence[TypeInformation], load: Load = pickle.loads) -> Codec:
-    """Return the codec of a tuple that has a value of each type, or None in its place. A single None has no bytes.
+    """Return the codec of a tuple with a value of each type, or None. A single None is encoded as no bytes.
 
     >>> codec = codec_for_columns([Types.LONG(), Types.STRING()])
     >>> codec.decode(codec.encode((7, None)))
@@ -106,17 +107,17 @@ def codec_for_columns(types: Sequence[TypeInformation], load: Load = pickle.load
 
 
 def codec_for_items(meta: StateMeta, load: Load = pickle.loads) -> Codec:
-    """Return the codec of what a state stores one by one, in its stored form."""
+    """Return the codec of the values that a state stores one by one, in their stored form."""
     return codec_for(stored_type(meta), load)
 
 
 def stored_type(meta: StateMeta) -> TypeInformation:
-    """Return the type of what is stored one by one: its `item_type`, with time to live a pair of time and that."""
+    """Return the type of values stored one by one: `item_type`, with a time to live a pair of time and `item_type`."""
     return Types.TUPLE([Types.LONG(), item_type(meta)]) if meta.ttl else item_type(meta)
 
 
 def pickled(value: Any) -> bytes:
-    """Return the pickle of a value. Raises SerializationError naming its type."""
+    """Return the pickle of a value. Raises SerializationError that names the value's type."""
     try:
         return _dumps(value, 5)
     except Exception as error:
@@ -126,7 +127,7 @@ def pickled(value: Any) -> bytes:
         ) from error
 
 
-# --- one pair of functions for each way of writing: a check of the type, the fast way, else pickle
+# --- a pair of functions for each encoding: check the type, use the fast encoding, else pickle
 
 _INSERT: Final = RowKind.INSERT
 _INT: Final = struct.Struct("<cq")
@@ -224,7 +225,7 @@ def _row_codec(names: tuple[str, ...], load: Load) -> Codec:
             if fields == names or fields is None:
                 try:
                     return _dumps(value._values, 5) + (b"p" if fields is None else b"r")
-                except Exception:  # noqa: BLE001  # whatever a user's class raises: `pickled` puts it in words
+                except Exception:  # noqa: BLE001  # a user's class may raise anything; `pickled` reports it
                     return pickled(value)
         return pickled(value)
 
@@ -240,7 +241,7 @@ def _row_codec(names: tuple[str, ...], load: Load) -> Codec:
 
 
 def _tuple_codec(types: Sequence[TypeInformation], load: Load) -> Codec:
-    """The codec of a tuple with rows in it. Rows deeper down are pickled as they are."""
+    """Return the codec of a tuple with rows in it. Rows nested deeper are pickled whole."""
     size = len(types)
     names = [(place, kind.field_names) for place, kind in enumerate(types) if isinstance(kind, RowTypeInfo)]
     tagged = [(place, fields, number - len(names) - 1) for number, (place, fields) in enumerate(names)]
@@ -273,7 +274,7 @@ def _tuple_codec(types: Sequence[TypeInformation], load: Load) -> Codec:
 
 
 def _optional_codec(codec: Codec) -> Codec:
-    """The codec of a single column: no bytes stand for None."""
+    """Return the codec of a single column, which encodes None as no bytes."""
     inner_encode, inner_decode = codec.encode, codec.decode
 
     def encode(value: tuple[Any]) -> bytes:

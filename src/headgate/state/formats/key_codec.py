@@ -1,11 +1,13 @@
-"""Keys as bytes of a store that sorts by bytes, and the same key objects back.
+"""Keys as bytes for a store that sorts by bytes, and the same key objects from these bytes.
 
-The bytes of a key of a cell are its identity (docs/reference/key-hash.md), those of a key within a map state its
-canonical bytes, where `1`, `1.0` and `True` are one. Which of several that are one the user gave first is not in
-these bytes. Of an int, str, bytes, None, a bool, float or Decimal that is a whole key, a float with a fraction, and
-tuples of these, the bytes give back the object itself. Any other key (a list, a date, a member of an Enum, a
-namedtuple, True in a tuple) is stored beside its value as well, pickled: `original` says so. So the usual keys are
-never pickled, nor stored twice.
+The bytes of the key of a cell are its identity (docs/reference/key-hash.md). The bytes of a key in a map state are its
+canonical bytes, where `1`, `1.0` and `True` are one key. These bytes do not tell which of several equal objects the
+user gave first.
+
+The bytes alone restore these objects: a whole key that is an int, str, bytes, None, bool, float or Decimal; a float
+with a fraction; and tuples of these. Any other key (a list, a date, an Enum member, a namedtuple, True in a tuple) is
+also stored as a pickle beside its value; `original` returns the pickle. So common keys are never pickled or stored
+twice.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ _DOUBLE: Final = struct.Struct(">d")
 
 
 def encode_key(key: Any) -> bytes:
-    """Return the bytes of a key as it is looked up. Raises SerializationError for a key that has none."""
-    # The first two as `canonical_bytes` writes them, without its many questions: this is done for each key of a batch.
+    """Return the bytes of a key as lookups use it. Raises SerializationError for a key that has no bytes."""
+    # int and str as `canonical_bytes` writes them, without its many checks: this runs for each key of a batch.
     if type(key) is int:
         return b"i" + key.to_bytes(key.bit_length() // 8 + 1, "big", signed=True)
     if type(key) is str:
@@ -34,12 +36,12 @@ def encode_key(key: Any) -> bytes:
 
 
 def encode_map_key(key: Any) -> bytes:
-    """Return the bytes of a key within a map state. Raises SerializationError for a key that has none."""
+    """Return the bytes of a key in a map state. Raises SerializationError for a key that has no bytes."""
     return encode_key(key) if type(key) is int or type(key) is str else canonical_bytes(key)
 
 
 def original(key: Any) -> bytes | None:
-    """Return what must be stored beside the bytes to get this very key back: its pickle, or None for nothing.
+    """Return the pickle of a key if its bytes cannot restore the same object, else None.
 
     >>> original(1), original(("a", 2.5, None)), original(True), original(typed(True))
     (None, None, b'\\x80\\x05\\x88.', None)
@@ -50,7 +52,7 @@ def original(key: Any) -> bytes | None:
 
 
 def decode_key(data: bytes, stored_original: bytes | None, load: Load = pickle.loads) -> Any:
-    """Return the key, as it is looked up, that was given to `encode_key` and to `original`.
+    """Return the key, as lookups use it, from the results of `encode_key` and `original`.
 
     >>> decode_key(encode_key(typed(1.0)), None), decode_key(encode_key(("a", 1)), None)
     (1.0, ('a', 1))
@@ -59,7 +61,7 @@ def decode_key(data: bytes, stored_original: bytes | None, load: Load = pickle.l
 
 
 def decode_map_key(data: bytes, stored_original: bytes | None, load: Load = pickle.loads) -> Any:
-    """Return the key that was given to `encode_map_key` and to `original`."""
+    """Return the key from the results of `encode_map_key` and `original`."""
     if stored_original is not None:
         return load(stored_original)
     return _DECODERS[data[0]](data)
@@ -85,7 +87,7 @@ def _tuple(data: bytes) -> tuple[Any, ...]:
 
 
 _SINGLE: Final = frozenset({type(None), bool, float, Decimal})
-"""The classes of whole keys that their bytes give back."""
+"""The classes of whole keys that their bytes restore, besides int, str and bytes."""
 
 _DECODERS: Final[dict[int, Callable[[bytes], Any]]] = {
     ord("i"): lambda data: int.from_bytes(data[1:], "big", signed=True),

@@ -1,7 +1,7 @@
-"""What to say when a module is missing where it is needed: where the driver has it, and each way to ship it.
+"""The advice for a module that is missing in a slot: where the driver has it, and each way to ship it.
 
-The driver tells slots where its own modules are, those of the user's that are installed nowhere: a slot that lacks one
-can then name the file. In the driver itself that is looked up.
+The driver tells the slots the files of those of its modules that are not installed. So a slot that lacks such a module
+can name its file in the error message. The driver itself looks the file up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _of_driver: Final[dict[str, str]] = {}
 
 
 def files_of_modules() -> dict[str, str]:
-    """Return the modules and packages of this process that are not installed, with their files and folders."""
+    """Return the modules and packages of this process that are not installed, with their files or folders."""
     installed = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders = tuple(f"{folder}{os.sep}" for folder in {*installed, *site.getsitepackages(), site.getusersitepackages()})
     found = {}
@@ -30,12 +30,12 @@ def files_of_modules() -> dict[str, str]:
 
 
 def remember(files: Mapping[str, str]) -> None:
-    """Know from now on where the driver of this process has its modules."""
+    """Remember the files of the driver's modules, for messages of this process."""
     _of_driver.update(files)
 
 
 def how_to_ship(module: str) -> str:
-    """Return where the driver has a module, and each way to have it in the slots; for the end of a message.
+    """Return where the driver has a module, and each way to ship it to the slots, as the end of a message.
 
     >>> how_to_ship("numpy.linalg")  # doctest: +ELLIPSIS
     'the package numpy must be ...: install it on the workers, name it in a file for env.set_python_requirements(), ...

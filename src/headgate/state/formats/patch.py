@@ -1,4 +1,4 @@
-"""Patches: what has changed in a list or a map, in the place of its whole content, in a delta of keyed state."""
+"""Patches: the changes of a list or a map, stored in a delta of keyed state in place of the whole content."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, final
 @final
 @dataclass(frozen=True, slots=True)
 class ListPatch:
-    """Elements that were added at the end; none at all says that the list is as it was."""
+    """Elements that were added at the end. A patch without elements means that the list is unchanged."""
 
     appended: list[Any] = field(default_factory=list)
 
     def applied(self, content: list[Any] | None) -> list[Any]:
-        """Return the list as it is with the patch; `content` may be changed.
+        """Return the list with the patch applied. `content` may be changed; None is an empty list.
 
         >>> ListPatch([3]).applied([1, 2])
         [1, 2, 3]
@@ -33,7 +33,7 @@ class MapPatch:
     removed: list[Any] = field(default_factory=list)
 
     def applied(self, content: dict[Any, Any] | None) -> dict[Any, Any]:
-        """Return the map as it is with the patch; `content` may be changed.
+        """Return the map with the patch applied. `content` may be changed; None is an empty map.
 
         >>> MapPatch({"a": 1}, ["b"]).applied({"b": 2})
         {'a': 1}
@@ -46,7 +46,7 @@ class MapPatch:
 
 
 def patched(before: list[Any], after: list[Any]) -> list[Any]:
-    """Return the values of a cell's columns, where patches are applied to what was there before.
+    """Return the new values of the columns of a cell. A patch is applied to the old value of its column.
 
     >>> patched([[1], 7, None], [ListPatch([2]), 8, ListPatch([3])])
     [[1, 2], 8, [3]]

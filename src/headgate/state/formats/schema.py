@@ -1,10 +1,10 @@
-"""Schemas of states: what a snapshot says of a state, and what becomes of its values when the program says otherwise.
+"""Schemas of states: the description of a state in a snapshot, and the conversion of values to a changed type.
 
-`compatibility` compares the state as it was saved with the state as it is declared now:
+`compatibility` compares a saved state with the declared one:
 
-- `Same`: the values are read as they are. Widened numbers are in this class, for Python has one `int` and one `float`.
-- `Migrate`: each value goes through a function: fields of rows were added, dropped or moved, at any depth.
-- `Incompatible`: the restore is refused, in words.
+- `Same`: the values are read unchanged. This includes widened numbers, because Python has one `int` and one `float`.
+- `Migrate`: a function converts each value: fields of rows were added, dropped or moved, at any depth.
+- `Incompatible`: the restore is refused with a reason.
 
 Pure. docs/guides/schema-evolution.md has the table of outcomes.
 """
@@ -44,11 +44,11 @@ Convert: TypeAlias = Callable[[Any], Any]
 @final
 @dataclass(frozen=True, slots=True)
 class StateMeta:
-    """What a snapshot knows of a state.
+    """The description of a state in a snapshot.
 
-    `type` is the type of the whole state, as descriptors have it: `Types.LIST(element)` of a list state,
-    `Types.MAP(key, value)` of a map state, the accumulator's type of an aggregating state. With `ttl`, stored values
-    are pairs of a time and a value; a `namespaced` state has a value for each key and namespace.
+    `type` is the type of the whole state, as in descriptors: `Types.LIST(element)` of a list state, `Types.MAP(key,
+    value)` of a map state, the type of the accumulator of an aggregating state. With `ttl`, stored values are pairs of
+    a time and a value. A `namespaced` state has a value for each key and namespace.
     """
 
     name: str
@@ -59,11 +59,11 @@ class StateMeta:
 
     @property
     def form(self) -> StoredForm:
-        """How columns hold it."""
+        """The stored form: how columns hold the state."""
         return KINDS[self.kind].form
 
     def describe(self) -> str:
-        """Return kind and type as words of a message."""
+        """Return kind and type in words, for messages."""
         return f"{'namespaced ' if self.namespaced else ''}{self.kind} state of {self.type}"
 
     def to_json(self) -> Json:
@@ -79,7 +79,7 @@ class StateMeta:
 
     @staticmethod
     def from_json(description: Mapping[str, Any]) -> StateMeta:
-        """Return the state that `to_json` described. Raises RestoreError for another version, or an unknown kind."""
+        """Return the state of a description. Raises RestoreError for another version or an unknown kind."""
         version = description.get("version")
         if version != VERSION:
             raise RestoreError(
@@ -100,17 +100,17 @@ class StateMeta:
 @final
 @dataclass(frozen=True, slots=True)
 class Same:
-    """Saved values are values of the declared state, as they are; so are their bytes of `codecs.codec_for`."""
+    """Saved values, and their bytes of `codecs.codec_for`, are values of the declared state."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """Saved values become values of the declared state by a function, which changes nothing of what it is given.
+    """A function converts saved values to values of the declared state. It does not change its argument.
 
-    It takes and returns what a cell's column holds: a value, the whole list, the whole map, in the stored form that
-    goes with the `ttl` of the *saved* state; a change of time to live is for its own converters, afterwards. A value
-    that is not of the saved type (Python does not check) stays.
+    It converts the content of a column: a value, the whole list, the whole map, in the stored form for the `ttl` of the
+    *saved* state. Other functions then convert a changed time to live. A value that is not of the saved type stays
+    unchanged: Python does not check types.
     """
 
     convert: Convert
@@ -119,7 +119,7 @@ class Migrate:
 @final
 @dataclass(frozen=True, slots=True)
 class Incompatible:
-    """No value is converted. `reason` names the state, both types and what to do."""
+    """The values cannot be converted. `reason` names the state, both types and what to do."""
 
     reason: str
 
@@ -128,7 +128,7 @@ Compatibility: TypeAlias = Same | Migrate | Incompatible
 
 
 def compatibility(old: StateMeta, new: StateMeta) -> Compatibility:
-    """Return what becomes of a state that was saved as `old` and is declared as `new`.
+    """Return how values of a state saved as `old` become values of the state declared as `new`.
 
     >>> from headgate.types.typeinfo import Types
     >>> compatibility(StateMeta("n", "value", Types.INT()), StateMeta("n", "value", Types.LONG()))
@@ -145,7 +145,7 @@ Integer; declare it as it was saved, or give the new state another name
     if whole is _keep:
         return Same()
     item = _between(item_type(old), item_type(new))
-    assert not isinstance(item, str)  # the whole would have been refused too
+    assert not isinstance(item, str)  # otherwise the whole would have been refused, too
     if old.ttl:
         item = _timed(item)
     return Migrate(_each(old.form, item))
@@ -190,7 +190,7 @@ def _in_tuple(converters: list[Convert]) -> Convert:
 
 @final
 class _RowConverter:
-    """Gives a row the fields of another type, by name. A row without names of its own has those of its old type."""
+    """Converts a row to the fields of another type by name. A row without names has the names of its old type."""
 
     def __init__(self, old: RowTypeInfo, new: RowTypeInfo, converters: Mapping[str, Convert]) -> None:
         self._old_names = old.field_names
@@ -220,7 +220,7 @@ class _RowConverter:
         ]
 
 
-# --- from one type to another: the function that converts, or the reason why there is none
+# --- from one type to another: the converter, or the reason why there is none
 
 _WIDER: Final[dict[BasicType, frozenset[BasicType]]] = {
     BasicType.BYTE: frozenset({BasicType.SHORT, BasicType.INT, BasicType.LONG, BasicType.BIG_INT}),

@@ -1,4 +1,4 @@
-"""The file format of keyed state, version 2: whole snapshots, and what changed since one.
+"""The file format of keyed state, version 2: whole snapshots, and deltas with the changes since a snapshot.
 
 ::
 
@@ -8,13 +8,13 @@
     u32 length of the footer, u32 crc32 of magic, version and footer, "HGKS"
 
 A frame is a pickle (protocol 5) of a list of entries `[key group, key, value of state 0, value of state 1, ...]`, or of
-the same by columns: a tuple of the key groups, the keys, the values of state 0, and so on, each a list; in the place of
-the groups there may be the one group of all. An entry without any value, `[key group, key]`, says that the key has no
-state any more.
+entries by columns: a tuple of the key groups, the keys, the values of state 0, and so on, each a list. If all entries
+have one key group, the number replaces the list of groups. An entry without values, `[key group, key]`, means that the
+key has no state any more.
 
-A whole snapshot has a section for each key group, so a rescaled subtask reads what it owns, and a section "*" of
-entries of any group: those that changed while it was taken. A delta has only the latter. Deltas are applied in order
-over the snapshot that they follow; in each, removals count before values.
+A whole snapshot has a section for each key group, so a rescaled subtask reads only its own groups. Its section "*" has
+entries of any group, which changed while the snapshot was taken. A delta has only the section "*". A restore applies
+deltas in order after their snapshot; within a delta, removals come before values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Entry = list[Any]
 
 @final
 class SnapshotWriter:
-    """Collects the entries of a file and lays it out."""
+    """Collects the entries of a file and returns the bytes of the file."""
 
     __slots__ = ("_delta", "_frames", "_removed", "_states")
 
@@ -56,16 +56,17 @@ class SnapshotWriter:
         self._removed: list[Entry] = []
 
     def add(self, group: int, entries: list[Entry]) -> None:
-        """Add entries, all of one key group unless the file is a delta; they may change after this call.
+        """Add entries, which must have one key group unless the file is a delta. They may change after the call.
 
-        Raises `SerializationError` naming the state that cannot be pickled.
+        Raises `SerializationError` that names the state if a value cannot be pickled.
         """
         self._frames.setdefault(self._section(group), []).append(self._frame(entries))
 
     def add_columns(self, groups: int | list[int], keys: list[Any], columns: Sequence[list[Any]]) -> None:
-        """Add entries by columns: keys, and a list of values for each state. They may change after this call.
+        """Add entries by columns: the keys, and a list of values for each state. They may change after the call.
 
-        `groups` is their one key group, or has that of each. Raises `SerializationError` as `add` does.
+        `groups` is the key group of all entries, or a list with the key group of each. Raises `SerializationError` as
+        `add` does.
         """
         section = self._section(groups) if isinstance(groups, int) else ALL_GROUPS
         frame = (groups, keys, *columns)
@@ -76,7 +77,7 @@ class SnapshotWriter:
         self._frames.setdefault(section, []).append(data)
 
     def remove(self, group: int, key: Any) -> None:
-        """Note, in a delta, that the key has no state any more."""
+        """Note in a delta that the key has no state any more."""
         self._removed.append([group, key])
 
     def _section(self, group: int) -> str:
@@ -102,7 +103,7 @@ class SnapshotWriter:
         return SerializationError(f"the state cannot be pickled: {error}")
 
     def finish(self) -> list[bytes]:
-        """Return the file's bytes in pieces, and let go of them. To be called once."""
+        """Return the bytes of the file in pieces, and forget them. Call it once."""
         layout = FileLayout(self._states, delta=self._delta)
         if self._removed:
             self._frames[ALL_GROUPS] = [self._frame(self._removed), *self._frames.get(ALL_GROUPS, [])]
@@ -114,7 +115,7 @@ class SnapshotWriter:
 
 @final
 class FileLayout:
-    """The bytes around the frames of a file. What its methods return is to be written in the order of the calls."""
+    """The bytes around the frames of a file. Write the results of its methods in the order of the calls."""
 
     def __init__(self, states: Sequence[StateMeta], *, delta: bool) -> None:
         self._states = tuple(states)
@@ -124,25 +125,25 @@ class FileLayout:
         self._sections: dict[str, list[int]] = {}
 
     def begin(self) -> bytes:
-        """Return what the file begins with."""
+        """Return the first bytes of the file."""
         return self._header
 
     def add(self, section: str, frames: bytes) -> bytes:
-        """Return the frames, which belong to a section: a new one, or the one that came last."""
+        """Return the frames as bytes of a section: a new section, or the section of the last call."""
         offset, length, crc32 = self._sections.get(section, (self._offset, 0, 0))
         self._sections[section] = [offset, length + len(frames), zlib.crc32(frames, crc32)]
         self._offset += len(frames)
         return frames
 
     def end(self) -> bytes:
-        """Return what the file ends with."""
+        """Return the last bytes of the file."""
         states = [meta.to_json() for meta in self._states]
         footer = json.dumps({"states": states, "delta": self._delta, "sections": self._sections}).encode()
         return footer + _TRAILER.pack(len(footer), zlib.crc32(footer, zlib.crc32(self._header)), MAGIC)
 
 
 def _rows(frame: list[Entry] | tuple[Any, ...]) -> Iterable[Entry]:
-    """Return the entries of a frame, which may be by columns."""
+    """Return the entries of a frame, which may be stored by columns."""
     if isinstance(frame, list):
         return frame
     groups, *columns = frame
@@ -151,7 +152,7 @@ def _rows(frame: list[Entry] | tuple[Any, ...]) -> Iterable[Entry]:
 
 @final
 class SavedState:
-    """A file that has been read: a whole snapshot, or a delta."""
+    """A file that was read: a whole snapshot or a delta."""
 
     def __init__(self, data: bytes, where: str, footer: dict[str, Any], moved: Mapping[str, str]) -> None:
         self.states = [StateMeta.from_json(state) for state in footer["states"]]
@@ -162,9 +163,9 @@ class SavedState:
         self._moved = moved
 
     def entries(self, groups: range) -> Iterator[Entry]:
-        """Yield the entries of these key groups, in the order in which they count.
+        """Yield the entries of these key groups in the order in which to apply them.
 
-        Raises `DamagedFileError` for a section that has changed, `RestoreError` for objects of a class that is gone.
+        Raises `DamagedFileError` for a damaged section, and `RestoreError` for objects of a missing class.
         """
         if not self.is_delta:
             for group in groups:
@@ -185,9 +186,9 @@ class SavedState:
 
 
 def decode(data: bytes, where: str, moved: Mapping[str, str]) -> SavedState:
-    """Read a file; `where` names it in errors, `moved` tells the new names of classes that have moved.
+    """Read a file. `where` names it in errors; `moved` maps the old names of moved classes to their new names.
 
-    Raises `DamagedFileError`, or `RestoreError` for a version that this release cannot read.
+    Raises `DamagedFileError`, and `RestoreError` for a version that this release cannot read.
     """
     start, end = len(MAGIC) + 1, len(data) - _TRAILER.size
     if end < start or data[: len(MAGIC)] != MAGIC:

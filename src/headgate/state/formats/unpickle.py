@@ -1,7 +1,7 @@
-"""Unpickling of stored state, also when a class has moved since: `headgate.state.moved-classes` says where to.
+"""Unpickles stored state, even if a class has moved: `headgate.state.moved-classes` maps old names to new ones.
 
-A mapping goes from an old dotted name to a new one. What lies below a name moves along with it, so a module or a
-package can be mapped as well as a class; of several names that fit, the longest counts.
+A mapping goes from an old dotted name to a new one, and covers all names below it. So it can map a module or a package
+as well as a class. If several mappings fit, the longest old name counts.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _OWN: Final = {
     "headgate.connectors.part_files": "headgate.connectors.files.part_files",
     "headgate.connectors.places": "headgate.connectors.files.places",
 }
-"""Where modules of headgate have gone whose classes are in checkpoints of earlier versions."""
+"""The new names of modules of headgate whose classes are in checkpoints of earlier versions."""
 
 
 class MissingClassError(RestoreError):
-    """Stored objects are of a class that is not there; `name` is its dotted name."""
+    """A class of stored objects is missing; `name` is its dotted name."""
 
     def __init__(self, message: str, name: str) -> None:
         super().__init__(message)
@@ -34,10 +34,10 @@ class MissingClassError(RestoreError):
 
 
 def load(source: bytes | BinaryIO, moved: Mapping[str, str], where: str) -> Any:
-    """Return the next object pickled in `source`: bytes, or a stream that can seek. Blocks as reading the stream does.
+    """Return the next object pickled in `source`: bytes, or a seekable stream. Blocks if reading the stream blocks.
 
-    Raises RestoreError that begins with `where`: MissingClassError when a class is neither in its place nor in `moved`.
-    With nothing moved this is plain `pickle`.
+    Raises RestoreError with a message that begins with `where`, and its subclass MissingClassError if neither the class
+    nor a new name of it in `moved` exists. Without moved classes this is as fast as `pickle`.
 
     >>> load(pickle.dumps(1.5), {}, "an example")
     1.5
@@ -54,7 +54,7 @@ def load(source: bytes | BinaryIO, moved: Mapping[str, str], where: str) -> Any:
 
 
 def loader(moved: Mapping[str, str], where: str) -> Callable[[bytes], Any]:
-    """Return a function that unpickles bytes as `load` does, for codecs."""
+    """Return a function that unpickles bytes as `load` does."""
     if moved:
         return lambda data: load(data, moved, where)
     loads = pickle.loads
@@ -78,7 +78,7 @@ def _load_slowly(stream: BinaryIO, moved: Mapping[str, str], where: str) -> Any:
 
 @final
 class _Unpickler(pickle.Unpickler):
-    """Looks classes up in `moved`, and remembers which one was missing."""
+    """Looks classes up in `moved`, and remembers a class that is missing."""
 
     def __init__(self, stream: BinaryIO, moved: Mapping[str, str]) -> None:
         super().__init__(stream)
@@ -95,7 +95,7 @@ class _Unpickler(pickle.Unpickler):
             raise
 
     def trouble(self, where: str, error: Exception) -> RestoreError:
-        """Return what to raise when `load` raised this error."""
+        """Return the error to raise after `load` raised `error`."""
         if self._missing is None:
             what = f"an object that cannot be unpickled: {type(error).__name__}: {error}"
             return RestoreError(f"{where} holds {what}")
@@ -128,7 +128,7 @@ def _moved_name(old: str, moved: Mapping[str, str]) -> str | None:
 
 
 def _find(name: str) -> Any:
-    """Return what a dotted name stands for: a module as long as there is one, then attributes."""
+    """Return the object of a dotted name: import the longest prefix that is a module, then look up attributes."""
     module = name.rpartition(".")[0]
     while module:
         try:

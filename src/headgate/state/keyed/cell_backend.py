@@ -1,4 +1,4 @@
-"""What all backends do that hold state in cells: states are declared, bound to columns, merged, and found by name."""
+"""The base class of backends that hold state in cells: declaring states, handles, timers and confirmed checkpoints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Index = TypeVar("Index", bound=TimerIndex)
 
 
 class CellBackend(ABC, Generic[Index]):
-    """The part of a backend that all share; see `KeyedBackend` for its interface."""
+    """The common part of all backends. `KeyedBackend` describes the interface."""
 
     def __init__(self, context: BackendContext) -> None:
         self.cells: dict[Any, Cell] = {}
@@ -59,7 +59,7 @@ class CellBackend(ABC, Generic[Index]):
         return self.handle(descriptor, meta_of(descriptor), self)
 
     def handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> State:
-        """Return the handle of a state, declared if it is not yet, whose current cell is the owner's."""
+        """Return the handle of a state whose current cell is that of `owner`. Declare the state if it is new."""
         known = self._columns.handle(meta)
         if known is not None:
             return known
@@ -74,23 +74,26 @@ class CellBackend(ABC, Generic[Index]):
 
     @abstractmethod
     def _declare(self, meta: StateMeta) -> int:
-        """Return the column of a state that is declared for the first time, with restored values as declared."""
+        """Return the column of a state that is declared for the first time, after converting its restored values."""
 
     @abstractmethod
     def _cleanup_of(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> IncrementalCleanup | None:
-        """Have what expires of a new state removed, where it is to be; return what is to go on with each access."""
+        """Register the clean-up of a new state, if it has a time to live.
+
+        Return the clean-up that each access advances, None if there is none.
+        """
 
     def _filters_at(self, now_ms: int) -> dict[int, Filter]:
-        """Return what leaves expired values out of a whole snapshot, by column."""
+        """Return, by column, the functions that remove expired values from a whole snapshot."""
         return {column: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()}
 
-    # --- what there is
+    # --- keys
 
     def keys(self, state_name: str) -> Iterator[Any]:
         return (key for key in self.cell_keys_with(state_name) if namespace_of(key) is None)
 
     def column_of(self, state_name: str) -> int | None:
-        """Return the column of a declared state; None without one."""
+        """Return the column of a declared state, None if the state is unknown."""
         return self._columns.index(state_name)
 
     def cell_keys_with(self, state_name: str) -> Iterator[Any]:
@@ -100,23 +103,23 @@ class CellBackend(ABC, Generic[Index]):
 
     @abstractmethod
     def _cells_with(self, column: int) -> Iterator[Any]:
-        """Yield the keys of the cells that hold something in a column."""
+        """Yield the keys of the cells whose column is not empty."""
 
-    # --- what is in memory
+    # --- loading
 
     async def loaded(self) -> None:
-        """Return at once: the current key's cell is in memory."""
+        """Return at once: the cell of the current key is in memory."""
 
     async def entry_loaded(self, column: int, key: Any) -> None:
-        """Return at once: what is not in memory is read by whoever asks for it."""
+        """Return at once: a read loads the entry if it is not in memory."""
 
     def lacks(self, content: MapLike, key: Any) -> bool:
         return False
 
     def load_entries(self, wanted: list[tuple[MapLike, Any]]) -> None:
-        """Do nothing: all is in memory."""
+        """Do nothing: all entries are in memory."""
 
-    # --- what columns hold of lists and maps
+    # --- lists and maps in columns
 
     @abstractmethod
     def new_list(self, column: int, values: list[Any]) -> ListLike: ...
@@ -148,13 +151,13 @@ class CellBackend(ABC, Generic[Index]):
 
     @abstractmethod
     def _timer_index(self, column: int) -> Index:
-        """Return the index of the timers that a column holds."""
+        """Return the index of the timers in a column."""
 
     # --- increments
 
     @property
     def key_groups(self) -> tuple[int, int]:
-        """The first and the last key group."""
+        """The first and the last key group of the backend."""
         groups = self._context.key_groups
         return groups[0], groups[-1]
 
@@ -165,7 +168,7 @@ class CellBackend(ABC, Generic[Index]):
 
     @abstractmethod
     def base_moved(self) -> None:
-        """Let go of the changes that no snapshot to come needs."""
+        """Forget the changes that no future snapshot needs."""
 
 
 def _filtered(filter_: ExpiryFilter, now_ms: int, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A snapshot of cells: a walk, and the file that comes of it."""
+"""A snapshot of cells: the walk that collects the cells, and the file that it writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.state.keyed.walk import Walk
 @final
 @dataclass(frozen=True, slots=True)
 class FileTerms:
-    """How the file of a snapshot is named, which key groups it holds, and whether later checkpoints may use it, too."""
+    """The name of the file of a snapshot, its key groups, and whether later checkpoints may name the file."""
 
     name: str
     key_groups: tuple[int, int]
@@ -23,9 +23,9 @@ class FileTerms:
 
 @final
 class CellSnapshot:
-    """A snapshot under way. `base` is what it builds on, None for a whole one.
+    """A snapshot under way. `base` is the base that it builds on, None for a whole snapshot.
 
-    `older` are walks that have to be done first; a walk that is given up meanwhile must have been taken out of it.
+    The walks in `older` must end first. Whoever aborts one of them must remove it from the list.
     """
 
     def __init__(self, walk: Walk, base: IncrementBase | None, terms: FileTerms, older: list[Walk]) -> None:
@@ -34,12 +34,15 @@ class CellSnapshot:
         self.generation = walk.generation
         self.key_groups = terms.key_groups
         self.stored: IncrementBase | None = None
-        """The base that the snapshot has become, once it is in storage."""
+        """The base that this snapshot has become, once it is in storage."""
         self._terms = terms
         self._older = older
 
     def advance(self) -> bool:
-        """Take about a thousand more cells; older walks come first. Raises `SerializationError`."""
+        """Take about a thousand more cells; older walks first. Return whether all are taken.
+
+        Raises `SerializationError`.
+        """
         for walk in self._older:
             if walk is self.walk:
                 break
@@ -48,7 +51,7 @@ class CellSnapshot:
         return self.walk.advance()
 
     def store(self, writer: StateWriter) -> KeyedState:
-        """Write the file. Blocks."""
+        """Write the file and return its description. Blocks. Raises `StorageError`."""
         pieces = self.walk.finish()
         name = f"{'base' if self.base is None else 'delta'}-{self._terms.name}"
         file = StateFile(name, writer.write(name, pieces, shared=self._terms.may_be_shared))

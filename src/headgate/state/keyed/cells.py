@@ -1,14 +1,14 @@
-"""Cells: how keyed state lies in memory.
+"""Cells: the layout of keyed state in memory.
 
-A cell holds everything one operator knows of one key: `[generation, saved, key group, key, value of state 0, of state
-1, ...]`. None stands for "no value". The generation counts snapshots: `GENERATION` is the last one in which the cell
-was touched, `SAVED` the last snapshot that took it, so that a comparison tells whether a running snapshot still needs
-the cell as it is, and whether an increment needs it at all.
+A cell holds the state of one operator for one key: `[generation, saved, key group, key, value of state 0, of state 1,
+...]`. None means "no value". Each snapshot starts a new generation. `GENERATION` is the generation of the last access
+to the cell, `SAVED` the generation of the last snapshot that took the cell. Comparing the two tells whether a snapshot
+under way still needs the cell, and whether an increment needs it.
 
-State of a namespace (of a window) lies in a cell of its own, whose key is `(NAMESPACED, key, namespace)`.
+The state of a namespace, such as a window, has its own cell with the key `(NAMESPACED, key, namespace)`.
 
-The cell index lists the cells of each key group in chunks, so that a snapshot finds them in bounded pieces while keys
-come and go.
+The cell index lists the cells of each key group in chunks. A snapshot can visit them in bounded pieces while keys are
+added and removed.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ FIRST: Final = 4
 """Index of the first state's value."""
 
 DEAD: Final = sys.maxsize
-"""Generation of a cell whose key has no state any more."""
+"""The generation of a cell whose key has no state any more."""
 
 NEVER_SAVED: Final = -1
-"""In the place of `SAVED`, while no snapshot has taken the cell, nor was it restored from one."""
+"""The value of `SAVED` for a cell that no snapshot has taken and that was not restored."""
 
 CHUNK_CELLS: Final = 1024
 
 
 @final
 class _Namespaced:
-    """Marks the key of a cell that belongs to a namespace. There is one, in every process."""
+    """Marks the key of a cell that belongs to a namespace. A process has one instance."""
 
     __slots__ = ()
 
@@ -55,7 +55,7 @@ NAMESPACED: Final = _Namespaced()
 
 
 def plain_key(key: Any) -> Any:
-    """Return the user's key that the key of a cell stands for.
+    """Return the user's key for the key of a cell.
 
     >>> plain_key((NAMESPACED, "a", 60_000)), plain_key(("a", 1))
     ('a', ('a', 1))
@@ -64,19 +64,19 @@ def plain_key(key: Any) -> Any:
 
 
 def cell_key(key: Any) -> Any:
-    """Return a key of a snapshot, perhaps an old one's, as the key of a cell: the user's key as it is looked up."""
+    """Return a key of a snapshot of any version as the key of a cell, in the form that lookups use."""
     if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED:
         return (NAMESPACED, typed(key[1]), key[2])
     return typed(key)
 
 
 def namespace_of(key: Any) -> Any:
-    """Return the namespace that the key of a cell belongs to, None when it belongs to none."""
+    """Return the namespace in the key of a cell, None if the key has no namespace."""
     return key[2] if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED else None
 
 
 class NoCell(list[Any]):
-    """Stands for the current cell where there is no current key: every access is an error."""
+    """The current cell when there is no current key: every access raises `StateAccessError`."""
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise _no_key()
@@ -97,7 +97,7 @@ def _no_key() -> StateAccessError:
 
 @final
 class CellIndex:
-    """The cells of a backend, by key group, in chunks of at most `CHUNK_CELLS`."""
+    """The cells of a backend by key group, in chunks of at most `CHUNK_CELLS`."""
 
     __slots__ = ("_chunks", "_dead", "_open", "_sweep", "live")
 
@@ -109,7 +109,7 @@ class CellIndex:
         self.live = 0
 
     def add(self, cell: Cell) -> None:
-        """List a new cell."""
+        """Add a new cell."""
         group = cell[GROUP]
         room = self._open.get(group)
         if not room:
@@ -123,16 +123,16 @@ class CellIndex:
         self.live += 1
 
     def bury(self, cell: Cell) -> None:
-        """Mark a listed cell as dead; it leaves its chunk in a later `tidy`."""
+        """Mark a cell as dead. A later `tidy` removes it from its chunk."""
         cell[GENERATION] = DEAD
         self.live -= 1
         self._dead += 1
 
     def tidy(self) -> None:
-        """Clear the dead out of some chunks, if there are many dead.
+        """Remove dead cells from some chunks, if there are many dead cells.
 
-        A piece of work: bounded, but growing with the number of the dead, so that they cannot pile up however many keys
-        come and go between two calls.
+        The work of one call is bounded, but grows with the number of dead cells. So dead cells cannot accumulate,
+        however many keys are added and removed between two calls.
         """
         if not self._sweep and self._dead <= self.live + CHUNK_CELLS:
             return
@@ -151,7 +151,7 @@ class CellIndex:
             self._open.setdefault(group, []).append(chunk)
 
     def chunks(self) -> list[tuple[int, Chunk]]:
-        """Return all chunks with their key groups, in the order of the groups."""
+        """Return all chunks with their key groups, ordered by key group."""
         return [(group, chunk) for group in sorted(self._chunks) for chunk in self._chunks[group]]
 
     def cells(self) -> list[Cell]:

@@ -1,9 +1,9 @@
-"""Changelog: writes what changes ahead of the barriers, so that a checkpoint has to write only the tail.
+"""Changelog: writes changes ahead of the barriers, so that a checkpoint has to write only the tail.
 
-Every now and then (`headgate.changelog.cut-interval`), unless a checkpoint has just done so, what has changed since the
-last time is written as a delta, and once in a long while (`state.changelog.periodic-materialize.interval`), or when the
-log has grown too long, the whole state as a new base. Both belong to no checkpoint: the next one names them, and adds
-the changes since.
+At each `headgate.changelog.cut-interval`, unless a checkpoint has just written them, the changes since the last delta
+are written as a new delta. At each `state.changelog.periodic-materialize.interval`, or when the log has become too
+long, the whole state is written as a new base. Neither belongs to a checkpoint yet: the next checkpoint names the files
+and adds the changes since.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from headgate.state.files import KeyedState
 from headgate.state.keyed.increments import IncrementBase, Increments, PendingBase
 
 WALK_SHARE: Final = 0.15
-"""Share of the time that a walk takes; what records touch meanwhile is taken with them, and comes on top."""
+"""The share of the loop's time that a walk may use. Cells that records touch during a walk cost time in addition."""
 
 REST_MS_MAX: Final = 50.0
-"""The longest rest, however long a piece has taken: what made it long may have been something else."""
+"""The longest pause after a piece, in ms.
+
+The limit exists because a piece may be slow for other reasons than its size.
+"""
 
 
 def rest_ms(took_ms: float) -> float:
-    """Return how long a walk rests after a piece that took so long.
+    """Return how long a walk pauses after a piece that took `took_ms`.
 
     >>> rest_ms(3.0), rest_ms(1_000.0)
     (17.0, 50.0)
@@ -37,22 +40,22 @@ def rest_ms(took_ms: float) -> float:
 _log = logging.getLogger(__name__)
 
 
-class Cut(KeyedSnapshot, PendingBase, Protocol):
-    """A snapshot that may be an increment."""
+class ChangelogSnapshot(KeyedSnapshot, PendingBase, Protocol):
+    """A snapshot for the changelog: a delta or a whole state."""
 
     base: IncrementBase | None
-    """What it builds on, None for a whole one."""
+    """The base that the snapshot builds on, None for a whole state."""
 
 
-class Cuttable(Protocol):
+class ChangelogOwner(Protocol):
     """A backend whose changes can be written at any time."""
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything has changed since the base."""
+        """Whether anything changed since the base."""
         ...
 
-    def cut(self, base: IncrementBase | None) -> Cut:
+    def cut(self, base: IncrementBase | None) -> ChangelogSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""
         ...
 
@@ -61,35 +64,35 @@ class Cuttable(Protocol):
         ...
 
     def base_moved(self) -> None:
-        """Let go of what was kept for the base before."""
+        """Forget the changes that only the previous base needed."""
         ...
 
 
 @final
 class Changelog:
-    """The background work of one backend. Owned by the loop."""
+    """Writes the changelog of one backend in the background. Owned by the loop."""
 
-    def __init__(self, context: BackendContext, increments: Increments, owner: Cuttable) -> None:
+    def __init__(self, context: BackendContext, increments: Increments, owner: ChangelogOwner) -> None:
         self._context = context
         self._increments = increments
         self._owner = owner
         self._interval_ms = context.settings.get(options.CHANGELOG_CUT_INTERVAL)
         self._whole_interval_ms = context.settings.get(options.CHANGELOG_MATERIALIZATION_INTERVAL)
-        self._walking: Cut | None = None
+        self._walking: ChangelogSnapshot | None = None
         self._writing = False
         self._next_ms: float | None = None
         self._next_part_ms = 0.0
         self._next_whole_ms: float | None = None
 
     def postpone(self) -> None:
-        """A checkpoint begins, which writes all changes itself: no part of the log is due for another interval."""
+        """Skip the delta of this interval, because a checkpoint begins and writes all changes itself."""
         self._next_part_ms = self._context.clock.monotonic_ms() + self._interval_ms
         if self._walking is not None and self._walking.base is not None:
             self._owner.forget(self._walking)
             self._walking = None
 
     def advance(self, now_ms: float) -> float:
-        """Do a piece of work; return when there is more to do."""
+        """Do a piece of work. Return the monotonic time of the next piece in ms."""
         if self._walking is not None:
             return self._walk(self._walking, now_ms)
         if self._next_ms is None:
@@ -107,14 +110,14 @@ class Changelog:
     def _begin(self, now_ms: float) -> None:
         base = self._increments.base
         whole_is_due = self._next_whole_ms is not None and now_ms >= self._next_whole_ms
-        if base is None or base.is_worn or whole_is_due:
+        if base is None or base.has_long_log or whole_is_due:
             self._schedule_whole(now_ms)
             self._walking = self._owner.cut(None)
             self._increments.whole_begun(self._walking.generation)
         elif now_ms >= self._next_part_ms and self._owner.has_changes:
             self._walking = self._owner.cut(base)
 
-    def _walk(self, cut: Cut, now_ms: float) -> float:
+    def _walk(self, cut: ChangelogSnapshot, now_ms: float) -> float:
         clock = self._context.clock
         began_ms = clock.monotonic_ms()
         try:
@@ -132,8 +135,8 @@ class Changelog:
         self._next_ms = now_ms + self._interval_ms
         return self._next_ms
 
-    def _written(self, cut: Cut, result: KeyedState | BaseException) -> None:
-        """Build on what was written from now on, unless something newer has taken its place."""
+    def _written(self, cut: ChangelogSnapshot, result: KeyedState | BaseException) -> None:
+        """Use the written files as the base, unless a newer base has replaced the old one."""
         self._writing = False
         if isinstance(result, BaseException):
             _log.warning("operator %r could not write its changelog: %s", self._context.name, result)

@@ -1,4 +1,4 @@
-"""Columns: which state lies at which index of a cell, and what a restored state has to become."""
+"""Columns: the index in cells of each state, and the conversion of restored values to the declared state."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from headgate.state.kinds.handle import State
 from headgate.state.kinds.kind import StateDescriptor
 
 ExpiryFilter: TypeAlias = Callable[[Any, int], Any]
-"""Returns what is left of stored content at a given time, None for nothing."""
+"""Returns the part of stored content that has not expired at a time in ms, None for nothing."""
 
 
 def meta_of(descriptor: StateDescriptor, *, namespaced: bool = False) -> StateMeta:
-    """Return what a snapshot is to know of a state that is declared so."""
+    """Return the description that snapshots store of a declared state."""
     return StateMeta(
         descriptor.name, descriptor.kind.name, descriptor.type_info, descriptor.ttl is not None, namespaced=namespaced
     )
 
 
 def snapshot_filter(descriptor: StateDescriptor) -> ExpiryFilter | None:
-    """Return what leaves expired values out of a whole snapshot at a given time, None when nothing is to."""
+    """Return the function that removes expired values from a whole snapshot, None if snapshots keep them."""
     ttl = descriptor.ttl
     if ttl is None or not ttl.get_cleanup_strategies().in_full_snapshot():
         return None
@@ -41,13 +41,13 @@ class StateColumns:
         self._index: dict[str, int] = {}
 
     def index(self, name: str) -> int | None:
-        """Return the column of a state, None when there is none of this name."""
+        """Return the column of a state, None if the state is unknown."""
         return self._index.get(name)
 
     def restored(self, meta: StateMeta) -> tuple[int, bool]:
-        """Return the column of a state of a snapshot, and whether it is a new one.
+        """Return the column of a restored state, and whether the column is new.
 
-        Raises `RestoreError` when another part of the state, of another subtask, was saved as something else.
+        Raises `RestoreError` if another subtask saved a part of the state with another description.
         """
         column = self._index.get(meta.name)
         if column is None:
@@ -69,9 +69,9 @@ class StateColumns:
         return column
 
     def handle(self, meta: StateMeta) -> State | None:
-        """Return the handle of a declared state, None when it is declared for the first time.
+        """Return the handle of a declared state, None if it has not been declared yet.
 
-        Raises `ProgramError` when it was declared otherwise before.
+        Raises `ProgramError` if it was declared with another description.
         """
         if meta.name not in self._handles:
             return None
@@ -84,9 +84,9 @@ class StateColumns:
         return self._handles[meta.name]
 
     def declare(self, meta: StateMeta, now_ms: int) -> tuple[int, bool, Convert | None]:
-        """Return the column of a state, whether it is a new one, and what to do to its restored values.
+        """Return the column of a state, whether the column is new, and the conversion of its restored values, if any.
 
-        Raises `RestoreError` when the restored state cannot become the declared one.
+        Raises `RestoreError` if the restored values cannot be converted.
         """
         column = self._index.get(meta.name)
         if column is None:
@@ -101,9 +101,10 @@ class StateColumns:
 
 
 def conversion(old: StateMeta, new: StateMeta, now_ms: int) -> Convert | None:
-    """Return what makes values of a column, as they were saved, those of the state as declared; None for nothing.
+    """Return the function that converts saved values to values of the declared state, None if they are the same.
 
-    Values that get a time to live count as accessed at `now_ms`. Raises `RestoreError`.
+    Values that get a time to live count as accessed at `now_ms`. Raises `RestoreError` if the values cannot be
+    converted.
     """
     answer = compatibility(old, new)
     steps: list[Callable[[Any], Any]] = []

@@ -1,10 +1,10 @@
 """The hash-map backend: keyed state as live Python objects in one dictionary of cells.
 
-What its loop does for each record is told at `backend.KeyedBackend`. `enter` is the slow path: a new key, or the first
-touch of a key since a barrier. In the latter case a snapshot that is under way gets the cell first, as it was at the
-barrier (see `walk`), and the cell is noted as changed, for the next increment (see `increments`).
+`backend.KeyedBackend` shows the loop that runs for each record. `enter` is the slow path: for a new key, or for the
+first access to a key since a barrier. In the latter case, snapshots under way first take the cell as it was at the
+barrier (see `walk`), and the backend notes the cell as changed for the next increment (see `increments`).
 
-A backend belongs to the mailbox loop of its subtask; no method blocks.
+The mailbox loop of the subtask owns the backend. No method blocks.
 """
 
 from __future__ import annotations
@@ -49,34 +49,34 @@ from headgate.state.kinds.owner import HandleOwner
 from headgate.types.typed_key import key_hash_code
 
 CHANGES_MAX: Final = 100_000
-"""When checkpoints fail, and more has changed than so many cells and four times all keys, a new base costs less."""
+"""If checkpoints fail and the changed cells exceed this and four times all keys, the next snapshot is whole."""
 
 _GROUPS_KNOWN_MAX: Final = 1 << 16
 
 _FEW: Final = 8
-"""Where less than one in so many keys of a batch is touched for the first time, looking for them costs more."""
+"""Turn `prefetch` off if at most one in this many keys of a batch is entered for the first time since the barrier."""
 
 
 @final
 class HashMapBackend(CellBackend[HeapTimerIndex]):
-    """Keyed state of one operator in one subtask; see `KeyedBackend` for its interface."""
+    """Keyed state of one operator in one subtask. `KeyedBackend` describes the interface."""
 
     def __init__(self, context: BackendContext) -> None:
         super().__init__(context)
         self._max_parallelism = context.max_parallelism
         self._key_groups = context.key_groups
         self._blank: list[Any] = []
-        """What a cell without values holds, for each state."""
+        """None for each state: the values of an empty cell."""
         self._fresh: list[Cell] = []
         self._cell_index = CellIndex()
         self._swept_by_batch: list[IncrementalCleanup] = []
         self._walks: list[Walk] = []
         self._notes_changes = False
-        """Whether a snapshot to come may build on one that there is, or is under way."""
+        """Whether a future snapshot may build on an existing one or on one under way."""
         self._changed: dict[int, list[Cell]] = {}
         self._touched: list[Cell] = []
         self._forgettable = 0
-        """Cells that have died since the barrier, or before, without having been in any snapshot."""
+        """Number of cells in `_touched` that died without being in any snapshot."""
         self._panes: Panes | None = None
         self._groups: dict[Any, int] = {}
         self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
@@ -100,15 +100,15 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return cell
 
     def _enter_all(self, keys: list[Any]) -> None:
-        """Enter the cells of a batch at once, which costs each far less.
+        """Enter the cells of a batch at once, which costs far less for each cell than `enter`.
 
-        This is `prefetch` after each barrier, until few cells are left untouched.
+        This is `prefetch` after each barrier, until a batch enters few cells.
         """
         generation = self.generation
         try:
             stale = [cell for cell in map(self.cells.get, keys) if cell is not None and cell[GENERATION] != generation]
         except TypeError:
-            return  # the loop comes upon the key that cannot be looked up, and says whose it is
+            return  # a key is unhashable: the loop finds it and names its record
         if len(stale) * _FEW <= len(keys):
             self.prefetch = None
         for walk in self._walks:
@@ -131,7 +131,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return group
 
     def _known_group_of(self, key: Any) -> int:
-        """Return what `_group_of` returns, which is not computed again for a key that comes again, or its windows."""
+        """Return the result of `_group_of`, computed once for a key and its windows."""
         plain = key if namespace_of(key) is None else key[1]
         group = self._groups.get(plain)
         if group is None:
@@ -157,7 +157,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         self._cell_index.tidy()
 
     def _drop_empty(self) -> None:
-        """Drop the cells without any value."""
+        """Remove the cells without values."""
         for cell in self._fresh:
             for value in cell[FIRST:]:
                 if value is not None:
@@ -183,9 +183,9 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         self._forgettable += cell[SAVED] == NEVER_SAVED
 
     def drop_all(self) -> None:
-        """Forget every key, where no snapshot is ever taken."""
+        """Remove the state of every key. Only for jobs that take no snapshots."""
         for cell in self.cells.values():
-            cell[GENERATION] = DEAD  # a clean-up may be half through
+            cell[GENERATION] = DEAD  # a clean-up may hold the cell in its round
         self.cells, self._fresh, self.emptied, self._cell_index = {}, [], [], CellIndex()
         if self._panes is not None:
             self._panes.drop_all()
@@ -254,7 +254,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         index = HeapTimerIndex()
         for cell in self._cell_index.cells():
             if cell[column] is not None:
-                cell[column] = timers = dict(cell[column])  # keys of a pane were saved with one and the same
+                cell[column] = timers = dict(cell[column])  # keys of a pane were saved with one shared dict
                 for timestamp_ms in timers:
                     index.add(timestamp_ms, cell[KEY])
         return index
@@ -262,11 +262,11 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     # --- clean-up of expired values
 
     def live_cells(self) -> Iterator[Cell]:
-        """Yield all cells, once; some that come or go meanwhile may be left out."""
+        """Yield each cell once. Cells that are added or removed during the iteration may be missing."""
         return (cell for _, chunk in self._cell_index.chunks() for cell in list(chunk) if cell[GENERATION] != DEAD)
 
     def touch(self, cell: Cell) -> None:
-        """Make a cell that is not the current one safe to change."""
+        """Make a cell other than the current one safe to change."""
         if cell[GENERATION] != self.generation:
             self.enter(cell[KEY], cell)
 
@@ -284,9 +284,9 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return self._begin(None, FileTerms(f"{checkpoint_id}", self.key_groups, may_be_shared=False), form)
 
     def _builds_on(self) -> IncrementBase | None:
-        """Return the base that a snapshot is to be an increment of, None when it is to be a whole one."""
+        """Return the base of the next snapshot, None if the snapshot is to be a whole one."""
         base = self._increments.base
-        if not self.is_incremental or base is None or base.is_worn:
+        if not self.is_incremental or base is None or base.has_long_log:
             return None
         if self._changelog is not None:
             return base
@@ -297,11 +297,11 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     @property
     def _change_count(self) -> int:
-        """How many cells have changed since the base; some count more than once."""
+        """The number of cells that changed since the base. Some cells count more than once."""
         return len(self._touched) + sum(map(len, self._changed.values()))
 
     def _begin_shared(self, base: IncrementBase | None, name: str) -> CellSnapshot:
-        """Begin a snapshot that later ones may build on."""
+        """Begin a snapshot that later snapshots may build on."""
         pending = self._begin(base, FileTerms(name, self.key_groups, self.is_incremental))
         self._note_changes(self.is_incremental)
         return pending
@@ -354,7 +354,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         self.base_moved()
 
     def base_moved(self) -> None:
-        """Let go of the changes that no snapshot to come needs."""
+        """Forget the changes that no future snapshot needs."""
         since = self._increments.kept_since
         self._changed = {generation: cells for generation, cells in self._changed.items() if generation > since}
         self._note_changes(since != NOTHING_KEPT)
@@ -363,11 +363,11 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         if self._panes is not None:
             self._panes.base_moved(since)
 
-    # --- what the changelog asks for
+    # --- changelog
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything has changed since the base that the next snapshot builds on."""
+        """Whether anything changed since the base of the next snapshot."""
         in_panes = self._panes is not None and self._panes.changed(self._increments.since) > 0
         return in_panes or bool(self._touched or self._changed)
 

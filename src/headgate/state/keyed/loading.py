@@ -1,4 +1,4 @@
-"""Loading: the files that a restore finds, and whether what they hold can be taken over."""
+"""Opens the files of a restore, and checks that their keys still belong to the same key groups."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from headgate.types.typed_key import key_hash_code
 
 
 class SavedFile(Protocol):
-    """A file of entries: of all states, or (of a canonical savepoint) of one, which leaves others as they are."""
+    """A file of entries: of all states, or of one state if it belongs to a canonical savepoint."""
 
     @property
     def states(self) -> list[StateMeta]:
-        """What the entries have values of."""
+        """The states whose values the entries have."""
         ...
 
     @property
     def is_delta(self) -> bool:
-        """Whether it holds changes of what files before it hold."""
+        """Whether the file holds changes of the files before it."""
         ...
 
     def entries(self, groups: range) -> Iterator[Entry]:
@@ -34,7 +34,7 @@ class SavedFile(Protocol):
 
 
 def open_file(part: FetchedKeyed, file: StateFile, where: str, moved: Mapping[str, str]) -> SavedFile:
-    """Open a file of entries of a part. Raises `DamagedFileError`, `RestoreError`."""
+    """Open a file of entries. Raises `DamagedFileError`, `RestoreError`."""
     data = part.files[file]
     place = f"{getattr(file.handle, 'path', '')} ({where})".lstrip()
     if part.state.kind == "canonical":
@@ -46,9 +46,9 @@ def open_file(part: FetchedKeyed, file: StateFile, where: str, moved: Mapping[st
 
 
 def saved_files(parts: Sequence[FetchedKeyed], where: str, context: BackendContext) -> Iterator[SavedFile]:
-    """Yield the files of entries in the order in which they are to be taken over: each base, then its log.
+    """Yield the files of entries in the order in which to apply them: each base, then its log.
 
-    Raises `RestoreError` for files of RocksDB's own, `DamagedFileError` for one that is not whole.
+    Raises `RestoreError` for database files of RocksDB, and `DamagedFileError` for an incomplete file.
     """
     for part in parts:
         if part.state.kind == "rocksdb":
@@ -61,7 +61,7 @@ def saved_files(parts: Sequence[FetchedKeyed], where: str, context: BackendConte
 
 
 def check_group(group: int, key: Any, context: BackendContext) -> None:
-    """Raise `RestoreError` for a key whose bytes are not what they were when the snapshot was written."""
+    """Raise `RestoreError` if the bytes of a key, and so its key group, have changed since the snapshot."""
     now = key_group(key_hash_code(plain_key(key)), context.max_parallelism)
     if now != group:
         raise RestoreError(
@@ -71,7 +71,7 @@ def check_group(group: int, key: Any, context: BackendContext) -> None:
 
 
 def spread(values: list[Any], columns: list[int], width: int) -> list[Any]:
-    """Return a row of `width` columns with the values where they belong, and None elsewhere.
+    """Return a row of `width` columns with each value in its column, and None in the other columns.
 
     >>> spread(["a", "b"], [2, 0], 3)
     ['b', None, 'a']

@@ -1,4 +1,4 @@
-"""Namespaces: state that has a value for each key and namespace, such as a window."""
+"""Namespaces: state with a value for each key and namespace. A namespace is usually a window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.state.kinds.owner import CellOwner, HandleOwner, ListLike, MapLike
 
 
 class NamespaceOwner(HandleOwner, CellOwner, Protocol):
-    """A backend, as a view of one of its namespaces sees it."""
+    """The interface of a backend for its view of namespaces."""
 
     cells: dict[Any, Cell]
     generation: int
@@ -26,11 +26,11 @@ class NamespaceOwner(HandleOwner, CellOwner, Protocol):
         ...
 
     def handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> Any:
-        """Return the handle of a state, declared if it is not yet, whose current cell is the owner's."""
+        """Return the handle of a state whose current cell is that of `owner`. Declare the state if it is new."""
         ...
 
     def column_of(self, state_name: str) -> int | None:
-        """Return the column of a declared state; None without one."""
+        """Return the column of a declared state, None if the state is unknown."""
         ...
 
     def cell_keys_with(self, state_name: str) -> Iterator[Any]:
@@ -40,7 +40,7 @@ class NamespaceOwner(HandleOwner, CellOwner, Protocol):
 
 @final
 class NamespaceView:
-    """The states that have a value for each key and namespace. The current cell belongs to the current ones of both."""
+    """The states with a value for each key and namespace. `cell` is that of the current key and namespace."""
 
     __slots__ = ("_backend", "_clock", "cell", "emptied")
 
@@ -51,7 +51,10 @@ class NamespaceView:
         self.emptied = backend.emptied
 
     def set(self, namespace: Any) -> None:
-        """Make `namespace` the current one of the current key. Raises `StateAccessError` without a current key."""
+        """Make `namespace` the current namespace of the current key.
+
+        Raises `StateAccessError` without a current key.
+        """
         if namespace is None:
             raise StateAccessError("None cannot be a namespace: it stands for state without one")
         self.cell = self.at(namespace)
@@ -66,11 +69,14 @@ class NamespaceView:
         return cell
 
     def state(self, descriptor: StateDescriptor) -> Any:
-        """Return the handle of a state of namespaces, the same each time. Raises what `KeyedBackend.state` raises."""
+        """Return the handle of a state with namespaces, the same one each time. Raises as `KeyedBackend.state` does."""
         return self._backend.handle(descriptor, meta_of(descriptor, namespaced=True), self)
 
     def merge(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
-        """Merge a state's content in `sources` into `target`, all of the current key. Empties the sources."""
+        """Merge the content of a state in the namespaces `sources` of the current key into `target`.
+
+        Clear the sources.
+        """
         backend = self._backend
         column = backend.column_of(descriptor.name)
         if column is None:
@@ -88,7 +94,10 @@ class NamespaceView:
             form.put(backend, cell, column, merged(descriptor, content, stored, self._clock.wall_ms()))
 
     def having(self, state_name: str) -> Iterator[Any]:
-        """Yield the namespace of each value of the state, once for each key. State must not change meanwhile."""
+        """Yield the namespace of each value of the state, so a namespace comes once for each key that has it.
+
+        State must not change during the iteration.
+        """
         found = map(namespace_of, self._backend.cell_keys_with(state_name))
         return (namespace for namespace in found if namespace is not None)
 
@@ -96,7 +105,7 @@ class NamespaceView:
         """Return at once: the current cell is in memory."""
 
     async def entry_loaded(self, column: int, key: Any) -> None:
-        """Return at once: what is not in memory is read by whoever asks for it."""
+        """Return at once: a read loads the entry if it is not in memory."""
 
     def new_list(self, column: int, values: list[Any]) -> ListLike:
         return self._backend.list_of(self.cell, column, values)

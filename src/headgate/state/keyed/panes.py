@@ -107,7 +107,7 @@ class Pane:
         self.sealed = [(generation, self.values())]
         if self.stored is not None:
             self.sealed = [(generation, dict(_there(self.sealed[0][1]))), (0, self.stored)]
-            self.stored.outdate()
+            self.stored.mark_outdated()
         self.open = {}
         self.is_evaluated = True
         self.evaluated.clear()

@@ -1,4 +1,4 @@
-"""Stored values: the values of a pane that a backend has written to its database, and may have let go of in memory."""
+"""The values of a pane that a backend has written to its database, some of which it keeps in memory."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 Rest = Callable[["range | None"], Iterator[tuple[Any, Any, Any]]]
-"""Reads the keys that the database has, of some key groups or of all, with their values and timers, in pieces."""
+"""Reads the keys of the database in these key groups (None: all), with their values and timers, in pieces."""
 
 
 @final
 class StoredValues(dict[Any, Any]):
-    """Those values that are in memory as well, by key; to ask for another reads it.
+    """The values that are still in memory, by key. Looking up another key reads it from the database.
 
-    None stands for a key that has no value. `read` puts the values of keys here.
+    A key without a value has None. `read` must put the values of its keys into this dict.
 
     >>> table = {"a": 1}
     >>> def read(keys):
     ...     values.update((key, table.get(key)) for key in keys)
     >>> values = StoredValues(read, lambda groups: iter(()))
-    >>> values.let_go_of([])
+    >>> values.evict([])
     >>> "a" in values, values["a"], values["b"]
     (True, 1, None)
     """
@@ -31,9 +31,9 @@ class StoredValues(dict[Any, Any]):
         self._read = read
         self.rest = rest
         self.is_whole = True
-        """Whether each key that the database has is here, or has a newer value."""
+        """Whether each key of the database is in this dict or has a newer value elsewhere."""
         self.is_outdated = False
-        """Whether the timers that the database has are not those of now."""
+        """Whether the timers in the database are out of date."""
 
     def __contains__(self, key: object) -> bool:
         if dict.__contains__(self, key):
@@ -48,16 +48,16 @@ class StoredValues(dict[Any, Any]):
         return self.get(key)
 
     def has(self, key: Any) -> bool:
-        """Return whether a key is here, without reading it."""
+        """Return whether a key is in memory. Reads nothing."""
         return dict.__contains__(self, key)
 
-    def let_go_of(self, keys: list[Any]) -> None:
-        """Remove keys that the database has."""
+    def evict(self, keys: list[Any]) -> None:
+        """Remove keys that the database has from memory."""
         self.is_whole = False
         for key in keys:
             self.pop(key, None)
 
-    def outdate(self) -> None:
-        """The timers of all keys have changed. What was here has a newer value."""
+    def mark_outdated(self) -> None:
+        """Note that the timers of all keys have changed. All keys in memory have newer values elsewhere."""
         self.is_outdated = self.is_outdated or not self.is_whole
         self.clear()

@@ -1,7 +1,7 @@
 """Timer index: finds the timers that are due.
 
-What timers a key has is state, and lies in its cell. The index is derived from the cells and only says which keys to
-look at when a time has come.
+The timers of a key are state in its cell. The index is derived from the cells, and only tells which keys to check at a
+given time.
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ from typing import Any, Final, Protocol, final
 from headgate.elements import MAX_TIMESTAMP
 
 NEVER: Final = MAX_TIMESTAMP + 1
-"""Where a time is asked for and there is none: later than any."""
+"""The time returned if there is no timer: later than any timer."""
 
 _SPAN_BITS: Final = 12
-"""A span has 4096 ms: few enough to be sorted at once, many enough for most timers to share one."""
+"""A span is 4096 ms long: short enough to sort its times at once, long enough to share a span among many timers."""
 _STALE_MIN: Final = 1024
 _PAST_MAX: Final = 4096
-"""Times of the open span that are kept though they are past."""
+"""The number of past times of the open span that are kept before they are removed together."""
 
 Due = tuple[int, Collection[Any]]
-"""A time in milliseconds, and the keys of the cells that have a timer then."""
+"""A time in milliseconds, and the keys of the cells that have a timer at this time."""
 
 
 class TimerIndex(Protocol):
     """The timers of one clock, by time."""
 
     head_ms: int
-    """The earliest time, `NEVER` when there is none; it may be too early, never too late."""
+    """The time of the earliest timer, `NEVER` without timers. It may be too early, but never too late."""
 
     def add(self, timestamp_ms: int, key: Any) -> None:
-        """Note a timer that the cell of `key` has got."""
+        """Add a timer of the cell of `key`."""
         ...
 
     def remove(self, timestamp_ms: int, key: Any) -> None:
-        """Forget a timer that was deleted before it was due."""
+        """Remove a timer that was deleted before it was due."""
         ...
 
     def pop(self, limit: int) -> Due:
-        """Take out the timers of the earliest time, in the order of registration; about `limit` of them at most.
+        """Remove and return timers of the earliest time in the order of registration, about `limit` at most.
 
-        There must be some: `head_ms` is not `NEVER`. The keys may be none.
+        There must be timers: `head_ms` is not `NEVER`. The result may have no keys.
         """
         ...
 
 
 @final
 class HeapTimerIndex:
-    """Timers in memory: keys by time in spans of some seconds, and a heap of the spans.
+    """Timers in memory: the keys by time in spans of about four seconds, and a heap of the spans.
 
-    The times of a span are sorted when its turn comes, which costs far less than a heap of all times. Most times have
-    one key, which is then there without a container of its own. A key is never a dict.
+    The index sorts the times of a span when the span becomes the earliest, which costs far less than a heap of all
+    times. Most times have one key, which is stored without a container. A key is never a dict.
     """
 
     __slots__ = ("_at", "_heap", "_open", "_spans", "_times", "head_ms")
@@ -63,7 +63,7 @@ class HeapTimerIndex:
         self._spans: dict[int, dict[int, Any]] = {}
         self._heap: list[int] = []
         self._open: int | None = None
-        """The earliest span. Its times, sorted, are in `_times` from `_at` on."""
+        """The earliest span. `_times` has its sorted times; those before index `_at` are past."""
         self._times: list[int] = []
         self._at = 0
         self.head_ms = NEVER
@@ -111,7 +111,7 @@ class HeapTimerIndex:
             self._drop(number)
 
     def _drop(self, number: int) -> None:
-        """Drop an empty span; on the heap it stays until many have been dropped."""
+        """Remove an empty span. Its number stays on the heap until many spans have been removed."""
         del self._spans[number]
         if len(self._heap) > 2 * len(self._spans) + _STALE_MIN:
             self._heap = list(self._spans)
@@ -140,7 +140,7 @@ class HeapTimerIndex:
             self._open_first()
 
     def _open_first(self) -> None:
-        """Make the earliest span the open one, and let go of those that are empty."""
+        """Open the earliest span, and remove empty spans before it."""
         heap, spans = self._heap, self._spans
         while heap:
             span = spans.get(heap[0])

@@ -1,4 +1,4 @@
-"""Incremental clean-up: finds expired state that is not read, a few keys at a time, while the state is in use."""
+"""Incremental clean-up: removes expired state that nobody reads, a few keys with each access to the state."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ from headgate.state.ttl import StateTtlConfig
 
 
 class CleanupOwner(Protocol):
-    """What a backend offers that holds all its state in cells. Stored lists and maps are plain ones there."""
+    """The interface of a backend that holds all its state in cells, with plain lists and dicts in them."""
 
     cell: Cell
     emptied: list[Cell]
 
     def live_cells(self) -> Iterator[Cell]:
-        """Yield all cells, once; some that come or go meanwhile may be left out."""
+        """Yield each cell once. Cells that are added or removed during the iteration may be missing."""
         ...
 
     def touch(self, cell: Cell) -> None:
-        """Make a cell safe to change that is not the current one."""
+        """Make a cell other than the current one safe to change."""
         ...
 
 
 TIMES_A_BATCH: Final = 64
-"""How many records a batch counts for, where keys are checked for every record: many, yet a bounded piece of work."""
+"""How many accesses a batch counts as, if records check keys as well.
+
+It is large, but bounds the work of a batch.
+"""
 
 
 @final
 class IncrementalCleanup:
-    """Sweeps one state, `keys` keys at a time, round after round. The current key is left alone.
+    """Checks the keys of one state, `keys` at a time, round after round. It skips the current key.
 
-    After a round it rests until what was oldest in it can have expired.
+    After a round it pauses until the oldest value of the round can have expired.
     """
 
     __slots__ = (
@@ -57,14 +60,14 @@ class IncrementalCleanup:
         self._ttl_ms = config.get_ttl().to_milliseconds()
         self._keys = strategy.get_cleanup_size() if strategy else 0
         self.for_every_record = strategy is not None and strategy.run_cleanup_for_every_record()
-        """Whether the owner is to call `advance` for records too, and not the handle alone for each access."""
+        """Whether the backend calls `advance` for each batch, besides the call of the handle for each access."""
 
         self._round: Iterator[Cell] | None = None
         self._oldest_ms = 0
         self._rest_until_ms: int | None = None
 
     def advance(self, now_ms: int, times: int = 1) -> None:
-        """Check the next keys, so many times over. An owner calls it once for a batch of records."""
+        """Check the next keys: `times` times as many as an access checks. The backend calls it once for each batch."""
         if self._rest_until_ms is not None and now_ms < self._rest_until_ms:
             return
         if self._round is None:
@@ -91,7 +94,7 @@ class IncrementalCleanup:
 
 
 def cleanup_of(form: StoredForm, config: StateTtlConfig, owner: CleanupOwner, column: int) -> IncrementalCleanup | None:
-    """Return the incremental clean-up of a state, None when it is configured to have none."""
+    """Return the incremental clean-up of a state, None if its configuration disables it."""
     strategy = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
     if strategy is None or strategy.get_cleanup_size() == 0:
         return None

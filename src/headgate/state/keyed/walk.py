@@ -1,8 +1,8 @@
-"""Walk: takes cells as they were at the end of a generation, in pieces, while the loop goes on changing them.
+"""Walk: takes cells as they were at the end of a generation, piece by piece, while the loop continues to change them.
 
-A cell is taken by the walk, or just before its first change after the barrier, whichever comes first. So a snapshot
-costs the loop nothing but the keys it touches, and shows the values of the barrier even when user code changes lists in
-place. What the loop takes counts for the walk: its next piece is smaller by as much.
+The walk takes a cell in one of its pieces, or just before the first change of the cell after the barrier. So a snapshot
+delays the loop only by the keys that records touch, and it has the values of the barrier even if user code changes
+lists in place. Cells that the loop had taken reduce the next piece of the walk.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from headgate.state.keyed.panes import PanePiece
 from headgate.types.values import is_immutable
 
 _PIECE_LEAST: Final = 32
-"""Taking a chunk costs at least as much as so many cells."""
+"""The cost of taking a chunk, in cells, however few cells it has."""
 
 LOOSE_MAX: Final = 128
-"""So many entries that came one by one are pickled together."""
+"""The number of entries that `save_one` collects before it pickles them together."""
 
 Filter = Callable[[Any], Any]
-"""Returns what of a column's value is to be written, None for nothing."""
+"""Returns the part of a value that a snapshot keeps, None for nothing."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PaneEntries:
-    """What panes hold for a snapshot, and the key groups of that."""
+    """The entries of panes for a snapshot, and a function that returns the key group of a key."""
 
     pieces: Iterator[PanePiece]
     group_of: Callable[[Any], int]
 
 
 class Walk(ABC):
-    """A walk under way. Of several, the oldest is to be done wholly before the next one is begun.
+    """A walk under way. If there are several, each must be finished before the next younger one advances.
 
-    `panes` are taken after the cells: nothing changes them meanwhile.
+    The walk takes `panes` after the cells: nothing changes their pieces meanwhile.
     """
 
     panes: PaneEntries | None = None
@@ -67,9 +67,9 @@ class Walk(ABC):
         self._ahead = 0
 
     def save(self, cells: Iterable[Cell]) -> None:
-        """Take those of the cells that the walk still needs: they are about to change. A cell may be given twice.
+        """Take those of the given cells that the walk still needs, because they are about to change.
 
-        What cannot be pickled is for `advance` to raise.
+        A cell may be given twice. `advance` raises the error if a value cannot be pickled.
         """
         due = self._claim(cells)
         if due:
@@ -77,7 +77,7 @@ class Walk(ABC):
             self._try(partial(self._write, [cell[GROUP] for cell in due], due))
 
     def save_one(self, cell: Cell) -> None:
-        """Take one cell, which is about to change, if the walk still needs it."""
+        """Take one cell if the walk still needs it, because the cell is about to change."""
         if not self._claim((cell,)):
             return
         self._ahead += 1
@@ -110,12 +110,12 @@ class Walk(ABC):
 
     @abstractmethod
     def _claim(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Mark those of the cells that the walk needs as taken, and return them."""
+        """Mark the cells that the walk needs as taken, and return them."""
 
     def advance(self) -> bool:
         """Take about a thousand more cells; return whether all are taken.
 
-        Raises `SerializationError`, from then on with each call: what could not be pickled is missing.
+        Raises `SerializationError` if a value cannot be pickled, and again in all later calls.
         """
         room, self._ahead = CHUNK_CELLS - self._ahead, 0
         has_more = True
@@ -130,7 +130,7 @@ class Walk(ABC):
         return not has_more
 
     def _take_panes(self, panes: PaneEntries, room: int) -> bool:
-        """Take some entries of panes if there is room; return False when there were none left."""
+        """Take some entries of panes if `room` is positive. Return False if none were left."""
         piece = next(panes.pieces, None) if room > 0 else None
         if piece is None:
             return room <= 0
@@ -146,16 +146,16 @@ class Walk(ABC):
 
     @abstractmethod
     def _take_piece(self, room: int) -> bool:
-        """Take about so many cells, none if it is not positive; return False when there were none left."""
+        """Take about `room` cells, none if it is not positive. Return False if none were left."""
 
     def finish(self) -> list[bytes]:
-        """Return the file as pieces of bytes, once `advance` has returned True. May be called elsewhere."""
+        """Return the file as pieces of bytes, after `advance` has returned True. Any thread may call it."""
         return self._writer.finish()
 
 
 @final
 class WholeWalk(Walk):
-    """Takes all `live` cells. `filters` maps columns to what is to be written of their values."""
+    """Takes all live cells. `filters` maps columns to functions that return the part of a value to write."""
 
     def __init__(
         self, generation: int, states: Sequence[StateMeta], index: CellIndex, filters: dict[int, Filter]
@@ -205,9 +205,9 @@ class WholeWalk(Walk):
 
 @final
 class DeltaWalk(Walk):
-    """Takes the cells that were touched after the generation `since`: those of `changed`, where one may be twice.
+    """Takes the cells of `changed`, which were touched after the generation `since`. A cell may be in `changed` twice.
 
-    Of those that are dead it notes the removal, unless no snapshot has ever taken them: then no file has them.
+    For a dead cell it notes the removal, unless no snapshot has ever taken the cell: then no file has it.
     """
 
     def __init__(self, generation: int, states: Sequence[StateMeta], since: int, changed: list[list[Cell]]) -> None:

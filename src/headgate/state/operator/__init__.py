@@ -1,1 +1,1 @@
-"""State of a subtask that belongs to no key: lists that are dealt out, unions, broadcast state."""
+"""State of a subtask that belongs to no key: list state, union list state and broadcast state."""

@@ -1,4 +1,4 @@
-"""Broadcast state: a map of which every subtask of an operator has a copy, and its read-only side."""
+"""Broadcast state: a map of which each subtask of an operator has a copy, and a read-only view of it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ D = TypeVar("D")
 
 
 class ReadOnlyBroadcastState(Generic[K, V]):
-    """The side of broadcast state that cannot be written: what records that are not broadcast see.
+    """A read-only view of broadcast state, for code that processes elements that are not broadcast.
 
-    Each subtask gets its own records, so what they wrote would make the copies differ.
+    Each subtask receives other elements, so writes there would make the copies differ.
     """
 
     __slots__ = ("_entries", "_name")
@@ -33,7 +33,7 @@ class ReadOnlyBroadcastState(Generic[K, V]):
     def get(self, key: K, default: D) -> V | D: ...
 
     def get(self, key: K, default: D | None = None) -> V | D | None:
-        """Return the value of a key, or the default when there is none."""
+        """Return the value of a key, `default` if the key has none."""
         return self._entries.get(key, default)
 
     def contains(self, key: K) -> bool:
@@ -41,7 +41,7 @@ class ReadOnlyBroadcastState(Generic[K, V]):
         return key in self._entries
 
     def items(self) -> ItemsView[K, V]:
-        """Return a view of the entries, in the order in which their keys were put first."""
+        """Return a view of the entries, in the order in which their keys were first put."""
         return self._entries.items()
 
     def keys(self) -> KeysView[K]:
@@ -53,11 +53,11 @@ class ReadOnlyBroadcastState(Generic[K, V]):
         return self._entries.values()
 
     def is_empty(self) -> bool:
-        """Return whether there is no entry."""
+        """Return whether the map has no entries."""
         return not self._entries
 
     def put(self, key: K, value: V) -> None:
-        """Set the value of a key. Raises `StateAccessError` on the side that cannot be written, as all below do."""
+        """Set the value of a key. Like all writing methods, it raises `StateAccessError` on a read-only view."""
         self._refuse()
 
     def put_all(self, dict_value: Mapping[K, V]) -> None:
@@ -65,7 +65,7 @@ class ReadOnlyBroadcastState(Generic[K, V]):
         self._refuse()
 
     def remove(self, key: K) -> None:
-        """Remove a key, if it is there."""
+        """Remove a key, if the map has it."""
         self._refuse()
 
     def clear(self) -> None:
@@ -103,9 +103,9 @@ class ReadOnlyBroadcastState(Generic[K, V]):
 
 @final
 class BroadcastState(ReadOnlyBroadcastState[K, V]):
-    """A map of which every subtask has a copy. All subtasks have to put the same into it, in any order.
+    """A map of which each subtask has a copy. All subtasks must put the same entries, in any order.
 
-    Raises `StateAccessError` for keys and values of another type than the declared one.
+    Writes raise `StateAccessError` for a key or a value that is not of the declared type.
     """
 
     __slots__ = ("_type_check",)
@@ -119,7 +119,7 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self.put_all({key: value})
 
     def put_all(self, dict_value: Mapping[K, V]) -> None:
-        """Set the values of all keys of the dict."""
+        """Set the values of all keys of a mapping. If a type is wrong, nothing is set."""
         fitted = dict(dict_value)
         for key, value in dict_value.items():
             if key is not None:
@@ -129,7 +129,7 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self._entries.update(fitted)
 
     def remove(self, key: K) -> None:
-        """Remove a key; one that is not in the map is no error."""
+        """Remove a key, if the map has it."""
         self._entries.pop(key, None)
 
     def clear(self) -> None:
@@ -137,5 +137,5 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self._entries.clear()
 
     def read_only(self) -> ReadOnlyBroadcastState[K, V]:
-        """Return the side that cannot be written; it shows what is put here later, too."""
+        """Return a read-only view. It shows later changes, too."""
         return ReadOnlyBroadcastState(self._name, self._entries)

@@ -1,8 +1,8 @@
-"""Operator state: lists and broadcast maps of one operator in one subtask, on the heap with every backend.
+"""Operator state: the lists and broadcast maps of one operator in one subtask, in memory with every backend.
 
-A snapshot takes all elements at the barrier itself, each pickled on its own: they are objects of the program, which may
-change them with the next record. So the pause grows with this state, and state that grows with the data belongs on a
-keyed stream. What a snapshot has and no function asks for is kept, and goes into the next snapshot.
+A snapshot pickles each element at the barrier itself, because the program may change its objects with the next record.
+So the pause grows with the size of this state: state that grows with the data belongs on a keyed stream. Restored state
+that no function asks for is kept, and goes into the next snapshot.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _KIND_OF: Final = {
 
 @final
 class OperatorListState(Generic[T]):
-    """A list of one operator in one subtask: of `OperatorStateStore.get_list_state` and `get_union_list_state`.
+    """A list of one operator in one subtask, from `get_list_state` or `get_union_list_state` of `OperatorStateStore`.
 
-    Raises `StateAccessError` for elements of another type than the declared one.
+    Writes raise `StateAccessError` for an element that is not of the declared type.
     """
 
     __slots__ = ("_name", "_type_check", "_values")
@@ -52,7 +52,7 @@ class OperatorListState(Generic[T]):
         self._values = values
 
     def get(self) -> list[T]:
-        """Return the elements in order, as a list of their own; empty when there are none."""
+        """Return the elements in order, in a new list."""
         return list(self._values)
 
     def add(self, value: T) -> None:
@@ -62,11 +62,11 @@ class OperatorListState(Generic[T]):
         self._values.append(self._type_check.value(value))
 
     def add_all(self, values: Iterable[T]) -> None:
-        """Append elements. Raises `StateAccessError` for None, and when one of them is None; then none is appended."""
+        """Append elements, or none if one is invalid. Raises `StateAccessError` if `values` or an element is None."""
         self._values += self._checked(values)
 
     def update(self, values: Iterable[T]) -> None:
-        """Replace all elements. Raises `StateAccessError` as `add_all` does; then all stays as it is."""
+        """Replace all elements, or none if one is invalid. Raises `StateAccessError` as `add_all` does."""
         self._values[:] = self._checked(values)
 
     def clear(self) -> None:
@@ -96,20 +96,20 @@ class OperatorListState(Generic[T]):
 @final
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """What a state is declared as."""
+    """The declaration of a state."""
 
     descriptor: StateDescriptor
     mode: ListMode
 
     @property
     def meta(self) -> StateMeta:
-        """What a snapshot says of it."""
+        """The description that snapshots store of the state."""
         return StateMeta(self.descriptor.name, _KIND_OF[self.mode], self.descriptor.type_info)
 
 
 @final
 class _State:
-    """A state that was asked for: what it was declared as, and the function that returns what a snapshot takes."""
+    """A state in use: its declaration, its handle, and a function that returns the elements for a snapshot."""
 
     __slots__ = ("declared", "elements", "handle")
 
@@ -121,7 +121,7 @@ class _State:
 
 @final
 class OperatorStateStore:
-    """The operator states of one operator in one subtask, by name. A name stands for one state of one kind and type.
+    """The operator states of one operator in one subtask, by name. A name belongs to one kind and type.
 
     >>> from headgate.types.typeinfo import Types
     >>> store = OperatorStateStore("sink", subtask=0)
@@ -138,9 +138,9 @@ class OperatorStateStore:
         restored: Mapping[str, ListElements] | None = None,
         moved: Mapping[str, str] | None = None,
     ) -> None:
-        """`operator` is the name for messages, `restored` what a snapshot has for this subtask.
+        """Create the store. `operator` is the name in messages, `restored` the state of this subtask in the snapshot.
 
-        `moved` says where classes are that have moved since (`headgate.state.formats.unpickle`).
+        `moved` maps the old names of moved classes to their new names (`headgate.state.formats.unpickle`).
         """
         self._operator = operator
         self._subtask = subtask
@@ -149,23 +149,23 @@ class OperatorStateStore:
         self._moved = moved or {}
 
     def get_list_state(self, descriptor: ListStateDescriptor) -> OperatorListState[Any]:
-        """Return the list whose elements are dealt out evenly when the parallelism changes.
+        """Return a list whose elements are redistributed evenly when the parallelism changes.
 
-        Raises `ProgramError` when the name is in use for another kind or type, `RestoreError` when the restored state
-        of this name is of another.
+        Raises `ProgramError` if the name is in use for another kind or type, and `RestoreError` if the restored state
+        of this name has another kind or type.
         """
         return self._list(descriptor, ListMode.SPLIT)
 
     def get_union_list_state(self, descriptor: ListStateDescriptor) -> OperatorListState[Any]:
-        """Return the list of which, after a restore, every subtask has the elements of all subtasks.
+        """Return a list that contains the elements of all subtasks after a restore.
 
-        So a function must keep only its own part of them, or the list grows with each restore. Raises as
+        A function must keep only its own part of the elements, otherwise the list grows with each restore. Raises as
         `get_list_state` does.
         """
         return self._list(descriptor, ListMode.UNION)
 
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
-        """Return the map of which every subtask has a copy: all subtasks have to put the same into it.
+        """Return a map of which each subtask has a copy. All subtasks must put the same entries.
 
         Raises as `get_list_state` does.
         """
@@ -175,7 +175,7 @@ class OperatorStateStore:
             and known.declared.descriptor is state_descriptor
             and known.declared.mode is ListMode.BROADCAST
         ):
-            return known.handle  # type: ignore[no-any-return]  # the short way, for it is asked for with each record
+            return known.handle  # type: ignore[no-any-return]  # the fast path: functions ask for it with each record
         declared = self._declared(state_descriptor, MapStateDescriptor, ListMode.BROADCAST)
         if state_descriptor.name not in self._states:
             entries: dict[Any, Any] = self._take(declared, dict)
@@ -192,7 +192,7 @@ class OperatorStateStore:
         return self._states[descriptor.name].handle  # type: ignore[no-any-return]  # of this kind, as is checked
 
     def _declared(self, descriptor: StateDescriptor, kind: type[StateDescriptor], mode: ListMode) -> _Declared:
-        """Return what the state is declared as. Raises `ProgramError` when its name is in use for something else."""
+        """Return the declaration of a state. Raises `ProgramError` if the name is in use for another state."""
         if not isinstance(descriptor, kind):
             raise ProgramError(f"operator {self._operator!r}: this state needs a {kind.__name__}, not {descriptor!r}")
         declared = _Declared(descriptor, mode)
@@ -210,7 +210,10 @@ class OperatorStateStore:
         return declared
 
     def _take(self, declared: _Declared, container: Callable[[list[Any]], Any]) -> Any:
-        """Take what was restored under the name. Raises `RestoreError` when it cannot become what is declared."""
+        """Return the restored content of a state.
+
+        Raises `RestoreError` if it cannot be converted to the declared type.
+        """
         name = declared.descriptor.name
         saved = self._unclaimed.get(name)
         if saved is None:
@@ -233,13 +236,16 @@ class OperatorStateStore:
     # --- snapshots
 
     def snapshot(self) -> dict[str, ListElements]:
-        """Return all elements as they are now. Raises `SerializationError` naming the state."""
+        """Return all elements as they are now. Raises `SerializationError` that names the state."""
         return {name: self._kept(saved) for name, saved in self._unclaimed.items()} | {
             name: self._pickled(state) for name, state in self._states.items()
         }
 
     def _kept(self, saved: ListElements) -> ListElements:
-        """Return what the function has not asked for. Of a union each subtask got all, so only one carries it on."""
+        """Return restored state that no function asked for.
+
+        Every subtask got a whole union, so only subtask 0 saves it.
+        """
         if saved.mode is ListMode.UNION and self._subtask > 0:
             return ListElements(saved.mode, [], saved.type)
         return saved

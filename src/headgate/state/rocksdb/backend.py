@@ -165,7 +165,7 @@ class RocksDBBackend(CellCache):
     def _builds_on(self) -> IncrementBase | None:
         """Return the base that a snapshot adds a delta to: with a changelog only."""
         base = self._increments.base
-        return None if self._changelog is None or base is None or base.is_worn else base
+        return None if self._changelog is None or base is None or base.has_long_log else base
 
     def _begin(self, make: Callable[[BarrierWalk], RowsSnapshot]) -> RowsSnapshot:
         """Begin a snapshot. One that is still under way is finished at once, so that there is one at a time."""

@@ -291,7 +291,7 @@ class StoredPanes(Panes):
     def _forget(self, stored: StoredValues, entries: int) -> int:
         keys = list(islice(stored, entries))
         if keys:
-            stored.let_go_of(keys)
+            stored.evict(keys)
             self.is_spilled = True
         return len(keys)
 
@@ -309,7 +309,7 @@ class StoredPanes(Panes):
         keys = [key for key, _ in items]
         pane.open = dict(islice(pane.open.items(), entries, None))  # a new one: the window may be half evaluated
         if keys:
-            self._stored_of(namespace, pane).let_go_of(keys)
+            self._stored_of(namespace, pane).evict(keys)
             self.is_spilled = True
         return len(keys)
 
