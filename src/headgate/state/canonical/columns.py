@@ -1,8 +1,8 @@
-"""Columns: values of a type as what an Arrow column of that type takes, and back.
+"""Columns: converts values of a type for an Arrow column of that type, and back.
 
-What goes into a column comes out as it was, or is *noted*: the column then shows as much of the value as it can, often
-nothing, and whoever writes it keeps the value elsewhere. So a column never refuses a value, and never bends one
-unnoticed: Python checks no types, and a list of Types.LONG() may hold anything.
+A column either restores a value exactly, or it *notes* the value: it then shows as much of the value as it can, often
+nothing, and the writer stores the value elsewhere. So a column never refuses a value, and never changes one silently.
+This matters because Python checks no types: a list of Types.LONG() may hold anything.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from headgate.types.typeinfo import (
 )
 
 Note: TypeAlias = Callable[[], Any]
-"""Called when what a column will hold is not exactly the value; returns None."""
+"""Called if the column cannot hold a value exactly. Returns None."""
 
 _INT64: Final = range(-(2**63), 2**63)
 _DIGITS_MAX: Final = 38
@@ -42,9 +42,9 @@ _INTEGERS: Final = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()
 @final
 @dataclass(frozen=True, slots=True)
 class ColumnCodec:
-    """An Arrow type with a function that makes what it takes, and one that makes the value of what it gives.
+    """An Arrow type, with one function that converts a Python value for Arrow and one that converts it back.
 
-    None is null, and null is None.
+    None maps to null.
     """
 
     arrow: pa.DataType
@@ -56,7 +56,7 @@ Codec: TypeAlias = Callable[[Note], ColumnCodec]
 
 
 def column_codec(type_info: TypeInformation, note: Note) -> ColumnCodec:
-    """Return the codec of a type. Of what is to be pickled it shows nothing: a column of bytes that are all null.
+    """Return the codec of a type. A pickled type has a column of bytes that are all null.
 
     >>> from headgate.types.typeinfo import Types
     >>> codec = column_codec(Types.TUPLE([Types.LONG(), Types.STRING()]), print)
@@ -85,7 +85,7 @@ def _exact(kind: type, arrow: pa.DataType) -> Codec:
 
 
 def _hidden(note: Note) -> ColumnCodec:
-    """The codec of what no column shows."""
+    """Return the codec of a type whose values no column shows."""
     return ColumnCodec(pa.binary(), lambda value: None if value is None else note(), _same)
 
 
@@ -139,7 +139,10 @@ def _is_text(value: str) -> bool:
 
 
 def _decimal(precision: int, scale: int) -> Codec:
-    """The codec of decimals: of a column's own number of digits they are exact, of another they are shown and noted."""
+    """Return the codec of decimals.
+
+    It is exact for `scale` digits; with another number of digits, a value is shown and noted.
+    """
     bound = Decimal(10) ** (precision - scale)
 
     def codec(note: Note) -> ColumnCodec:
@@ -200,7 +203,7 @@ def _timestamp(note: Note) -> ColumnCodec:
 
 
 def _time(note: Note) -> ColumnCodec:
-    """The codec of times of the day: microseconds, for not every Spark knows a type for them."""
+    """Return the codec of times of the day, as microseconds: some versions of Spark have no type for them."""
 
     def encode(value: Any) -> Any:
         if value is None:
@@ -232,7 +235,7 @@ def _interval(note: Note) -> ColumnCodec:
 
 
 def _list(element: ColumnCodec, note: Note) -> ColumnCodec:
-    """Return the codec of lists of what `element` is the codec of."""
+    """Return the codec of lists with elements of the codec `element`."""
     encode_element, decode_element = element.encode, element.decode
 
     def encode(value: Any) -> Any:
@@ -246,7 +249,7 @@ def _list(element: ColumnCodec, note: Note) -> ColumnCodec:
 
 
 def _map(key: ColumnCodec, value: ColumnCodec, note: Note) -> ColumnCodec:
-    """Return the codec of dicts. An entry whose key the column cannot have is left out, and noted."""
+    """Return the codec of dicts. If the column cannot hold a key, it omits and notes the entry."""
     encode_key, encode_value = key.encode, value.encode
     decode_key, decode_value = key.decode, value.decode
 
@@ -295,7 +298,7 @@ def _tuple(fields: list[ColumnCodec], note: Note) -> ColumnCodec:
 
 
 def _row(names: tuple[str, ...], fields: list[ColumnCodec], note: Note) -> ColumnCodec:
-    """The codec of rows. Rows have the type's names, but those of a type without names of its own have none."""
+    """Return the codec of rows. Rows get the names of the type, but no names if the type has only default names."""
     own_names = None if names == tuple(f"f{place}" for place in range(len(names))) else names
     encoders = [field.encode for field in fields]
     decoders = [field.decode for field in fields]
@@ -340,7 +343,7 @@ class _Columns(TypeFold[Codec]):
         return _integer(BITS[type_info.basic_type])
 
     def floating(self, type_info: BasicTypeInfo) -> Codec:
-        return _float  # of 64 bits, for FLOAT as well: 32 would not be exact, as Python's floats have 64
+        return _float  # 64 bits for FLOAT, too: Python's floats have 64 bits, so 32 would not be exact
 
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Codec:
         if isinstance(type_info, BasicTypeInfo):

@@ -1,17 +1,17 @@
-"""Layout: which columns the table of a state has, and what the footer of its Parquet file says of it.
+"""Layout: the columns of the table of a state, and the footer of its Parquet file, which describes the state.
 
 A row is one key of the state, with its namespace if it has one:
 
     key_group         int32
-    key               typed, by the type that all keys of the first rows have
-    key_pickle        binary: the key, where `key` does not show it exactly, or not at all
-    namespace         likewise, where there are namespaces
+    key               typed, by the common type of the keys in the first rows
+    key_pickle        binary: the key, if `key` does not show it exactly
+    namespace         likewise, if there are namespaces
     namespace_pickle
-    last_access_ms    with a time to live: int64; of a list or a map, a list of int64, one for each element or entry
-    value             typed, by the state's type: the value, the list, the map; of timers, the list of their times
-    value_pickle      binary: the value as it is stored, where `value` does not show it exactly
+    last_access_ms    with a time to live: int64; for a list or a map, a list of int64, one for each element or entry
+    value             typed, by the state's type: the value, the list, the map; for timers, the list of their times
+    value_pickle      binary: the stored value, if `value` does not show it exactly
 
-The footer has the key "headgate" with JSON: format, version, state (the description that all snapshots have), and the
+The footer has the key "headgate" with JSON: format, version, state (the description as in all snapshots), and the
 types of the columns key, namespace and value.
 """
 
@@ -55,7 +55,7 @@ def pickle_of(column: str) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What a file is to say of itself: the state, and the types of its columns; `namespace` is None without any."""
+    """The description of a file: its state, and the types of its columns. `namespace` is None without namespaces."""
 
     meta: StateMeta
     key: TypeInformation
@@ -64,11 +64,11 @@ class TableFacts:
 
     @property
     def has_many_times(self) -> bool:
-        """Whether a row has several times of last access."""
+        """Whether a row has several times of access."""
         return self.meta.form.has_items
 
     def schema(self, key: ColumnCodec, namespace: ColumnCodec | None, value: ColumnCodec) -> pa.Schema:
-        """Return the schema of the table, with these codecs of its columns."""
+        """Return the schema of the table for these codecs of its columns."""
         fields = [pa.field(KEY_GROUP, pa.int32(), nullable=False), *_pair(KEY, key)]
         if namespace is not None:
             fields += _pair(NAMESPACE, namespace)
@@ -88,7 +88,10 @@ class TableFacts:
 
     @staticmethod
     def of_schema(schema: pa.Schema, where: str) -> TableFacts:
-        """Return what a file says of itself. Raises `DamagedFileError`, or `RestoreError` for a later version."""
+        """Return the description in a file's schema.
+
+        Raises `DamagedFileError`, or `RestoreError` for a later version.
+        """
         footer: Mapping[bytes, bytes] = schema.metadata or {}
         try:
             said = json.loads(footer[_FOOTER])
@@ -115,12 +118,15 @@ def _pair(name: str, codec: ColumnCodec) -> list[pa.Field]:
 
 
 def value_type(meta: StateMeta, values: Sequence[Any]) -> TypeInformation:
-    """Return the type of the column of values: the declared one; where that is pickled, the one that `values` have."""
+    """Return the type of the value column: the declared type, or the observed type of `values` if that is pickled."""
     return refined_type(meta.form.shown_type(meta.type), values)
 
 
 def refined_type(type_info: TypeInformation, values: Iterable[Any]) -> TypeInformation:
-    """Return a type with those parts that are to be pickled replaced by what `values` have there, if all are alike."""
+    """Return a type whose pickled parts are replaced by the types observed in `values`.
+
+    A part stays pickled if its values differ in type.
+    """
     if isinstance(type_info, PickledBytesTypeInfo):
         return observed_type(values)
     if isinstance(type_info, ListTypeInfo):
@@ -139,7 +145,7 @@ def _inner(values: Iterable[Any], kind: type[list[Any]] | type[dict[Any, Any]]) 
 
 
 def file_name(state: str) -> str:
-    """Return the name of the file of a state: no two states share it, and it is never too long.
+    """Return the name of the file of a state. The name is unique for the state, and short enough for any file system.
 
     >>> file_name("visits per day"), file_name("_timers/event")
     ('visits%20per%20day.parquet', '_timers%2Fevent.parquet')

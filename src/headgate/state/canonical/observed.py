@@ -1,4 +1,4 @@
-"""Observed types: what values without a declared type are: keys, namespaces, pickled state."""
+"""Observed types: derives the type of values without a declared type, such as keys, namespaces and pickled state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLAIN: Final[dict[type, TypeInformation]] = {
 
 
 def observed_type(values: Iterable[Any]) -> TypeInformation:
-    """Return the type that all of the values have, or that they are to be pickled. None has any type.
+    """Return the type that all the values have, or the pickled type if they differ. None fits any type.
 
     >>> observed_type([(1, "a"), (2, None)])
     TupleTypeInfo(Long, String)

@@ -1,4 +1,4 @@
-"""Reading: the file of one state as entries, by key groups, a bounded piece at a time."""
+"""Reads the file of one state as entries, by key groups, piece by piece."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ _ROWS_AT_ONCE: Final = 1024
 class CanonicalFile:
     """The table of one state.
 
-    Its `entries` are whole for this state only: what other states have for the same keys is in files of their own, so
-    whoever takes them over leaves other columns as they are.
+    The values of other states for the same keys are in other files. So a restore sets the column of this state only.
     """
 
     is_delta: Final = False
 
     def __init__(self, source: bytes | Path, where: str, moved: Mapping[str, str]) -> None:
-        """`where` names the file in errors, `moved` tells the new names of classes that have moved. Blocks.
+        """Open the file. `where` names it in errors; `moved` maps old names of moved classes to new names. Blocks.
 
-        Raises `DamagedFileError`, or `RestoreError` for a version that this release cannot read.
+        Raises `DamagedFileError`, and `RestoreError` for a version that this release cannot read.
         """
         self.source = source
         self._where = where
@@ -51,7 +50,7 @@ class CanonicalFile:
     def entries(self, groups: range) -> Iterator[Entry]:
         """Yield `[key group, key, value]` for the keys of these key groups, in the order of the file. Blocks.
 
-        Raises `DamagedFileError`, `RestoreError` for objects of a class that is gone.
+        Raises `DamagedFileError`, and `RestoreError` for objects of a missing class.
         """
         key_of = self._decoder(self.facts.key)
         namespace_of = None if self.facts.namespace is None else self._decoder(self.facts.namespace)
@@ -68,7 +67,7 @@ class CanonicalFile:
                 yield [group, key, join(time, value_of(shown, None)) if exact is None else load(exact)]
 
     def batches(self, groups: range) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of these key groups as they are in the file. Blocks. Raises `DamagedFileError`."""
+        """Yield the rows of these key groups as stored. Blocks. Raises `DamagedFileError`."""
         row_groups = [number for number in range(self._file.num_row_groups) if self._has_any(number, groups)]
         found = self._file.iter_batches(_ROWS_AT_ONCE, row_groups=row_groups)
         while (batch := self._next(found)) is not None:
@@ -76,7 +75,7 @@ class CanonicalFile:
             yield batch if all(own) else batch.filter(pa.array(own))
 
     def _has_any(self, number: int, groups: range) -> bool:
-        """Whether a row group has rows of any of these key groups, as far as its statistics tell."""
+        """Return whether a row group may have rows of these key groups, by its statistics."""
         found = self._file.metadata.row_group(number).column(0).statistics
         if found is None or not found.has_min_max:
             return True

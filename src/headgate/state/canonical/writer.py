@@ -1,4 +1,4 @@
-"""Writing: entries of keyed state become a Parquet file for each state, a bounded piece at a time."""
+"""Writes entries of keyed state to a Parquet file for each state, piece by piece."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ from headgate.state.keyed.cells import namespace_of, plain_key
 ROWS_MAX: Final = 4096
 """Rows of a row group."""
 _WEIGHT_MAX: Final = 2**20
-"""About so many characters and items may be in memory at a time, more only if they are of one key."""
+"""The approximate number of characters and items in memory. Only a single key may exceed it."""
 
 
 def write_canonical(states: Sequence[StateMeta], entries: Iterable[Entry], folder: Path) -> list[Path]:
-    """Write a file for each state that has values, in a folder that exists; return them. Blocks.
+    """Write a file for each state that has values into an existing folder, and return the files. Blocks.
 
-    `entries` are those of a whole snapshot: each key once, with a value or None for each of `states`. A few thousand
-    of them are in memory at a time. Raises `SerializationError` naming the state, `StorageError` naming the file.
+    `entries` are the entries of a whole snapshot: each key once, with a value or None for each of `states`. A few
+    thousand entries are in memory at a time. Raises `SerializationError` that names the state, and `StorageError` that
+    names the file.
     """
     with ExitStack() as files:
         tables = [files.enter_context(CanonicalTable(meta, folder / file_name(meta.name))) for meta in states]
@@ -52,9 +53,9 @@ def write_canonical(states: Sequence[StateMeta], entries: Iterable[Entry], folde
 
 @final
 class CanonicalTable:
-    """The file of one state while it is written; begun with the first rows, which tell the types of its columns.
+    """The file of one state while it is written. The first rows determine the types of its columns.
 
-    A context manager: the file is whole when it is left.
+    A context manager: leaving it completes the file.
     """
 
     def __init__(self, meta: StateMeta, path: Path) -> None:
@@ -73,18 +74,18 @@ class CanonicalTable:
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is a file, since there was a row to write."""
+        """Whether there is a file, because there was a row to write."""
         return self._table is not None
 
     def add(self, group: int, key: Any, stored: Any) -> None:
-        """Add what the state stores for a key. `key` is that of a cell, which may be of a namespace."""
+        """Add the stored content of a key. `key` is the key of a cell, which may have a namespace."""
         self._rows.append((group, key, stored))
         self._weight += len(stored) if isinstance(stored, (str, bytes, list, dict)) else 1
         if len(self._rows) >= ROWS_MAX or self._weight >= _WEIGHT_MAX:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows that were added."""
+        """Write the added rows."""
         if not self._rows:
             return
         rows, self._rows, self._weight = self._rows, [], 0
@@ -108,7 +109,7 @@ class CanonicalTable:
 
 @final
 class _Table:
-    """The columns of a file, and the file."""
+    """The file and its columns."""
 
     def __init__(self, facts: TableFacts, path: Path) -> None:
         self._facts = facts
@@ -124,7 +125,10 @@ class _Table:
             raise self._failed(error) from error
 
     def write(self, rows: list[tuple[int, Any, Any]], parts: list[tuple[Any, Any] | None]) -> None:
-        """Write rows as a row group. `parts` are the stored forms, taken apart. Raises `SerializationError`."""
+        """Write rows as a row group. `parts` are their contents, split into times and values.
+
+        Raises `SerializationError`.
+        """
         for (_, key, stored), part in zip(rows, parts, strict=True):
             self._add_key(key)
             if part is None:
@@ -153,7 +157,7 @@ class _Table:
             self._namespace.add(namespace, namespace)
 
     def close(self) -> None:
-        """End the file."""
+        """Complete the file."""
         try:
             self._file.close()
         except OSError as error:

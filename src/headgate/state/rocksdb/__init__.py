@@ -1,1 +1,1 @@
-"""Keyed state in RocksDB: more of it than memory holds, with a cache of cells in front."""
+"""Keyed state in RocksDB: the state may exceed memory, and a cache of cells is in front of the database."""

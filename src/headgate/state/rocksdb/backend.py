@@ -1,9 +1,10 @@
-"""The RocksDB backend: keyed state in a database on local disk, with a write-back cache of cells in front.
+"""The RocksDB backend: keyed state in a database on local disk, behind a write-back cache of cells.
 
-A key in the cache costs what it costs on the hash map. A cell is written to the database when the cache is full (the
-oldest go first) and for snapshots; see `snapshots` for how these stay consistent while the loop goes on.
+Access to a key in the cache costs as much as on the hash map. The backend writes cells to the database when the cache
+is full (the oldest first) and for snapshots. `snapshots` explains how a snapshot stays consistent while the loop
+continues.
 
-A backend belongs to the mailbox loop of its subtask. Reads of what is not cached wait for the local disk.
+The mailbox loop of the subtask owns the backend. Reading a key that is not in the cache waits for the local disk.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ from headgate.state.rocksdb.ttl_cleanup import BackgroundCleanup
 from headgate.state.rocksdb.window_entries import WindowEntries
 
 _CELLS_PART: Final = 4
-"""Where windows lie in panes, such a part of the cache is for cells."""
+"""If windows are kept in panes, one part in this many of the cache is for cells."""
 
 FRAMES_BYTES_MAX: Final = 64 * 2**20
-"""When checkpoints fail, and more changes than so many bytes wait to be written, a new base costs less."""
+"""If checkpoints fail and more bytes of changes than this wait to be written, the next snapshot is a whole one."""
 
 
 @final
 class RocksDBBackend(CellCache):
-    """Keyed state of one operator in one subtask; see `KeyedBackend` for its interface."""
+    """Keyed state of one operator in one subtask. `KeyedBackend` describes the interface."""
 
     def __init__(self, context: BackendContext) -> None:
         settings = context.settings
@@ -107,7 +108,7 @@ class RocksDBBackend(CellCache):
         self._store.database.put(LAYOUTS_ROW, layouts.to_bytes())
 
     def _clear_cache(self) -> None:
-        """Write all cells, and read them again when they are needed."""
+        """Write all changed cells, and empty the cache."""
         self._finish_pending()
         self._store.cells.flush([cell for cell in self.cells.values() if cell[SAVED] != cell[GENERATION]])
         self.cells.clear()
@@ -117,7 +118,7 @@ class RocksDBBackend(CellCache):
         return (key for key, value in chain(cached, self._rows_without_cells(column)) if value is not None)
 
     def _rows_without_cells(self, column: int) -> Iterator[tuple[Any, Any]]:
-        """Yield the keys of rows whose cells are not in the cache, with what they have in a column."""
+        """Yield the keys of rows whose cells are not in the cache, with their values of a column."""
         while not self._store.rows.write():
             pass
         layouts = self._store.layouts
@@ -163,12 +164,12 @@ class RocksDBBackend(CellCache):
         return self._begin(lambda walk: make(walk, terms))
 
     def _builds_on(self) -> IncrementBase | None:
-        """Return the base that a snapshot adds a delta to: with a changelog only."""
+        """Return the base for a delta. None without a changelog, or if the next snapshot is to be a whole one."""
         base = self._increments.base
         return None if self._changelog is None or base is None or base.has_long_log else base
 
     def _begin(self, make: Callable[[BarrierWalk], RowsSnapshot]) -> RowsSnapshot:
-        """Begin a snapshot. One that is still under way is finished at once, so that there is one at a time."""
+        """Begin a snapshot, after finishing the previous one: the backend takes one snapshot at a time."""
         self._finish_pending()
         generation = self.generation
         self.generation += 1
@@ -180,7 +181,7 @@ class RocksDBBackend(CellCache):
         return pending
 
     def _kind(self, base: IncrementBase | None, name: str, walk: BarrierWalk) -> RowsSnapshot:
-        """Return a snapshot that later ones may build on, if this backend's ever do."""
+        """Return a snapshot that later snapshots may build on, if the job is incremental."""
         self._has_changed = False
         terms = FileTerms(name, self.key_groups, self.is_incremental)
         if base is not None:
@@ -197,7 +198,7 @@ class RocksDBBackend(CellCache):
         return self._entries_with(walk, terms, None)
 
     def _windows(self, walk: BarrierWalk, terms: FileTerms) -> EntriesSnapshot:
-        """Return a snapshot of entries where each window is kept by itself."""
+        """Return a snapshot of entries in which each window is stored as if kept alone."""
         panes = None if self._panes is None else WindowEntries(self._panes, self._new_path("windows"))
         return self._entries_with(walk, terms, panes)
 
@@ -211,7 +212,7 @@ class RocksDBBackend(CellCache):
             self._drop(pending)
 
     def _drop(self, pending: RowsSnapshot) -> None:
-        pending.give_up()
+        pending.abort()
         if pending is self._pending:
             self._pending = None
 
@@ -223,11 +224,11 @@ class RocksDBBackend(CellCache):
             self._increments.restart()
         self.base_moved()
 
-    # --- what the changelog asks for
+    # --- changelog
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything has changed since the base that the next snapshot builds on."""
+        """Whether anything changed since the base of the next snapshot."""
         in_panes = self._panes is not None and self._panes.has_changes
         return in_panes or self._has_changed or self._frames.any_after(self._increments.since)
 
@@ -236,11 +237,11 @@ class RocksDBBackend(CellCache):
         return self._begin(partial(self._kind, base, f"e{self.generation}"))
 
     def base_moved(self) -> None:
-        """Let go of the changes that the base holds, unless a snapshot that builds on an older one is under way."""
+        """Forget the changes that the base holds, unless a snapshot under way builds on an older base."""
         if self._pending is None or self._pending.base is None:
             self._frames.forget(self._increments.kept_since)
 
-    # --- in the background
+    # --- background work
 
     def background(self, now_ms: float) -> float | None:
         swept_ms = self._cleanup.advance(now_ms, self._context.clock.wall_ms())
@@ -258,7 +259,7 @@ class RocksDBBackend(CellCache):
         base = None if self._columns.metas else best_base(parts, context.key_groups)
         if base is not None:
             self._adopt(base, place)
-        self._store.cells.frames = None  # what is restored is no change
+        self._store.cells.frames = None  # restored values are not changes
         self._add([part for part in parts if part is not base], place, has_base=base is not None)
         for part in parts:
             for file in part.state.log:
@@ -272,7 +273,7 @@ class RocksDBBackend(CellCache):
             self._increments.advance(IncrementBase(0, parts[0].state))
 
     def _adopt(self, base: FetchedKeyed, place: RestoreScope) -> None:
-        """Go on with the database of a part, without the key groups that are not this subtask's."""
+        """Continue with the database of a part, and delete the key groups of other subtasks from it."""
         self._store.database.close()
         database, layouts = open_files(base, self._new_path("db"), self._memory, place)
         for meta in metas_of(layouts):

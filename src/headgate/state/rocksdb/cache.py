@@ -1,9 +1,9 @@
-"""The cache of cells: those touched last, as live objects, in front of a store.
+"""The cache of cells: the most recently loaded cells as live objects, in front of the store.
 
-The cells are in one dictionary, in the order in which they were loaded; the oldest are evicted first, many at a time.
-How many there may be follows from a limit in bytes, and from what cells have taken so far on average.
+One dictionary holds the cells in the order in which they were loaded. The cache evicts the oldest cells, many at a
+time. The number of cells follows from the limit in bytes and the mean size of a cell so far.
 
-While a snapshot is under way, what was touched after its barrier stays.
+During a snapshot, cells that were touched after its barrier stay in the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MEASURED: Final = 64
 
 
 class CellCache(CellBackend[StoredTimerIndex]):
-    """The part of the backend that is in use for every record."""
+    """The part of the RocksDB backend that every record uses."""
 
     def __init__(self, context: BackendContext, store: Store, cache_bytes: int) -> None:
         super().__init__(context)
@@ -38,19 +38,19 @@ class CellCache(CellBackend[StoredTimerIndex]):
         self._pending: RowsSnapshot | None = None
         self._panes: StoredPanes | None = None
         self._closed: dict[Any, Cell] = {}
-        """Cells of windows that are over, by key, while a snapshot is under way."""
+        """Cells of finished windows by key, while a snapshot is under way."""
         self._has_changed = False
         self._measured_at = _MEASURED
 
     # --- the current key
 
     def load(self, keys: list[Any]) -> None:
-        """Put the cells of these keys into the cache, as touched, where they are not in it."""
+        """Load the cells of these keys into the cache, marked as touched, if they are not in it."""
         cells = self.cells
         try:
             missing = [key for key in keys if key not in cells]
         except TypeError:
-            return  # the loop comes upon the key that cannot be looked up, and says whose it is
+            return  # a key is unhashable: the loop finds it and names its record
         if missing:
             self._fill(list(dict.fromkeys(missing)))
 
@@ -106,7 +106,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
     # --- making room
 
     def _measure(self) -> None:
-        """Estimate what cells take, before any is written, each time that there are twice as many."""
+        """Estimate the size of cells before any is written, each time their number has doubled."""
         self._measured_at = max(_MEASURED, 2 * len(self.cells))
         self._store.cells.measure(list(islice(reversed(self.cells.values()), _MEASURED)))
 
@@ -124,9 +124,9 @@ class CellCache(CellBackend[StoredTimerIndex]):
             cell[GENERATION] = DEAD
 
     def _tend(self, panes: StoredPanes) -> None:
-        """Delete some rows of windows that are over, and make room for values."""
-        if panes.gone and self._pending is None:
-            panes.gone.erase_some()
+        """Delete some rows of finished windows, and evict values if the panes are too large."""
+        if panes.closed and self._pending is None:
+            panes.closed.erase_some()
         excess = panes.excess()
         if excess > len(panes) // 2:
             self._finish_pending()
@@ -134,7 +134,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
             panes.let_go(excess, self.generation, may_write=self._pending is None)
 
     def _drop_closed(self) -> None:
-        """Let go of windows' cells without any value, once their rows are gone too: such windows do not come again."""
+        """Remove empty cells of windows, together with their rows: such windows are finished."""
         self._closed.update((cell[KEY], cell) for cell in self.emptied if self._is_closed(cell))
         self.emptied.clear()
         if self._pending is not None:
@@ -153,7 +153,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
         return all(value is None for value in cell[FIRST:])
 
     def _write_heavy(self) -> None:
-        """Write cells that have gathered many changes. They count as untouched then, so the next touch is noted."""
+        """Write cells that have collected many changes, and mark them untouched, so the next access is noted."""
         heavy = [self.cells[key] for key in self._store.items.heavy if key in self.cells]
         self._store.items.heavy.clear()
         self._store.cells.flush(heavy)
@@ -161,12 +161,12 @@ class CellCache(CellBackend[StoredTimerIndex]):
             cell[GENERATION] = cell[SAVED] = 0
 
     def _finish_pending(self) -> None:
-        """Do what the snapshot under way still has to do before what follows its barrier may be written. Blocks."""
+        """Finish the part of the snapshot under way that must precede later writes. Blocks."""
         pending, self._pending = self._pending, None
         if pending is not None:
             pending.settle()
 
-    # --- what the handles ask for
+    # --- lists and maps of handles
 
     def new_list(self, column: int, values: list[Any]) -> StoredList:
         return self._store.cells.new_list(self.cell, column, values)

@@ -1,7 +1,7 @@
 """Rows of cells, with a buffer in front of the database.
 
-The buffer is two dictionaries from keys to rows: those that are not in the database yet, and others that were written
-lately. A row is found there without its key being encoded, and rows go to the database many at a time.
+The buffer consists of two dictionaries from keys to rows: rows that are not in the database yet, and rows that were
+written recently. Finding a row in the buffer needs no encoding of its key, and the buffer writes many rows at a time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from headgate.state.rocksdb.row_keys import cell_rows
 
 PIECE_ROWS: Final = 2048
 _OVERHEAD_BYTES: Final = 180
-"""What a row takes in the buffer, besides its own bytes."""
+"""Memory of a row in the buffer, in bytes, besides the row itself."""
 
 
 @final
 class CellRows:
-    """The rows of all cells of a backend. None stands for the row of a cell without any value: there is none."""
+    """The rows of all cells of a backend. None is the row of a cell without values: the database has no such row."""
 
     def __init__(self, database: RocksDatabase, groups: KeyGroups, buffer_bytes: int) -> None:
         self.is_empty = True
@@ -31,11 +31,11 @@ class CellRows:
         self._buffer_bytes = buffer_bytes
         self._unwritten: dict[Any, bytes | None] = {}
         self._written: dict[Any, bytes | None] = {}
-        """A row that is among the unwritten as well is out of date here."""
+        """Rows written recently. If `_unwritten` has the key as well, the row here is out of date."""
         self._mean_bytes = 64.0
 
     def fetch(self, keys: Sequence[Any]) -> list[bytes | None]:
-        """Return the rows of these cells."""
+        """Return the rows of the cells with these keys."""
         buffered, written = self._unwritten, self._written
         found = [buffered.get(key, _ABSENT) for key in keys]
         wanted = [index for index, row in enumerate(found) if row is _ABSENT]
@@ -68,11 +68,11 @@ class CellRows:
             self._mean_bytes += (sum(map(len, rows.values())) / len(rows) - self._mean_bytes) / 8
 
     def is_known(self, key: Any) -> bool:
-        """Whether the cell may have a row."""
+        """Return whether the cell may have a row."""
         return not self.is_empty or key in self._unwritten
 
     def write(self, rows_max: int = PIECE_ROWS) -> bool:
-        """Write some rows to the database; return whether all are written."""
+        """Write some rows to the database. Return whether all are written."""
         self._written.update(self._write(rows_max))
         return not self._unwritten
 
@@ -93,7 +93,7 @@ class CellRows:
         return piece
 
     def trim(self) -> None:
-        """Make the buffer as small as it should be."""
+        """Remove rows from the buffer until it is within its limit."""
         room = int(self._buffer_bytes / (self._mean_bytes + _OVERHEAD_BYTES))
         written = self._written
         excess = len(self._unwritten) + len(written) - room

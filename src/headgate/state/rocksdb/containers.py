@@ -1,7 +1,7 @@
-"""Lists and maps whose content lies in rows of its own, as what a cell's column holds.
+"""Lists and maps whose elements and entries have their own rows. A column holds such an object.
 
-What is new is gathered in memory until the cell is written; what was read stays there while it is small. So appending
-to a list reads nothing, and a map is read entry by entry.
+Changes are collected in memory until the cell is written. Content that was read stays in memory while it is small. So
+appending to a list reads nothing, and a map is read entry by entry.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from headgate.state.formats.patch import ListPatch, MapPatch
 from headgate.state.rocksdb.items import MISSING, Items
 
 KEPT_BYTES_MAX: Final = 16 * 1024
-"""Content beyond this is not kept in memory once it is written."""
+"""The number of bytes of content above which it is not kept in memory after it was written."""
 
 KEPT_ITEMS_MAX: Final = 1024
 HEAVY_ITEMS: Final = 4096
-"""So many changes are written without waiting for a snapshot."""
+"""The number of changes that are written without waiting for a snapshot."""
 
 
 @final
 class StoredList:
-    """Elements `first` to `end` (not included) are in rows, the tail is not yet."""
+    """A list: the elements from `first` up to `end`, not included, have rows; the elements of the tail do not yet."""
 
     __slots__ = ("_column", "_end", "_first", "_items", "_kept", "_key", "_prefix", "_tail", "size_bytes")
 
@@ -36,7 +36,7 @@ class StoredList:
         self._tail: list[Any] = []
         self._prefix = b""
         self.size_bytes = 0
-        """About what the elements in memory take when written."""
+        """The approximate size of the elements in memory, as written."""
 
     def append(self, element: Any) -> None:
         self._tail.append(element)
@@ -65,19 +65,19 @@ class StoredList:
 
     @property
     def has_rows(self) -> bool:
-        """Whether there may be rows of it."""
+        """Whether the list may have rows."""
         return self._end > self._first
 
     def header(self) -> tuple[int, int]:
-        """Return what the cell's row holds of it once it is written."""
+        """Return the value for the cell's row after `write`."""
         return self._first, self._end + len(self._tail)
 
     def changes(self) -> list[Any] | ListPatch:
-        """Return what a delta holds of it: what is not yet written."""
+        """Return the value for a delta: the changes that are not written yet."""
         return ListPatch(self._tail) if self.has_rows else self._tail
 
     def write(self) -> None:
-        """Write what is new. Raises `SerializationError`."""
+        """Write the changes. Raises `SerializationError`."""
         if not self._tail:
             return
         prefix, number = self._rows(), self._end
@@ -93,13 +93,13 @@ class StoredList:
         self._end, self._tail = number, []
 
     def erase(self) -> None:
-        """Delete its rows."""
+        """Delete the rows of the list."""
         self._items.delete_elements(self._rows(), self._first, self._end)
 
 
 @final
 class StoredMap:
-    """Known entries are in `_kept`, `MISSING` for a key that is not there; those of `_changed` are not in rows yet."""
+    """A map: `_kept` has known entries, `MISSING` for a missing key; entries in `_changed` have no current row yet."""
 
     __slots__ = ("_changed", "_column", "_items", "_kept", "_key", "_prefix", "_whole", "has_rows", "size_bytes")
 
@@ -112,9 +112,9 @@ class StoredMap:
         self._whole = not has_rows
         self._prefix = b""
         self.has_rows = has_rows
-        """Whether there may be rows of it."""
+        """Whether the map may have rows."""
         self.size_bytes = 0
-        """About what the entries in memory take when written."""
+        """The approximate size of the entries in memory, as written."""
 
     def get(self, key: Any) -> Any:
         value = self._value(key)
@@ -129,15 +129,15 @@ class StoredMap:
         return self.keep(key, self._items.database.get(self.row_of(key)))
 
     def lacks(self, key: Any) -> bool:
-        """Whether it takes a read to tell what the value of the key is."""
+        """Return whether the value of the key must be read from the database."""
         return not self._whole and key not in self._kept
 
     def row_of(self, key: Any) -> bytes:
-        """Return the key of the row that an entry has."""
+        """Return the key of an entry's row."""
         return self._rows() + encode_map_key(key)
 
     def keep(self, key: Any, row: bytes | None) -> Any:
-        """Take a row that was read, None if there is none; return the value."""
+        """Keep the value of a row that was read, None if there is no such row. Return the value."""
         if len(self._kept) - len(self._changed) >= KEPT_ITEMS_MAX:
             self._shrink()
         self._kept[key] = value = self._items.value(self._column, row)
@@ -171,7 +171,7 @@ class StoredMap:
         return sum(1 for value in self._all().values() if value is not MISSING)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the keys, those in memory first; rows are read as far as they are asked for."""
+        """Yield the keys, those in memory first. Rows are read only as far as the caller iterates."""
         yield from [key for key, value in self._kept.items() if value is not MISSING]
         if not self._whole:
             yield from (key for key, _, _ in self._items.entries(self._column, self._rows()) if key not in self._kept)
@@ -180,7 +180,7 @@ class StoredMap:
         return any(True for _ in self)
 
     def _all(self) -> dict[Any, Any]:
-        """Return all entries, with `MISSING` for some that are not there."""
+        """Return all entries, with `MISSING` for some missing keys."""
         if self._whole:
             return self._kept
         found, size_bytes = {}, 0
@@ -203,17 +203,17 @@ class StoredMap:
         return self._prefix
 
     def header(self) -> bool:
-        """Return what the cell's row holds of it."""
+        """Return the value for the cell's row."""
         return True
 
     def changes(self) -> dict[Any, Any] | MapPatch:
-        """Return what a delta holds of it: what is not yet written."""
+        """Return the value for a delta: the changes that are not written yet."""
         changed = {key: self._kept[key] for key in self._changed}
         put = {key: value for key, value in changed.items() if value is not MISSING}
         return MapPatch(put, [key for key in changed if key not in put]) if self.has_rows else put
 
     def write(self) -> None:
-        """Write what is new. Raises `SerializationError`."""
+        """Write the changes. Raises `SerializationError`."""
         if not self._changed:
             return
         prefix, items = self._rows(), self._items
@@ -229,7 +229,7 @@ class StoredMap:
             self._shrink()
 
     def erase(self) -> None:
-        """Delete its rows."""
+        """Delete the rows of the map."""
         self._items.delete_entries(self._rows())
 
 

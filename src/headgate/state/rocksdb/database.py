@@ -1,7 +1,7 @@
-"""Database: RocksDB as sorted rows of bytes. The only importer of `rocksdict`.
+"""The database: RocksDB as sorted rows of bytes. No other module imports `rocksdict`.
 
-Writes are gathered and take effect before the next read. There is no write-ahead log: what a crash loses, a checkpoint
-restores. Belongs to the loop, except for `checkpoint` and the views, which I/O threads may use.
+Writes are collected and take effect before the next read. There is no write-ahead log: a checkpoint restores what a
+crash loses. Only the loop uses the database, except that I/O threads may call `checkpoint` and read views.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Row = tuple[bytes, bytes]
 @final
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How much memory the database may use: for rows that are not on disk yet, and for blocks read from disk."""
+    """Bytes of memory for rows that are not on disk yet, and for blocks read from disk."""
 
     write_buffer_bytes: int
     block_cache_bytes: int
@@ -35,19 +35,19 @@ class Memory:
 
 @final
 class View:
-    """The rows as they were at one moment. May be read on an I/O thread.
+    """The rows at one moment. I/O threads may read it.
 
-    It is made of iterators, which do not see what is written later. (What `rocksdict` calls a snapshot does: its
-    iterators read the newest rows.)
+    It consists of iterators, which do not see later writes. A snapshot of `rocksdict` is no alternative: its iterators
+    read the newest rows.
     """
 
     def __init__(self, iterators: list[Any]) -> None:
         self._free = iterators
 
     def rows(self, first: bytes, end: bytes) -> Iterator[Row]:
-        """Yield the rows from `first` on and before `end`, in order. Raises `DamagedFileError`.
+        """Yield the rows from `first` up to, but not including, `end`, in order. Raises `DamagedFileError`.
 
-        At one time there may be as many such iterators as the view was made for.
+        No more iterators may be open at a time than the view was made for.
         """
         iterator = self._free.pop()
         try:
@@ -58,9 +58,9 @@ class View:
 
 @final
 class RocksDatabase:
-    """An open database in a folder of its own, which must be empty or hold the files of a checkpoint.
+    """An open database in its own folder. The folder must be empty or hold the files of a checkpoint.
 
-    Raises `DamagedFileError` when these are not whole.
+    Raises `DamagedFileError` if the files are incomplete or damaged.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -74,7 +74,7 @@ class RocksDatabase:
             raise _failure(error) from error
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of these rows, None for each that is not there."""
+        """Return the values of these rows, None for a missing row."""
         self.commit()
         try:
             found: list[bytes | None] = self._db.get(keys)  # type: ignore[arg-type,assignment]
@@ -83,7 +83,7 @@ class RocksDatabase:
         return found
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a row, None when it is not there."""
+        """Return the value of a row, None if there is no such row."""
         self.commit()
         try:
             return self._db.get(key)
@@ -91,7 +91,7 @@ class RocksDatabase:
             raise _failure(error) from error
 
     def rows(self, first: bytes, end: bytes) -> Iterator[Row]:
-        """Yield the rows from `first` on and before `end`, in order, as they are at the call."""
+        """Yield the rows from `first` up to, but not including, `end`, in order, as they are at the call."""
         self.commit()
         options = rocksdict.ReadOptions()
         options.set_iterate_upper_bound(end)
@@ -104,7 +104,7 @@ class RocksDatabase:
             self.commit()
 
     def put_all(self, rows: list[tuple[bytes, bytes | None]]) -> None:
-        """Write rows, or delete those whose value is None."""
+        """Write rows. Delete a row whose value is None."""
         batch = self._batch
         for key, value in rows:
             if value is None:
@@ -114,15 +114,18 @@ class RocksDatabase:
         self.commit()
 
     def delete(self, key: bytes) -> None:
-        """Delete a row, if it is there."""
+        """Delete a row, if it exists."""
         del self._batch[key]
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Delete the rows from `first` on and before `end`. Slows down reads of what lies near, until compacted."""
+        """Delete the rows from `first` up to `end`, not included.
+
+        Reads near them are slower until the next compaction.
+        """
         self._batch.delete_range(first, end)
 
     def commit(self) -> None:
-        """Let all writes take effect."""
+        """Make all writes take effect."""
         if len(self._batch):
             batch, self._batch = self._batch, rocksdict.WriteBatch(raw_mode=True)
             try:
@@ -131,12 +134,12 @@ class RocksDatabase:
                 raise _failure(error) from error
 
     def view(self, iterators: int) -> View:
-        """Return the rows as they are now, to be read in so many places at a time."""
+        """Return the current rows, for `iterators` iterators at a time."""
         self.commit()
         return View([self._db.iter() for _ in range(iterators)])
 
     def checkpoint(self, path: Path) -> None:
-        """Put all that has taken effect on disk, and link the files into a new folder. Blocks."""
+        """Flush all writes that have taken effect to disk, and link the files into a new folder. Blocks."""
         try:
             self._db.flush()
             rocksdict.Checkpoint(self._db).create_checkpoint(str(path))
@@ -144,7 +147,7 @@ class RocksDatabase:
             raise _failure(error) from error
 
     def close(self) -> None:
-        """Stop everything; the folder can be removed then."""
+        """Close the database. Its folder can be removed afterwards."""
         self._db.close()
 
 
@@ -170,9 +173,9 @@ def _failure(error: Exception) -> Exception:
 
 
 def _options(memory: Memory) -> rocksdict.Options:
-    """Return options for small files: what a checkpoint adds should be little more than what has changed.
+    """Return options for small files, so that a checkpoint adds little more than the changed data.
 
-    Universal compaction merges files of like size, so that the bulk of the state stays in files that are not touched.
+    Universal compaction merges files of similar size, so most of the state stays in files that do not change.
     """
     options = rocksdict.Options(raw_mode=True)
     options.create_if_missing(True)

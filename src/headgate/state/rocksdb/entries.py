@@ -1,6 +1,6 @@
-"""Entries: the state of key groups out of rows, as the format of keyed state that all backends read has it.
+"""Entries: converts the rows of key groups to entries in the file format of keyed state, which all backends read.
 
-The rows of cells and of the items of each column come in the same order, so one pass over each is enough.
+The rows of cells have the same order as the rows of the items of each column, so one pass over each is enough.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Rows(Protocol):
     """A database, or a view of one."""
 
     def rows(self, first: bytes, end: bytes) -> Iterator[Row]:
-        """Yield the rows from `first` on and before `end`, in order."""
+        """Yield the rows from `first` up to, but not including, `end`, in order."""
         ...
 
 
 def entries(source: Rows, layouts: Layouts, group: int, columns: int) -> Iterator[Entry]:
-    """Yield the entries of a key group, with their first columns, and plain lists and dicts there.
+    """Yield the entries of a key group with the first `columns` columns, with plain lists and dicts in them.
 
     Raises `DamagedFileError`.
     """
@@ -56,7 +56,7 @@ class _ItemRows:
         self._next: Row | None = next(self._rows, None)
 
     def of(self, name: bytes) -> list[tuple[Any, Any]]:
-        """Return the items of a cell: keys (of maps) with values. The cells must be asked for in order."""
+        """Return the items of a cell: values with their keys, if they are entries of a map. Ask for cells in order."""
         found = []
         while self._next is not None:
             row_key, row = self._next

@@ -1,4 +1,4 @@
-"""Snapshots of entries: all of the state, as any backend can restore it."""
+"""Snapshots of entries: all state, in the format that any backend can restore."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ from headgate.state.rocksdb.window_entries import WindowEntries
 @final
 @dataclass(frozen=True, slots=True)
 class EntriesTerms:
-    """What is left out, by place in an entry; a local file to use; what has panes become entries of whole windows."""
+    """How to write the entries.
+
+    `filters` return the part of a value to keep, by index in an entry. `file` is the path of a local file to use.
+    `windows` writes the contents of panes as entries of windows, None to write them as they are.
+    """
 
     filters: dict[int, Filter]
     file: Path
@@ -36,7 +40,7 @@ class EntriesTerms:
 
 @final
 class EntriesSnapshot(RowsSnapshot):
-    """All of the state as entries."""
+    """All state as entries."""
 
     def __init__(self, walk: BarrierWalk, terms: FileTerms, store: Store, entries_terms: EntriesTerms) -> None:
         super().__init__(walk, None, terms)
@@ -45,7 +49,7 @@ class EntriesSnapshot(RowsSnapshot):
         self._view: View | None = None
 
     def advance(self) -> bool:
-        """Take about a thousand more cells, then windows out of panes. Raises `SerializationError`."""
+        """Take about a thousand more cells, then the windows of panes. Raises `SerializationError`."""
         return super().advance() and (self._windows is None or self._windows.advance())
 
     def _walked(self) -> None:
@@ -60,8 +64,8 @@ class EntriesSnapshot(RowsSnapshot):
     def _new_view(self) -> View:
         return self._database.view(1 + len(self._layouts.containers))
 
-    def give_up(self) -> None:
-        super().give_up()
+    def abort(self) -> None:
+        super().abort()
         self._view = None
         if self._windows is not None:
             self._windows.close()
@@ -77,7 +81,7 @@ class EntriesSnapshot(RowsSnapshot):
             raise StorageError(f"the snapshot could not be written to {self._file}: {error}") from error
         finally:
             self._file.unlink(missing_ok=True)
-            self.give_up()
+            self.abort()
         return KeyedState(key_groups=self.key_groups, kind="entries", base=(StateFile(name, handle),))
 
     def _pieces(self) -> Iterator[bytes]:

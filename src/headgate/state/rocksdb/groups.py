@@ -1,4 +1,4 @@
-"""Key groups of many keys at a time."""
+"""Computes the key groups of many keys at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.state.keygroups import key_group
 from headgate.types.typed_key import key_hash_code
 
 _MANY: Final = 300
-"""From so many keys on, computing on columns is faster."""
+"""From this many keys, computing on Arrow columns is faster."""
 
 
 @final
@@ -26,7 +26,7 @@ class KeyGroups:
         self._max_parallelism = max_parallelism
 
     def of(self, keys: Sequence[Any]) -> list[int]:
-        """Return the groups of keys of cells. Raises `InternalError` when one is not the subtask's."""
+        """Return the key groups of the keys of cells. Raises `InternalError` if the subtask does not own one."""
         codes = [key_hash_code(plain_key(key)) for key in keys]
         if len(codes) < _MANY:
             groups = [key_group(code, self._max_parallelism) for code in codes]

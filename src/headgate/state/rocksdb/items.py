@@ -17,32 +17,32 @@ from headgate.state.rocksdb.row_keys import items_prefix, name_of
 _NUMBER: Final = struct.Struct(">Q")
 _AFTER_ALL: Final = b"\xff"
 _RANGE_MIN: Final = 64
-"""From so many rows on, a range is deleted at once, which makes reads nearby slower; below, row by row."""
+"""From this many rows, a range is deleted at once, which slows down reads nearby; fewer rows are deleted singly."""
 
 MISSING: Final = object()
-"""Stands for no value, where None is one."""
+"""Marks a missing value, because None is a valid value."""
 
 
 @final
 class Items:
-    """All items of a backend. `column` is the index in a cell."""
+    """The items of all cells of a backend. `column` is the index in a cell."""
 
     def __init__(self, database: RocksDatabase, layouts: Layouts, groups: KeyGroups) -> None:
         self.database = database
         self.layouts = layouts
         self.groups = groups
         self.heavy: set[Any] = set()
-        """Keys of cells that have gathered many changes: they are to be written before the next snapshot."""
+        """Keys of cells with many collected changes, which are written before the next snapshot."""
 
     def prefix(self, column: int, key: Any) -> bytes:
-        """Return how the rows of a cell's items in a column begin."""
+        """Return the prefix of the keys of a cell's items in a column."""
         (group,) = self.groups.of([key])
         return items_prefix(group, column - FIRST, name_of(key))
 
     # --- elements of lists
 
     def elements(self, column: int, prefix: bytes, first: int, end: int) -> tuple[list[Any], int]:
-        """Return the elements of these numbers, and their bytes."""
+        """Return the elements with numbers from `first` up to `end`, not included, and their size in bytes."""
         decode = self.layouts.decode_item
         size_bytes = 0
         found = []
@@ -52,13 +52,13 @@ class Items:
         return found, size_bytes
 
     def put_element(self, column: int, prefix: bytes, number: int, element: Any) -> int:
-        """Write an element; return its bytes."""
+        """Write an element. Return its size in bytes."""
         row = self.layouts.encode_item(column - FIRST, element)
         self.database.put(prefix + _NUMBER.pack(number), row)
         return len(row)
 
     def delete_elements(self, prefix: bytes, first: int, end: int) -> None:
-        """Delete the elements of these numbers."""
+        """Delete the elements with numbers from `first` up to `end`, not included."""
         if end - first > _RANGE_MIN:
             self.database.delete_range(prefix + _NUMBER.pack(first), prefix + _NUMBER.pack(end))
         else:
@@ -68,24 +68,24 @@ class Items:
     # --- entries of maps
 
     def value(self, column: int, row: bytes | None) -> Any:
-        """Return the value of a map's key by its row, `MISSING` if there is none."""
+        """Return the value in the row of an entry, `MISSING` if there is no row."""
         return MISSING if row is None else self.layouts.decode_item(column - FIRST, row)
 
     def entries(self, column: int, prefix: bytes) -> Iterator[tuple[Any, Any, int]]:
-        """Yield the keys of a map with their values and bytes."""
+        """Yield the keys of a map with their values and sizes in bytes."""
         layouts, at = self.layouts, len(prefix)
         for name, row in self.database.rows(prefix, prefix + _AFTER_ALL):
             key = decode_map_key(name[at:], item_original(row), layouts.load)
             yield key, layouts.decode_item(column - FIRST, row), len(row)
 
     def put_entry(self, column: int, prefix: bytes, key: Any, value: Any) -> int:
-        """Write an entry; return its bytes."""
+        """Write an entry. Return its size in bytes."""
         row = self.layouts.encode_item(column - FIRST, value, original(key))
         self.database.put(prefix + encode_map_key(key), row)
         return len(row)
 
     def delete_entry(self, prefix: bytes, key: Any) -> None:
-        """Delete an entry, if it is there."""
+        """Delete an entry, if it exists."""
         self.database.delete(prefix + encode_map_key(key))
 
     def delete_entries(self, prefix: bytes) -> None:

@@ -1,14 +1,13 @@
-"""Layouts: what the bytes of rows mean, also of rows that were written when states were declared otherwise.
+"""Layouts: the meaning of the bytes of rows, including rows written under earlier declarations of the states.
 
-A row says under which layout it was written, and is converted when it is read. A layout is the version of each column
-at a time; each version of a column is a description of the state and the time of its declaration. They are kept in a
-row of their own, and so travel in checkpoints. Rows::
+A row names its layout, and a read converts it to the current one. A layout is a version number for each column. A
+version of a column is a description of the state and the time of its declaration. The layouts have their own row, so
+checkpoints contain them. The rows:
 
     cell    u16 layout, with its highest bit set: u32 length and bytes of the pickled key; then the columns' values
     item    u16 version of its column, with its highest bit set: u32 length and bytes of the pickled key; then the value
 
-In the row of a cell, a list stands for itself with the numbers of its first element and of the one after its last, a
-map with True.
+In the row of a cell, a list has the number of its first element and the number after its last element; a map has True.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _ORIGINAL_BIT: Final = 0x8000
 @final
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A state as it was declared, and when (wall clock)."""
+    """A declaration of a state, and its time (wall clock, ms)."""
 
     meta: StateMeta
     since_ms: int
@@ -44,7 +43,7 @@ class Version:
 
 @final
 class Layouts:
-    """The layouts of a database; the last is the current one."""
+    """The layouts of a database. The last one is the current one."""
 
     def __init__(self, load: Load) -> None:
         self.load = load
@@ -55,9 +54,9 @@ class Layouts:
         self._writers: list[tuple[bytes, bytes, Codec]] = []
         self._encode: Callable[[Any], bytes] = codec_for_columns([]).encode
         self.tag = b""
-        """What rows of the current layout begin with that need no pickled key."""
+        """The first bytes of rows of the current layout without a pickled key."""
         self.single: Codec | None = None
-        """The codec of the only column, when there is just one, and it holds no list or map."""
+        """The codec of the only column, if there is one column and it holds no list or map."""
         self._original_tag = b""
         self.containers: list[tuple[int, StoredForm]] = []
         """Each column whose items have rows: its index in a cell, and its form."""
@@ -70,7 +69,7 @@ class Layouts:
         self._changed()
 
     def declare(self, column: int, meta: StateMeta, now_ms: int) -> None:
-        """Give a column a new version, if it is one. The states must be compatible."""
+        """Add a version to a column if `meta` differs from the column's last one. The states must be compatible."""
         versions = self.columns[column]
         if versions[-1].meta != meta:
             versions.append(Version(meta, now_ms))
@@ -81,7 +80,7 @@ class Layouts:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Have at hand what the current layout needs."""
+        """Prepare the codecs of the current layout."""
         self._readers.clear()
         self._items.clear()
         number = len(self._layouts) - 1
@@ -103,14 +102,17 @@ class Layouts:
     # --- cells
 
     def encode(self, values: list[Any], original: bytes | None) -> bytes:
-        """Return the row of a cell with these values, one at least. Raises `SerializationError`."""
+        """Return the row of a cell with these values, at least one of which is not None.
+
+        Raises `SerializationError`.
+        """
         body = self._encode(tuple(values))
         if original is None:
             return self.tag + body
         return b"".join((self._original_tag, _LENGTH.pack(len(original)), original, body))
 
     def decode(self, row: bytes) -> tuple[list[Any], bytes | None]:
-        """Return the values of a cell's row, for all columns that there are now, and the pickled key if it has one."""
+        """Return the values of a cell's row for all current columns, and the pickled key, None if it has none."""
         tag = row[0] | row[1] << 8
         original = None
         if tag & _ORIGINAL_BIT:
@@ -147,7 +149,7 @@ class Layouts:
         return read_old if converters else read
 
     def _conversion(self, column: int, version: int) -> Convert | None:
-        """Return what makes values of a version of a column those of its last one, None when they are."""
+        """Return the conversion of values of a version of a column to its last version, None if they are equal."""
         versions = self.columns[column][version:]
         steps = [
             step
@@ -166,7 +168,7 @@ class Layouts:
         return b"".join((original_tag, _LENGTH.pack(len(original)), original, codec.encode(item)))
 
     def decode_item(self, column: int, row: bytes) -> Any:
-        """Return the element, or the entry's value."""
+        """Return the element or the entry's value of a row."""
         version = (row[0] | row[1] << 8) & ~_ORIGINAL_BIT
         reader = self._items.get((column, version))
         if reader is None:
@@ -189,12 +191,12 @@ class Layouts:
     # --- the row of the layouts
 
     def to_bytes(self) -> bytes:
-        """Return what `from_bytes` reads."""
+        """Return the layouts as bytes, which `take` reads."""
         columns = [[[each.meta.to_json(), each.since_ms] for each in versions] for versions in self.columns]
         return json.dumps({"columns": columns, "layouts": self._layouts}).encode()
 
     def take(self, data: bytes) -> None:
-        """Become what `to_bytes` wrote. Raises `RestoreError` for a description of another release."""
+        """Replace the layouts by those of `to_bytes`. Raises `RestoreError` for a description of a later release."""
         described = json.loads(data)
         self.columns = [
             [Version(StateMeta.from_json(meta), since_ms) for meta, since_ms in versions]
@@ -205,7 +207,7 @@ class Layouts:
 
 
 def item_original(row: bytes) -> bytes | None:
-    """Return the pickled key that an entry's row has, None when it has none."""
+    """Return the pickled key in the row of an entry, None if it has none."""
     return row[6 : _body_at(row)] if row[1] & 0x80 else None
 
 
@@ -214,7 +216,7 @@ def _body_at(row: bytes) -> int:
 
 
 def _stored_type(meta: StateMeta) -> TypeInformation:
-    """Return the type of what a cell's row holds of a state."""
+    """Return the type of the value of a state in the row of a cell."""
     if meta.form.has_items:
         return Types.PICKLED_BYTE_ARRAY()
     return Types.TUPLE([Types.LONG(), meta.type]) if meta.ttl else meta.type

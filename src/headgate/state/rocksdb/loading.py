@@ -1,4 +1,4 @@
-"""Loading: entries of a snapshot or of its deltas become cells."""
+"""Loading: converts entries of snapshots and deltas to cells."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EntryLoader:
         self._column_of = column_of
 
     def load(self, states: Sequence[StateMeta], found: Iterable[Entry]) -> None:
-        """Take entries of these states."""
+        """Load entries with values of these states."""
         columns = [(self._column_of(meta), meta.form) for meta in states]
         cache, rest = self._cache, iter(found)
         while piece := list(islice(rest, _AT_ONCE)):

@@ -197,7 +197,7 @@ class _Gone:
 
 
 @final
-class GonePanes:
+class ClosedPanes:
     """The panes of windows that are over and still have rows, in the order in which the windows ended."""
 
     def __init__(self, rows: PaneRows) -> None:

@@ -1,4 +1,4 @@
-"""Restoring: from files of a database, whole or in part, and from entries."""
+"""Restoring: reads whole database files, parts of them, or entries."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _ALL_GROUPS: Final = range(2**15)
 
 
 class Loads(Protocol):
-    """What takes restored state."""
+    """A receiver of restored entries."""
 
     def load(self, states: Sequence[StateMeta], found: Iterator[Entry]) -> None:
-        """Take entries of these states."""
+        """Load entries with values of these states."""
         ...
 
 
 @final
 class RestoreScope:
-    """Where a subtask's state is restored: which groups it owns, and what errors call it."""
+    """The key groups to restore, the new names of moved classes, and the beginning of error messages."""
 
     def __init__(self, where: str, groups: range, max_parallelism: int, moved: Mapping[str, str]) -> None:
         self.where = where
@@ -45,9 +45,9 @@ class RestoreScope:
         self.moved = moved
 
     def checked(self, found: Iterator[Entry]) -> Iterator[Entry]:
-        """Yield the entries; the first of each group proves that keys are where they were.
+        """Yield the entries, after checking the first entry of each group: its key must still belong to the group.
 
-        Raises `RestoreError` for a key whose bytes are not what they were when the state was saved.
+        Raises `RestoreError` if the bytes of a key have changed since the state was saved.
         """
         seen = None
         for entry in found:
@@ -63,7 +63,7 @@ class RestoreScope:
 
 
 def best_base(parts: Sequence[FetchedKeyed], groups: range) -> FetchedKeyed | None:
-    """Return the part whose database has most of the groups, None when none is one with the keys of today."""
+    """Return the part whose database has most of the groups, None if no database has the current key format."""
     databases = [part for part in parts if _is_of_today(part)]
     return max(databases, key=lambda part: len(_common(part, groups)), default=None)
 
@@ -78,9 +78,9 @@ def _common(part: FetchedKeyed, groups: range) -> range:
 
 
 def place_files(part: FetchedKeyed, folder: Path, where: str) -> None:
-    """Put the files of a database into a new folder; large ones are linked where that is possible.
+    """Put the files of a database into a new folder. Large files are linked if possible.
 
-    Raises `DamagedFileError` for one that is not as long as it was.
+    Raises `DamagedFileError` if a file has another length than it had.
     """
     folder.mkdir(parents=True)
     for file in part.state.base:
@@ -125,7 +125,7 @@ def open_files(part: FetchedKeyed, folder: Path, memory: Memory, place: RestoreS
 
 
 def clip(database: RocksDatabase, groups: range) -> None:
-    """Delete the rows of all groups but these."""
+    """Delete the rows of all other key groups."""
     for range_ in (range(groups.start), range(groups.stop, len(_ALL_GROUPS))):
         if len(range_):
             database.delete_range(*all_of(range_))
@@ -133,7 +133,7 @@ def clip(database: RocksDatabase, groups: range) -> None:
 
 
 def copy_rows(source: RocksDatabase, target: RocksDatabase, groups: range, columns: int) -> None:
-    """Copy the rows of groups from a database of the same layouts, timers too."""
+    """Copy the rows of key groups, including timers, from a database with the same layouts."""
     for row, value in source.rows(*all_of(groups)):
         target.put(row, value)
     for column in range(columns):
@@ -144,7 +144,7 @@ def copy_rows(source: RocksDatabase, target: RocksDatabase, groups: range, colum
 
 
 def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: RestoreScope) -> None:
-    """Give a part to `target`, entry by entry. Raises `DamagedFileError`, `RestoreError`."""
+    """Load the entries of a part into `target`. Raises `DamagedFileError`, `RestoreError`."""
     if part.state.kind != "rocksdb":
         for file in part.state.base:
             load_file(part, file, target, place)
@@ -159,13 +159,13 @@ def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: RestoreSco
 
 
 def load_file(part: FetchedKeyed, file: StateFile, target: Loads, place: RestoreScope) -> None:
-    """Give a file of entries to `target`. Raises `DamagedFileError`, `RestoreError`."""
+    """Load a file of entries into `target`. Raises `DamagedFileError`, `RestoreError`."""
     saved = open_file(part, file, place.where, place.moved)
     target.load(saved.states, place.checked(saved.entries(place.groups)))
 
 
 def merge_part(part: FetchedKeyed, folder: Path, into: tuple[RocksDatabase, Layouts], place: RestoreScope) -> bool:
-    """Copy a part's rows, if its database has the same layouts and the keys of today; return whether it has.
+    """Copy the rows of a part if its database has the same layouts and the current key format. Return whether it has.
 
     Raises `DamagedFileError`.
     """

@@ -1,14 +1,14 @@
-"""Row keys: where in a database the state of a key lies.
+"""Row keys: the place of the state of a key in a database.
 
-Rows sort by key group, so that the groups of a rescaled subtask are ranges::
+Rows sort by key group, so the key groups of a rescaled subtask are ranges::
 
     group:2 00 cell                       a cell: its values, in one row
     group:2 01 column:2 cell item         an element of a list (item: its number, 8 bytes) or an entry of a map
-    ff fe column:2 time:8 group:2 cell    a timer: the index of what is due
+    ff fe column:2 time:8 group:2 cell    a timer: the index of due timers
     ff ff                                 the layouts of the rows
 
-A cell is named by the length of its key (4 bytes), the key's bytes, and with a namespace (then the length has its
-highest bit set) by the length and bytes of that. All numbers are big-endian.
+The name of a cell is the length of its key (4 bytes) and the bytes of the key. With a namespace, the highest bit of the
+length is set, and the length and bytes of the namespace follow. All numbers are big-endian.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _TIME_BIAS: Final = 2**63
 
 LAYOUTS_ROW: Final = b"\xff\xff"
 ITEMS_AT: Final = 5
-"""Where in the key of an item the name of its cell begins."""
+"""Where the name of the cell begins in the key of an item's row."""
 CELL_AT: Final = 3
-"""Where in the key of a cell's row the name of the cell begins."""
+"""Where the name of the cell begins in the key of a cell's row."""
 TIMER_CELL_AT: Final = 14
-"""Where in the key of a timer the name of its cell begins."""
+"""Where the name of the cell begins in the key of a timer's row."""
 
 
 def name_of(key: Any) -> bytes:
-    """Return the name of the cell with this key. Raises `SerializationError` for a key that has no canonical bytes."""
+    """Return the name of the cell with this key. Raises `SerializationError` if the key has no canonical bytes."""
     (name,) = names_of([key])
     return name
 
 
 def names_of(keys: Sequence[Any]) -> list[bytes]:
-    """Return what `name_of` does for many. It costs less where neighbours have the same namespace."""
+    """Return the names of the cells with these keys. It is faster if neighbours have the same namespace."""
     last, end = None, b""
     names = []
     for key in keys:
@@ -63,7 +63,7 @@ def names_of(keys: Sequence[Any]) -> list[bytes]:
 
 
 def name_length(data: bytes, at: int) -> int:
-    """Return the length of the name of a cell that begins at a place."""
+    """Return the length of the name of a cell that begins at index `at`."""
     (length,) = _LENGTH.unpack_from(data, at)
     if length < _NAMESPACED_BIT:
         return int(4 + length)
@@ -72,7 +72,7 @@ def name_length(data: bytes, at: int) -> int:
 
 
 def original_of(key: Any) -> bytes | None:
-    """Return what must be stored beside a cell's name to get this very key back, None for nothing."""
+    """Return the pickle of a key if the name of its cell cannot restore the same object, else None."""
     if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED:
         parts = key[1:]
         return None if all(original(part) is None for part in parts) else pickled(parts)
@@ -96,7 +96,7 @@ def cell_row(group: int, name: bytes) -> bytes:
 
 
 def cell_rows(groups: Sequence[int], keys: Sequence[Any]) -> list[bytes]:
-    """Return the keys of the rows of cells: what `cell_row` and `name_of` return, for many at a time."""
+    """Return the keys of the rows of many cells: the results of `cell_row` and `name_of`."""
     pack = _CELL.pack
     named = iter(names_of([key for key in keys if type(key) is tuple]))
     rows = []
@@ -110,36 +110,36 @@ def cell_rows(groups: Sequence[int], keys: Sequence[Any]) -> list[bytes]:
 
 
 def cells_of(group: int) -> tuple[bytes, bytes]:
-    """Return the range of the rows of a key group's cells."""
+    """Return the range of a key group's rows of cells."""
     return _GROUP.pack(group, 0), _GROUP.pack(group, 1)
 
 
 def items_of(group: int, column: int) -> tuple[bytes, bytes]:
-    """Return the range of the rows of a key group's items in a column."""
+    """Return the range of a key group's rows of items in a column."""
     return _ITEMS.pack(group, 1, column), _ITEMS.pack(group, 1, column + 1)
 
 
 def all_of(groups: range) -> tuple[bytes, bytes]:
-    """Return the range of all rows of key groups that follow each other."""
+    """Return the range of all rows of consecutive key groups."""
     return _GROUP.pack(groups.start, 0), _GROUP.pack(groups.stop, 0)
 
 
 def items_prefix(group: int, column: int, name: bytes) -> bytes:
-    """Return how the keys of a cell's items in a column begin; those of none but these do, before `prefix + ff`."""
+    """Return the prefix of the rows of a cell's items in a column. Its rows end before `prefix + ff`."""
     return _ITEMS.pack(group, 1, column) + name
 
 
 def timer_row(column: int, timestamp_ms: int, group: int, name: bytes) -> bytes:
-    """Return the key of a timer."""
+    """Return the key of a timer's row."""
     return _TIMER.pack(_TIMERS, column, timestamp_ms + _TIME_BIAS, group) + name
 
 
 def timers_of(column: int) -> tuple[bytes, bytes]:
-    """Return the range of the timers of a column."""
+    """Return the range of the rows of timers in a column."""
     return _TIMER.pack(_TIMERS, column, 0, 0), _TIMER.pack(_TIMERS, column + 1, 0, 0)
 
 
 def time_and_group(row: bytes) -> tuple[int, int]:
-    """Return the time of a timer, in milliseconds, and its key group."""
+    """Return the time of a timer in milliseconds, and its key group."""
     _, _, time, group = _TIMER.unpack_from(row)
     return time - _TIME_BIAS, group

@@ -1,11 +1,11 @@
-"""Snapshots of state in RocksDB: one walk through the cells in memory, and three kinds of files that may come of it.
+"""Snapshots of state in RocksDB: one walk through the cells in memory, and three kinds of files as its result.
 
-The walk writes what is new in the cells as of the barrier; a cell that is about to change is written first. What is new
-after the barrier must stay in memory for as long as the database may still become part of the snapshot: until the walk
-is done and a view of the database was taken, or until its files were linked (`BarrierWalk.is_over`).
+The walk writes the changes of the cells as of the barrier. A cell that is about to change is written first. Changes
+after the barrier must stay in memory as long as the database may become part of the snapshot: until the walk has ended
+and a view of the database exists, or until the files of the database are linked (`RowsSnapshot.is_over`).
 
-What comes of it are all rows as entries, which either backend reads; or the files of the database, linked and uploaded
-except those that the increment base has (files never change); or, with a changelog, the entries that were changed.
+The result is one of these: all rows as entries, which either backend reads; the files of the database, of which those
+in the increment base are not uploaded again, because files never change; or, with a changelog, the changed entries.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 
 @final
 class BarrierWalk:
-    """Takes the cells of the end of a generation, in pieces, and then ends with `finish`."""
+    """Writes the cells as of the end of a generation to the store, in pieces."""
 
     def __init__(self, generation: int, listed: list[Cell], panes: Iterator[None], store: Store) -> None:
-        """`panes` writes what panes hold, piece by piece."""
+        """Create the walk. `listed` are the cells in memory; `panes` writes the panes, piece by piece."""
         self.generation = generation
         self._listed = listed
         self._panes = panes
@@ -48,11 +48,11 @@ class BarrierWalk:
         self._failure: SerializationError | None = None
 
     def needs(self, cell: Cell) -> bool:
-        """Return whether the cell, which is about to change, has to be taken first."""
+        """Return whether the cell, which is about to change, must be taken first."""
         return cell[SAVED] != cell[GENERATION] and cell[GENERATION] <= self.generation  # type: ignore[no-any-return]
 
     def take(self, cell: Cell) -> None:
-        """Take one cell, which is about to change. What cannot be pickled is for `advance` to raise."""
+        """Take a cell that is about to change. `advance` raises the error if a value cannot be pickled."""
         try:
             self._cells.flush([cell])
         except SerializationError as error:
@@ -78,12 +78,12 @@ class BarrierWalk:
         return next(self._panes, _ALL) is _ALL
 
     def write_rows(self) -> bool:
-        """Write some of the rows that came of the cells to the database; return whether all are written."""
+        """Write some of the cells' rows to the database. Return whether all are written."""
         return self._rows.write()
 
 
 class RowsSnapshot(ABC):
-    """A snapshot under way. `base` is what it builds on, None for a whole one."""
+    """A snapshot under way. `base` is the base that it builds on, None for a whole snapshot."""
 
     def __init__(self, walk: BarrierWalk, base: IncrementBase | None, terms: FileTerms) -> None:
         self.base = base
@@ -94,7 +94,7 @@ class RowsSnapshot(ABC):
         self.walk: BarrierWalk | None = walk
 
     def advance(self) -> bool:
-        """Take about a thousand more cells. Raises `SerializationError`."""
+        """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`."""
         if self.walk is not None:
             self._walk_on(self.walk)
         return self.walk is None
@@ -105,35 +105,35 @@ class RowsSnapshot(ABC):
             self._walked()
 
     def _reached(self, walk: BarrierWalk) -> bool:
-        """Whether what the walk has taken is where it is needed: in the database. Does a piece of that."""
+        """Return whether the taken cells are in the database, after writing some of their rows."""
         return walk.write_rows()
 
     @abstractmethod
     def _walked(self) -> None:
-        """All cells are written."""
+        """Continue after the walk: all cells are written."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing that is written from now on becomes part of the snapshot."""
+        """Whether later writes cannot become part of the snapshot."""
         return self.walk is None
 
     def settle(self) -> None:
-        """Make it over. Blocks."""
+        """Finish the part of the snapshot that later writes could affect. Blocks."""
         while self.walk is not None:
             self._walk_on(self.walk)
 
-    def give_up(self) -> None:
-        """The snapshot will not be stored."""
+    def abort(self) -> None:
+        """Abort the snapshot: it will not be stored."""
         self.walk = None
 
     @abstractmethod
     def store(self, writer: StateWriter) -> KeyedState:
-        """Write the files. Blocks."""
+        """Write the files. Blocks. Raises `StorageError`."""
 
 
 @final
 class DeltaSnapshot(RowsSnapshot):
-    """What has changed since the base, as entries: a part of the changelog."""
+    """The changes since the base, as entries: a part of the changelog."""
 
     def __init__(
         self, walk: BarrierWalk, base: IncrementBase, terms: FileTerms, frames: Frames, layouts: Layouts
@@ -161,9 +161,9 @@ class DeltaSnapshot(RowsSnapshot):
 
 @final
 class FilesSnapshot(RowsSnapshot):
-    """The files of the database. Those that `known` has are not written again, for files never change.
+    """The files of the database. Files that `known` has are not written again, because files never change.
 
-    `settle` may be called on the loop while `store` runs on an I/O thread.
+    The loop may call `settle` while `store` runs on an I/O thread.
     """
 
     def __init__(
@@ -196,8 +196,8 @@ class FilesSnapshot(RowsSnapshot):
                 finally:
                     self._is_linked = True
 
-    def give_up(self) -> None:
-        super().give_up()
+    def abort(self) -> None:
+        super().abort()
         with self._lock:
             self._is_linked = True
         shutil.rmtree(self._folder, ignore_errors=True)

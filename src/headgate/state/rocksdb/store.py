@@ -25,9 +25,9 @@ from headgate.state.rocksdb.row_keys import key_of, name_of, original_of
 from headgate.state.rocksdb.timers import TimerRows
 
 _CELL_BYTES: Final = 230
-"""What an empty cell takes in memory: a list, its key, its place in a dictionary."""
+"""Memory of an empty cell, in bytes: a list, its key, and its place in a dictionary."""
 _BYTES_PER_BYTE: Final = 3
-"""What objects take in memory, more or less, for each byte that they take when written."""
+"""The approximate number of bytes in memory for each byte of an object as written."""
 
 
 @final
@@ -53,7 +53,7 @@ class Cells:
     def __init__(self, rows: CellRows, items: Items, layouts: Layouts, frames: Frames | None) -> None:
         self.frames = frames
         self.cell_bytes = float(_CELL_BYTES + 64)
-        """Mean of what cells take in memory, estimated."""
+        """The estimated mean size of cells in memory, in bytes."""
         self._rows = rows
         self._items = items
         self._layouts = layouts
@@ -62,7 +62,7 @@ class Cells:
     # --- reading
 
     def load(self, keys: list[Any], generation: int) -> list[Cell]:
-        """Return new cells for these keys, as they were written last. Reads from disk."""
+        """Return new cells for these keys, with the values last written. Reads from disk."""
         layouts = self._layouts
         empty = [None] * len(layouts.columns)
         rows = self._rows.fetch(keys)
@@ -85,7 +85,7 @@ class Cells:
     def _cell(self, key: Any, row: bytes, generation: int) -> Cell:
         values, original = self._layouts.decode(row)
         if original is not None or type(key) not in _PLAIN:
-            key = key_of(name_of(key), original, self._layouts.load)  # the one that came first
+            key = key_of(name_of(key), original, self._layouts.load)  # the key object that was given first
         cell = [generation, 0, None, key, *values]
         for column, form in self._layouts.containers:
             if cell[column] is not None:
@@ -95,19 +95,19 @@ class Cells:
     # --- replacing containers
 
     def new_list(self, cell: Cell, column: int, values: list[Any]) -> StoredList:
-        """Return a list that takes the place of what the cell's column holds."""
+        """Return a list to replace the content of the cell's column."""
         self.drop(cell, column)
         content = StoredList(self._items, column, cell[KEY], (0, 0))
         content.extend(values)
         return content
 
     def new_map(self, cell: Cell, column: int) -> StoredMap:
-        """Return an empty map that takes the place of what the cell's column holds."""
+        """Return an empty map to replace the content of the cell's column."""
         self.drop(cell, column)
         return StoredMap(self._items, column, cell[KEY], False)
 
     def drop(self, cell: Cell, column: int) -> None:
-        """Remove the list or map that the cell's column holds; its rows go when the cell is flushed."""
+        """Remove the list or map from the cell's column. A flush of the cell deletes its rows."""
         content = cell[column]
         cell[column] = None
         if content is not None and content.has_rows:
@@ -116,7 +116,7 @@ class Cells:
     # --- writing
 
     def flush(self, cells: Iterable[Cell]) -> None:
-        """Write what is new in these cells. Raises `SerializationError` naming state and key."""
+        """Write the changes of these cells. Raises `SerializationError` that names state and key."""
         if self._layouts.single is not None:
             cells = self._flush_single(cells, self._layouts.single)
         for cell in cells:
@@ -126,7 +126,7 @@ class Cells:
                 raise self._named(cell, error) from error
 
     def measure(self, cells: list[Cell]) -> None:
-        """Take the mean of these cells for that of all. What cannot be pickled is left out."""
+        """Use the mean size of these cells as the mean of all. Cells that cannot be pickled are ignored."""
         sizes_bytes = [_CELL_BYTES]
         for cell in cells:
             with suppress(SerializationError):
@@ -134,7 +134,7 @@ class Cells:
         self.cell_bytes = sum(sizes_bytes) / len(sizes_bytes)
 
     def _flush_single(self, cells: Iterable[Cell], codec: Codec) -> list[Cell]:
-        """Write the cells of which the only column makes the whole row; return the others."""
+        """Write the cells whose only column is the whole row; return the others."""
         encode, tag = codec.encode, self._layouts.tag
         fresh, flushed, others = {}, [], []
         for cell in cells:
@@ -198,7 +198,7 @@ class Cells:
         return self._layouts.encode(values, None if type(key) in _PLAIN else original_of(key))
 
     def _entry(self, cell: Cell) -> Entry:
-        """Return what a delta holds of the cell."""
+        """Return the entry of the cell for a delta."""
         if cell[GROUP] is None:
             (cell[GROUP],) = self._items.groups.of([cell[KEY]])
         values = self._changes(cell)
@@ -225,19 +225,22 @@ class Cells:
 
 _PLAIN: Final = frozenset({int, str, bytes})
 _STORED: Final[dict[StoredForm, Callable[[Items, int, Any, Any], Container]]] = {LIST: StoredList, MAP: StoredMap}
-"""What a column holds whose items have rows. It is made with what the cell's row holds, its header."""
+"""The class of containers for each form whose items have rows.
+
+An instance is made with the header in the cell's row.
+"""
 
 
 @final
 class Frames:
-    """What was flushed in each generation, pickled: parts of deltas, until the base of the next one is past it."""
+    """The changes flushed in each generation, pickled, for deltas. Kept until the base contains them."""
 
     def __init__(self) -> None:
         self._frames: dict[int, list[bytes]] = {}
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all frames."""
+        """Total size of all frames in bytes."""
         return sum(len(frame) for frames in self._frames.values() for frame in frames)
 
     def add(self, entries: list[Entry], generation: int) -> None:
@@ -245,14 +248,14 @@ class Frames:
         self._frames.setdefault(generation, []).append(pickled(entries))
 
     def widen(self, columns: int) -> None:
-        """Give all entries room for more columns. Slow: states are rarely declared when there are entries."""
+        """Extend all entries to more columns. Slow, but states are rarely declared after the first entries."""
         for frames in self._frames.values():
             for index, frame in enumerate(frames):
                 entries = pickle.loads(frame)  # noqa: S301  # ours
                 frames[index] = pickled([_widened(entry, columns) for entry in entries])
 
     def between(self, since: int, until: int) -> list[bytes]:
-        """Return the frames of the generations after `since`, up to `until`, in order."""
+        """Return the frames of the generations after `since` up to and including `until`, in order."""
         return [
             frame
             for generation in sorted(self._frames)
@@ -261,11 +264,11 @@ class Frames:
         ]
 
     def forget(self, until: int) -> None:
-        """Forget the frames of the generations up to `until`."""
+        """Remove the frames of the generations up to and including `until`."""
         self._frames = {generation: frames for generation, frames in self._frames.items() if generation > until}
 
     def any_after(self, generation: int) -> bool:
-        """Whether there is a frame of a later generation."""
+        """Return whether a later generation has frames."""
         return any(each > generation for each in self._frames)
 
 

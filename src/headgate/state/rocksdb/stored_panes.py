@@ -19,7 +19,7 @@ from headgate.errors import SerializationError
 from headgate.state.formats.codecs import pickled
 from headgate.state.keyed.panes import Namespace, Pane, Panes, PaneTimers
 from headgate.state.keyed.stored_values import StoredValues
-from headgate.state.rocksdb.pane_rows import GonePanes, PaneRows, cell_keys, chunks
+from headgate.state.rocksdb.pane_rows import ClosedPanes, PaneRows, cell_keys, chunks
 
 ENTRY_BYTES: Final = 120
 """Bytes in memory of an entry without its value: a key, and its place in a dictionary."""
@@ -85,7 +85,7 @@ class StoredPanes(Panes):
         super().__init__(rows.columns, rows.timers)
         self._rows = rows
         self._room = PaneRoom(limit_bytes, copies)
-        self.gone = GonePanes(rows)
+        self.closed = ClosedPanes(rows)
         self._given = 0
         """Entries that a part has had so far."""
 
@@ -181,7 +181,7 @@ class StoredPanes(Panes):
     @property
     def has_changes(self) -> bool:
         """Whether there is anything that no row has."""
-        return bool(self.gone) or any(pane.open or _new_levels(pane) for pane in self.by_window.values())
+        return bool(self.closed) or any(pane.open or _new_levels(pane) for pane in self.by_window.values())
 
     def walk(self, generation: int) -> Iterator[None]:
         """Return what writes, piece by piece, all as of the end of this generation, which has just been sealed.
@@ -198,8 +198,8 @@ class StoredPanes(Panes):
         return self._walk(generation, due)
 
     def _walk(self, generation: int, panes: list[_Due]) -> Iterator[None]:
-        while self.gone.any_until(generation):
-            self.gone.erase_some()
+        while self.closed.any_until(generation):
+            self.closed.erase_some()
             yield
         for due in panes:
             if due.is_outdated:
@@ -251,7 +251,7 @@ class StoredPanes(Panes):
     def drop(self, namespace: Namespace, generation: int) -> None:
         pane = self.by_window.pop(namespace)
         if pane.stored is not None:
-            self.gone.add(namespace, pane, generation)
+            self.closed.add(namespace, pane, generation)
         if self.is_spilled:
             self.is_spilled = any(
                 each.stored is not None and not each.stored.is_whole for each in self.by_window.values()
@@ -277,8 +277,8 @@ class StoredPanes(Panes):
 
     def let_go(self, entries: int, generation: int, *, may_write: bool) -> None:
         """Let go of about so many entries in memory. Raises `SerializationError`."""
-        while may_write and self.gone.any_of(self.by_window):
-            self.gone.erase_some()
+        while may_write and self.closed.any_of(self.by_window):
+            self.closed.erase_some()
         for namespace, pane in self.by_window.items():
             if entries > 0 and pane.stored is not None:
                 entries -= self._forget(pane.stored, entries)

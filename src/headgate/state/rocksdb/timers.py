@@ -1,8 +1,8 @@
-"""Timers in rows: which are due is found without having all in memory.
+"""Timers in rows: finds due timers without all timers in memory.
 
-The rows are derived from the cells, and there may be some for timers that are gone: whoever fires looks at the cell.
-But none may be missing in a checkpoint. So a row is written when a timer is registered, and is deleted only while no
-checkpoint is being made of a time when it may have been needed.
+The rows are derived from the cells. A row may exist for a timer that was deleted, so whoever fires a timer checks the
+cell. But a checkpoint must not lack a row. So a row is written when its timer is registered, and deleted only while no
+checkpoint is under way that may need it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from headgate.state.rocksdb.row_keys import (
 )
 
 NEAR_MAX: Final = 8192
-"""So many of the next timers are in memory; about twice as many at times."""
+"""The number of the next timers in memory. At times there are twice as many."""
 
 
 @final
@@ -38,7 +38,7 @@ class TimerRows:
         self._database = database
         self._layouts = layouts
         self._groups = groups
-        self._gone: dict[bytes, None] = {}
+        self._deleted: dict[bytes, None] = {}
 
     def name(self, column: int, timestamp_ms: int, key: Any) -> bytes:
         """Return the key of a timer's row."""
@@ -47,7 +47,7 @@ class TimerRows:
 
     def put(self, row: bytes, key: Any) -> None:
         """Write a timer."""
-        self._gone.pop(row, None)
+        self._deleted.pop(row, None)
         self._database.put(row, original_of(key) or b"")
 
     def put_all(self, column: int, timestamp_ms: int, keys: list[Any]) -> None:
@@ -56,13 +56,13 @@ class TimerRows:
             self.put(row, key)
 
     def delete(self, row: bytes) -> None:
-        """Delete a timer with the next `settle`."""
-        self._gone[row] = None
+        """Mark a timer for deletion by the next `settle`."""
+        self._deleted[row] = None
 
     def delete_all(self, column: int, timestamp_ms: int, keys: list[Any]) -> None:
-        """Delete timers of one time, which no checkpoint under way needs."""
+        """Delete timers of one time that no checkpoint under way needs."""
         for row in self._names(column, timestamp_ms, keys):
-            self._gone.pop(row, None)
+            self._deleted.pop(row, None)
             self._database.delete(row)
 
     def _names(self, column: int, timestamp_ms: int, keys: list[Any]) -> list[bytes]:
@@ -73,15 +73,15 @@ class TimerRows:
         ]
 
     def settle(self) -> None:
-        """Do the deletions."""
-        for row in self._gone:
+        """Delete the timers that were marked for deletion."""
+        for row in self._deleted:
             self._database.delete(row)
-        self._gone.clear()
+        self._deleted.clear()
 
     def near(self, column: int, start: bytes) -> tuple[dict[bytes, Any], bytes | None]:
-        """Return the next timers with their keys, in order, and where those after them begin, None when these are all.
+        """Return the next timers with their keys, in order, and the row after them, None if these are all.
 
-        There are none before `start`: what was deleted there need not be passed over again.
+        No timer is before `start`. Starting there avoids reading over deleted rows.
         """
         first, end = timers_of(column - FIRST)
         near: dict[bytes, Any] = {}
@@ -89,18 +89,18 @@ class TimerRows:
         for row, stored in self._database.rows(max(first, start), end):
             if len(near) >= NEAR_MAX:
                 return near, row
-            if row in self._gone:
+            if row in self._deleted:
                 continue
             if time_and_group(row)[1] in owned:
                 near[row] = key_of(row[TIMER_CELL_AT:], stored or None, load)
             else:
-                self._gone[row] = None
+                self._deleted[row] = None
         return near, None
 
 
 @final
 class StoredTimerIndex:
-    """The timers of one clock; the next ones are in memory as well."""
+    """The timers of one clock. The next timers are also in memory."""
 
     __slots__ = ("_column", "_far", "_heap", "_near", "_rows", "_start", "head_ms")
 

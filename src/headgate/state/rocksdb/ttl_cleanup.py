@@ -15,13 +15,13 @@ from headgate.state.rocksdb.store import Store
 
 PIECE_ROWS: Final = 512
 PAUSE_MS: Final = 20.0
-"""Between two pieces, so that a round takes a few per cent of the loop."""
+"""The pause between two pieces, in ms, so that a round uses a few per cent of the loop."""
 ROUND_MS_MAX: Final = 3_600_000
 _ROUND_MS_MIN: Final = 1000
 
 
 class ExpiringBackend(CellOwner, Protocol):
-    """The backend whose state expires."""
+    """The interface of the backend whose state expires."""
 
     cells: dict[Any, Cell]
 
@@ -32,7 +32,7 @@ class ExpiringBackend(CellOwner, Protocol):
 
 @final
 class BackgroundCleanup:
-    """The rounds through the state of one backend. Begins with the first state that expires."""
+    """The rounds through the state of one backend. They start with the first state that has a time to live."""
 
     def __init__(self, owner: ExpiringBackend, store: Store, groups: range) -> None:
         self._owner = owner
@@ -54,7 +54,7 @@ class BackgroundCleanup:
         self._expiring[column] = (descriptor.kind.form, ttl.get_ttl().to_milliseconds())
 
     def advance(self, now_ms: float, wall_ms: int) -> float | None:
-        """Do a piece, if it is time; return when there is more to do, None when nothing expires."""
+        """Do a piece if one is due. Return the time of the next piece in ms, None if no state expires."""
         if not self._expiring:
             return None
         if self._next_ms is None:
@@ -70,12 +70,12 @@ class BackgroundCleanup:
         return self._next_ms
 
     def _round_ms(self) -> float:
-        """Return the time from one round to the next: the shortest time to live, within limits."""
+        """Return the time between the starts of two rounds, in ms: the shortest time to live, within limits."""
         shortest = min(ttl_ms for _, ttl_ms in self._expiring.values())
         return float(min(max(shortest, _ROUND_MS_MIN), ROUND_MS_MAX))
 
     def _piece(self, wall_ms: int) -> bool:
-        """Check some cells, or some rows once all cells are; return whether the round goes on."""
+        """Check some cells, or some rows after all cells. Return whether the round continues."""
         keys = list(islice(self._cached, PIECE_ROWS))
         for key in keys:
             cell = self._owner.cells.get(key)
@@ -84,7 +84,7 @@ class BackgroundCleanup:
         return bool(keys) or self._rows(wall_ms)
 
     def _has_expired(self, values: list[Any], wall_ms: int) -> bool:
-        """Whether a value of a cell has; lists and maps are looked at in their own rows."""
+        """Return whether a value of a cell has expired. Lists and maps are checked in the rows of their items."""
         for column, (form, ttl_ms) in self._expiring.items():
             value = values[column - FIRST]
             if value is not None and not form.has_items and form.is_expired(value, wall_ms - ttl_ms):
@@ -108,7 +108,7 @@ class BackgroundCleanup:
         return self._from is not None
 
     def _cell_with_expired(self, row_key: bytes, row: bytes, wall_ms: int) -> bytes | None:
-        """Return the key of the cell's row, if something in this row, of the cell or of an item, has expired."""
+        """Return the key of the cell's row if the given row, of the cell or of an item, has an expired value."""
         if row_key[2] == 0:
             return row_key if self._has_expired(self._layouts.decode(row)[0], wall_ms) else None
         column = FIRST + (row_key[3] << 8 | row_key[4])
@@ -120,14 +120,14 @@ class BackgroundCleanup:
         return row_key[:2] + b"\0" + row_key[ITEMS_AT : ITEMS_AT + name_length(row_key, ITEMS_AT)]
 
     def _check_row(self, cell_row: bytes, wall_ms: int) -> None:
-        """Remove what has expired of a cell; one whose row is not written yet has its turn in the next round."""
+        """Remove expired values of the cell in a row. If the row is not written yet, the next round checks it."""
         row = self._database.get(cell_row)
         if row is not None:
             _, original = self._layouts.decode(row)
             self._check(key_of(cell_row[CELL_AT:], original, self._layouts.load), wall_ms)
 
     def _check(self, key: Any, wall_ms: int) -> None:
-        """Remove what has expired of a key."""
+        """Remove the expired values of a key."""
         owner = self._owner
         cell = owner.cell_at(key)
         for column, (form, ttl_ms) in self._expiring.items():

@@ -1,7 +1,7 @@
-"""Window entries: what panes hold, as entries of windows that are each kept by themselves, for canonical savepoints.
+"""Window entries: converts the contents of panes to entries of single windows, for canonical savepoints.
 
-They are made on the loop, since that may call the program's functions, one key group after the other, of rows as of the
-barrier; until they are stored they lie in a local file.
+The conversion may call functions of the program, so the loop does it: one key group after the other, from rows as of
+the barrier. A local file keeps the entries until they are stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEY: Final = 1
 
 @final
 class WindowEntries:
-    """The entries of the panes as of the barrier that has just come."""
+    """The entries of the panes as of the last barrier."""
 
     def __init__(self, panes: Panes, file: Path) -> None:
         self._panes = panes
@@ -36,11 +36,11 @@ class WindowEntries:
         self._left: Iterator[None] = iter(())
 
     def begin(self, groups: Iterator[list[Entry]], states: int) -> None:
-        """Begin with the entries of each key group, which have so many states."""
+        """Begin. `groups` yields the entries of each key group; each entry has `states` states."""
         self._left = self._made(groups, states)
 
     def advance(self) -> bool:
-        """Make some entries; return whether these were the last. Raises `StorageError`, and what functions raise."""
+        """Make some entries; return whether they were the last. Raises `StorageError`, and errors of functions."""
         try:
             return next(self._left, self) is self
         except OSError as error:
@@ -64,7 +64,7 @@ class WindowEntries:
         self._out.write(frame)
 
     def _sealed(self, found: list[Entry]) -> list[SealedPane]:
-        """Return the panes of some entries."""
+        """Return the panes of these entries."""
         values: dict[Namespace, dict[Any, Any]] = {}
         timers: dict[Namespace, dict[Any, Any]] = {}
         for entry in found:
@@ -79,7 +79,7 @@ class WindowEntries:
         return len(entry) > VALUES and namespace_of(entry[_KEY]) is not None and entry[self._contents[0]] is not None
 
     def take_out(self, entry: Entry) -> None:
-        """Remove from an entry what it has of a pane."""
+        """Set the values of an entry that belong to a pane to None."""
         if self._is_of_pane(entry):
             for place in (*self._contents, self._timers):
                 entry[place] = None
@@ -92,7 +92,7 @@ class WindowEntries:
             yield self._out.read(length)
 
     def close(self) -> None:
-        """Remove the file."""
+        """Close and remove the file."""
         if self._out is not None:
             self._out.close()
         self._file.unlink(missing_ok=True)

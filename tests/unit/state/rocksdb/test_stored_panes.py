@@ -335,7 +335,7 @@ def test_a_window_that_comes_again_keeps_its_rows_when_those_of_before_go() -> N
     pane.open["a"] = 3
     for _ in range(8):
         backend.leave()
-    assert not panes.gone
+    assert not panes.closed
     assert dict(pane.items()) == {"a": 3}
 
 
