@@ -1,1 +1,1 @@
-"""Looking into snapshots without a job: the state of an operator, restored piece by piece and shown as text."""
+"""Reads snapshots without a job: restores the state of an operator piece by piece and shows it as text."""

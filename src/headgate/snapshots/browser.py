@@ -1,4 +1,4 @@
-"""The browser of a snapshot: its operators, their states, and rows of a state as texts, read for a bounded time."""
+"""The browser of a snapshot: its operators, their states, and rows of a state as text, read in a limited time."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ from headgate.state.formats.unpickle import MissingClassError
 T = TypeVar("T")
 
 _MISSING_MAX: Final = 20
-"""How many missing classes get a stand-in."""
+"""The number of missing classes that are replaced by stand-ins."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOverview:
-    """A state. `entries` were counted; `is_counted`: these are all. None of an operator state.
+    """A state of an operator.
 
-    `size_bytes` is its part of the files of its operator, None where that cannot be told; `is_exact`: no estimate.
+    `entries` is the number of entries that were counted, None for operator state. `is_counted` tells whether these are
+    all. `size_bytes` is the share of the state in the files of its operator, None if it is unknown. `is_exact` is False
+    for an estimate.
     """
 
     name: str
@@ -49,7 +51,7 @@ class StateOverview:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorOverview:
-    """An operator with its states. `trouble` says why its keyed states are not known, if they are not."""
+    """An operator with its states. `trouble` is the reason if its keyed states could not be read, else None."""
 
     uid: str
     name: str
@@ -64,13 +66,13 @@ class OperatorOverview:
 class SnapshotBrowser:
     """Reads one snapshot. A context manager: leaving it removes temporary files. Its methods block.
 
-    Besides what they say, they raise `DamagedFileError` for a file that is not what was written, `StorageError` when
-    storage does not answer, `RestoreError` for what cannot be restored. An object whose class is not in this process
-    is shown as what it is, but a key cannot be of such a class.
+    All methods may raise `DamagedFileError` for a damaged file, `StorageError` if storage does not answer, and
+    `RestoreError` for state that cannot be restored. An object whose class is missing in this process is shown by the
+    name of its class; but the class of a key must not be missing.
     """
 
     def __init__(self, location: str, moved_classes: Mapping[str, str]) -> None:
-        """Open the snapshot at a location. Raises `RestoreError` when there is no complete one."""
+        """Open the snapshot at a location. Raises `RestoreError` if there is no complete snapshot."""
         self._opened = open_snapshot(location, FileSystemStore.open_folder)
         self._folder = Path(mkdtemp(prefix="headgate-state-"))
         self._numbers = count()
@@ -90,7 +92,7 @@ class SnapshotBrowser:
         return folder
 
     def _with_stand_ins(self, read: Callable[[], T]) -> T:
-        """Return what `read` does, again each time when a class was missing, which has a stand-in from then on."""
+        """Return the result of `read`. If a class is missing, give it a stand-in and call `read` again."""
         for _ in range(_MISSING_MAX):
             try:
                 return read()
@@ -98,17 +100,17 @@ class SnapshotBrowser:
                 self._moved[error.name] = moved_to(error.name)
         return read()
 
-    # --- what there is
+    # --- operators and states
 
     @property
     def taken_ms(self) -> int:
-        """When the snapshot was triggered, in milliseconds since 1970 UTC."""
+        """The time at which the snapshot was triggered, in milliseconds since 1970 UTC."""
         return self._opened.manifest.trigger_ms
 
     def operators(self, until_ms: float, uids: Collection[str] | None = None) -> list[OperatorOverview]:
-        """Return all operators, or those of these uids.
+        """Return all operators, or the operators with these uids.
 
-        Entries are counted and measured until then, by monotonic time, where there are few first.
+        Entries are counted and measured until the monotonic time `until_ms`, small operators first.
         """
         operators = [each for each in self._opened.manifest.operators if uids is None or each.uid in uids]
         found = {each.uid: self._overview(each, until_ms) for each in sorted(operators, key=_size_bytes)}
@@ -166,7 +168,7 @@ class SnapshotBrowser:
     def rows(self, uid: str, name: str, query: RowQuery) -> RowPage:
         """Return rows of a state. Raises `StateTooLargeError`.
 
-        Raises LookupError, with what there is, for an operator or a state that is not there.
+        Raises LookupError, with the existing names, for an unknown operator or state.
         """
         operators = {each.uid: each for each in self._opened.manifest.operators}
         if uid not in operators:

@@ -1,4 +1,4 @@
-"""Keys as people type them: which keys a text may stand for, and whether it stands for one that was found. Pure."""
+"""Keys as people type them: which keys a text may mean, and whether it means a given key. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAIN: Final = frozenset([str, int, bool, bytes, type(None)])
 
 @final
 class KeyText:
-    """A text that stands for a key: its `str`, its `repr`, or of a tuple, list, dict or row its JSON.
+    """A text that means a key: by its `str`, its `repr`, or the JSON of a tuple, list, dict or row.
 
     >>> text = KeyText('["ann", 1]')
     >>> text.stands_for(("ann", 1)), text.stands_for(["ann", 1]), text.stands_for('["ann", 1]'), text.stands_for("ann")
@@ -34,7 +34,7 @@ class KeyText:
         self._has_json = isinstance(self._json, list | dict)
 
     def stands_for(self, key: Any) -> bool:
-        """Return whether the text stands for this key."""
+        """Return whether the text means this key."""
         if type(key) is str:
             return key == self.text or repr(key) == self.text
         if self._has_json and isinstance(key, tuple | list | dict | Row) and _as_json(key) == self._json:
@@ -42,7 +42,7 @@ class KeyText:
         return _is_text_of(str, key, self.text) or _is_text_of(repr, key, self.text)
 
     def key_groups(self, max_parallelism: int) -> set[int]:
-        """Return the key groups where the keys are that the text is known to stand for; there may be others."""
+        """Return the key groups of the keys that the text is known to mean. It may mean keys in other groups, too."""
         groups: set[int] = set()
         for key in self._known():
             with suppress(SerializationError, ValueError, OverflowError, RecursionError):
@@ -56,7 +56,7 @@ class KeyText:
 
 
 def is_plain(key: Any) -> bool:
-    """Return whether every text for such a key is one that `KeyText.key_groups` knows.
+    """Return whether `KeyText.key_groups` knows every text that means this key.
 
     >>> is_plain("ann"), is_plain(("ann", 1)), is_plain(Row(name="ann"))
     (True, True, False)
@@ -67,7 +67,7 @@ def is_plain(key: Any) -> bool:
 
 
 def _parsed(read: Callable[[str], Any], text: str) -> Any:
-    """Return what the text stands for, the text itself if `read` cannot tell."""
+    """Return the value of the text, or the text itself if `read` cannot parse it."""
     try:
         return read(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -83,7 +83,7 @@ def _tuples(value: Any) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a key as JSON has it: rows with names and dicts as objects; what JSON has no form for stays."""
+    """Return a key as JSON: rows with names and dicts as objects. Values without a JSON form stay unchanged."""
     if isinstance(value, Row):
         pairs = zip(value._fields or (), value._values, strict=False)
         return {name: _as_json(own) for name, own in pairs} if value._fields else list(map(_as_json, value._values))

@@ -1,4 +1,4 @@
-"""Operator states of a snapshot: lists that are split or in union, and broadcast states, as rows."""
+"""Operator states of a snapshot as rows: split lists, union lists, and broadcast states."""
 
 from __future__ import annotations
 
@@ -21,28 +21,31 @@ from headgate.types.typeinfo import TypeInformation
 @final
 @dataclass(frozen=True, slots=True)
 class ListStateParts:
-    """An operator state: what each subtask has of it. All subtasks have the same of a broadcast state."""
+    """An operator state: the part of each subtask. For a broadcast state, all parts are equal."""
 
     parts: tuple[tuple[int, ListStateHandle], ...]
 
     @property
     def kind(self) -> str:
-        """How its elements are dealt out, in a word."""
+        """The name of the mode in which a restore distributes the elements."""
         return self.parts[0][1].mode.value
 
     @property
     def type(self) -> str | None:
-        """The declared type of the whole state, None of a state of our own."""
+        """The declared type of the whole state, None for headgate's internal states."""
         declared = self.parts[0][1].type
         return str(TypeInformation.from_json(json.loads(declared))) if declared else None
 
     @property
     def size_bytes(self) -> int:
-        """Bytes as stored."""
+        """Size in storage, in bytes."""
         return sum(own.handle.size_bytes for _, own in self.parts)
 
     def rows(self, query: RowQuery, store: CheckpointStore, moved: Mapping[str, str]) -> RowPage:
-        """Return rows of it; a key that is asked for is one of a broadcast state. Blocks. Raises `StorageError`."""
+        """Return rows of the state. A key in `query` selects an entry of a broadcast state. Blocks.
+
+        Raises `StorageError`.
+        """
         page = RowPage(kind=self.kind, type=self.type, is_complete=True)
         taker = RowTaker(page, query)
         for row, key in self._all(store, moved):
@@ -72,8 +75,8 @@ def list_states(operator: OperatorManifest) -> dict[str, ListStateParts]:
 
 
 def _elements(own: ListStateHandle, store: CheckpointStore, moved: Mapping[str, str]) -> Iterator[Any]:
-    """Yield the elements; in the place of one whose class is not here, what says so."""
-    pickles: list[bytes] = pickle.loads(read_state(store, own.handle))  # noqa: S301  # of bytes, and no class of anybody
+    """Yield the elements. An element whose class is missing is replaced by a `_Pickled`."""
+    pickles: list[bytes] = pickle.loads(read_state(store, own.handle))  # noqa: S301  # a list of bytes without classes
     for element in pickles:
         try:
             yield from ListElements(own.mode, [element]).values("", moved)
@@ -84,7 +87,7 @@ def _elements(own: ListStateHandle, store: CheckpointStore, moved: Mapping[str, 
 @final
 @dataclass(frozen=True, slots=True)
 class _Pickled:
-    """Stands for what cannot be unpickled here."""
+    """Replaces an element that cannot be unpickled in this process."""
 
     size_bytes: int
 

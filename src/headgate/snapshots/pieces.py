@@ -1,7 +1,7 @@
-"""Pieces: the keyed state of an operator in a snapshot, some key groups at a time, so that nobody waits for all of it.
+"""Pieces: the keyed state of an operator in a snapshot, some key groups at a time, so that no caller waits for all.
 
-Of a canonical savepoint the files are read as they are. Of anything else a few key groups are restored into a backend,
-as a job of a much larger parallelism would restore them, and taken out again as entries.
+The files of a canonical savepoint are read directly. From any other snapshot, a few key groups are restored into a
+backend, as a job with a much larger parallelism would restore them, and read from it as entries.
 """
 
 from __future__ import annotations
@@ -26,39 +26,42 @@ from headgate.state.formats.snapshot import decode
 from headgate.state.keyed.loading import SavedFile
 
 SUBTASK_BYTES_MAX: Final = 256 * 2**20
-"""How much of one subtask's state is brought into this process."""
+"""The largest state of one subtask, in bytes, that is loaded into this process."""
 _PIECE_MS: Final = 200.0
-"""Pieces are made larger while they take less."""
+"""The time for a piece, in ms. A faster piece doubles the size of the next one."""
 
 
 class StateTooLargeError(HeadgateError):
-    """A subtask has more state than this process is to read."""
+    """The state of a subtask is too large to load into this process."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one subtask has of some key groups, as files of entries; they are gone when the next piece is asked for."""
+    """The state of one subtask in some key groups, as files of entries.
+
+    The files are removed when the next piece is requested.
+    """
 
     subtask: int
     groups: range
     files: list[SavedFile]
 
     def amounts(self) -> Iterator[tuple[StateMeta, Amount]]:
-        """Yield the states, each with how much there is of it; all key groups of a canonical file count."""
+        """Yield each state with the amount of its entries. For a canonical file, the amount covers all key groups."""
         for file in self.files:
             yield from zip(file.states, amounts(file, self.groups), strict=True)
 
 
 @final
 class KeyedPieces:
-    """The keyed state of one operator. Its methods block, for a bounded time between two pieces.
+    """The keyed state of one operator. Its methods block for a limited time for each piece.
 
     They raise `StateTooLargeError`, `DamagedFileError`, `RestoreError` and `StorageError`.
     """
 
     def __init__(self, restored: StateRestorer, operator: OperatorManifest, state: str | None = None) -> None:
-        """`state`: only this one is asked for."""
+        """`state` is the name of the only state to read; None reads all states."""
         self._restored = restored
         self._operator = operator
         self._prefix = "" if state is None else f"{file_name(state).removesuffix(SUFFIX)}."
@@ -72,29 +75,29 @@ class KeyedPieces:
 
     @property
     def subtasks(self) -> set[int]:
-        """The subtasks that have keyed state. Each of their pieces has all of their states."""
+        """The subtasks with keyed state. Each of their pieces has all of their states."""
         return {subtask for subtask, state in self._operator.subtasks.items() if state.keyed is not None}
 
     @property
     def groups_held(self) -> int:
-        """How many of them belong to subtasks that have keyed state."""
+        """The number of key groups that belong to subtasks with keyed state."""
         return sum(last + 1 - first for first, last in (keyed.key_groups for keyed in self._keyed()))
 
     @property
     def size_bytes(self) -> int:
-        """The size of their files."""
+        """The size of the files of keyed state."""
         return sum(handle.size_bytes for keyed in self._keyed() for handle in keyed.handles())
 
     @property
     def are_by_state(self) -> bool:
-        """Whether each state has files of its own."""
+        """Whether each state has its own files."""
         return all(keyed.kind == "canonical" for keyed in self._keyed())
 
     def _keyed(self) -> list[KeyedState]:
         return [state.keyed for state in self._operator.subtasks.values() if state.keyed is not None]
 
     def of(self, groups: Collection[int]) -> Iterator[Piece]:
-        """Yield what there is of these key groups, subtask by subtask, in their order."""
+        """Yield the pieces of these key groups, ordered by subtask and key group."""
         for subtask, state in sorted(self._operator.subtasks.items()):
             if state.keyed is not None:
                 first, last = state.keyed.key_groups

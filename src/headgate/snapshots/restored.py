@@ -1,4 +1,4 @@
-"""Restored state: what a snapshot has of an operator's keys, in a backend of this process, as a rescaled job has it."""
+"""Restores the keyed state of an operator from a snapshot into a backend of this process, as a rescaled job does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class StateRestorer:
-    """Restores keyed state of a snapshot. `new_folder` makes a temporary folder. The methods block.
+    """Restores keyed state of a snapshot. `new_folder` returns a new temporary folder. The methods block.
 
     They raise `DamagedFileError`, `RestoreError` and `StorageError`.
     """
@@ -36,11 +36,11 @@ class StateRestorer:
     new_folder: Callable[[str], Path]
 
     def where(self, operator: OperatorManifest) -> str:
-        """Return whose state it is and where, for errors."""
+        """Return the operator and the location of the state, for error messages."""
         return f"state of operator {operator.name!r} in {self.opened.store.locate(self.opened.metadata)}"
 
     def fetched(self, store: CheckpointStore, keyed: KeyedState) -> FetchedKeyed:
-        """Bring the files of a subtask's state here."""
+        """Fetch the files of a subtask's state."""
         fetch = Fetch(store, self.new_folder, None, owned=False)
         return fetch.operators({"": RestoredOperator(keyed=(keyed,), lists={})})[""].keyed[0]
 
@@ -48,7 +48,7 @@ class StateRestorer:
     def backend(
         self, operator: OperatorManifest, subtask: int, fetched: FetchedKeyed, groups: range
     ) -> Iterator[KeyedBackend]:
-        """Give a backend that has what a subtask's state, which was fetched, has of these key groups."""
+        """Provide a backend with these key groups of a subtask's fetched state, and close it afterwards."""
         backend = open_backend(self._context(operator, subtask, fetched.state, groups))
         try:
             backend.restore([fetched], self.where(operator))
@@ -77,7 +77,7 @@ class StateRestorer:
 
 @final
 class _NoSlot:
-    """The services of a backend that only restores and is saved: it asks for none."""
+    """The services of a backend that only restores state and is saved. It needs none."""
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         done(work())

@@ -1,4 +1,4 @@
-"""Rows of a state as texts: which are wanted, how many an answer has, and the search for them in pieces of state."""
+"""Rows of a state as text: the query, the page of the answer, and the search in pieces of state."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from headgate.types.excerpt import excerpt
 CELL_CHARACTERS_MAX: Final = 2_000
 PAGE_CHARACTERS_MAX: Final = 200_000
 _ENTRIES_AT_ONCE: Final = 256
-"""How many entries are looked at between two looks at the clock."""
+"""The number of entries that are read between two checks of the time."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowQuery:
-    """Which rows are wanted: those of one key, or all, from `offset` on; and until when to look, by monotonic time."""
+    """The wanted rows: the rows of one key, or all rows from `offset`; and the monotonic time at which to stop."""
 
     key: KeyText | None = None
     offset: int = 0
@@ -35,7 +35,7 @@ class RowQuery:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRow:
-    """A row as texts. Elements of lists have no key."""
+    """A row as text. Elements of lists have no key."""
 
     subtask: int
     key: str | None
@@ -47,10 +47,11 @@ class ShownRow:
 @final
 @dataclass(slots=True, kw_only=True)
 class RowPage:
-    """Rows of a state, which are as many as wanted or as an answer may have.
+    """Rows of a state: the wanted number, or as many as an answer may have.
 
-    `more`: there are others behind them. `entries_read` were looked at, in `groups_read` of the key groups that have
-    state. `is_complete`: nothing that may belong here is left unread; else time was up.
+    `more` tells whether further rows follow. `entries_read` entries were read, in `groups_read` of the `groups` key
+    groups with state. `is_complete` is True if no unread entry can belong on the page, and False if the time was up
+    before.
     """
 
     kind: str = ""
@@ -65,7 +66,7 @@ class RowPage:
 
 @final
 class RowTaker:
-    """Puts the rows that are wanted on a page."""
+    """Puts wanted rows on a page."""
 
     def __init__(self, page: RowPage, query: RowQuery) -> None:
         self._page = page
@@ -74,7 +75,7 @@ class RowTaker:
         self._characters = 0
 
     def take(self, row: ShownRow) -> None:
-        """Take the next row, unless it comes before the offset, or the page is full: then there is more."""
+        """Put the next row on the page. Skip it before the offset, and set `more` instead if the page is full."""
         if self._skipped < self._query.offset:
             self._skipped += 1
             return
@@ -89,10 +90,13 @@ class RowTaker:
 
 @final
 class KeyedSearch:
-    """Looks for rows of a keyed state in pieces of an operator's state. Blocks; raises what reading the pieces does."""
+    """Searches pieces of the state of an operator for rows of one keyed state. Blocks.
+
+    Raises errors of reading pieces.
+    """
 
     def __init__(self, name: str, query: RowQuery, groups: int, clock: Clock) -> None:
-        """`groups` is how many key groups have state."""
+        """`groups` is the number of key groups with state."""
         self.page: Final = RowPage(groups=groups)
         self._name = name
         self._query = query
@@ -103,30 +107,31 @@ class KeyedSearch:
 
     @property
     def may_be_elsewhere(self) -> bool:
-        """Whether there is reason to look on: rows that are wanted may be in other pieces, and there is time."""
+        """Whether other pieces may have wanted rows, and there is time to search them."""
         if self.page.more or self._is_over:
             return False
         if self._query.key is None:
             return True
-        # A key that is found, or that would have been found among keys such as those that were seen, is nowhere else.
+        # A key has one key group, so a found key is nowhere else. If all keys so far are plain, `look` has searched
+        # each key group that the text may mean.
         return not self.page.rows and not (self._only_plain and self.page.entries_read)
 
     def look(self, pieces: Iterable[Piece]) -> None:
-        """Look into pieces, all of which are likely to have the key, until time is up or the page is full."""
+        """Search pieces that probably have the key, until the time is up or the page is full."""
         for piece in pieces:
             self._read(piece)
             if self.page.more or self._is_over:
                 return
 
     def scan(self, pieces: Iterable[Piece]) -> None:
-        """Look into all other pieces, for as long as what is wanted may be there."""
+        """Search all other pieces, as long as they may have wanted rows."""
         for piece in pieces:
             self._read(piece)
             if not self.may_be_elsewhere:
                 return
 
     def ended(self) -> RowPage:
-        """Return what was found."""
+        """Return the page."""
         self.page.is_complete = not (self._is_over or self.page.more)
         return self.page
 

@@ -1,8 +1,8 @@
-"""Sizes of states: how the bytes of an operator's keyed state are shared out among its states.
+"""Sizes of states: the share of each state in the bytes of an operator's keyed state.
 
-The files of an operator hold a key's values of all states side by side, so what a state has of them cannot be read off.
-It is taken to be as large, beside the others, as its entries are when they are pickled: each value, and of the key,
-which all states of a cell share, an equal part. Of a canonical savepoint each state has files of its own.
+The files of an operator hold a key's values of all states side by side, so the size of one state is not stored. It is
+estimated from the pickled size of its values, plus an equal share of each key, which all states of a cell have in
+common. In a canonical savepoint, each state has its own files.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from headgate.state.keyed.cells import CHUNK_CELLS
 from headgate.state.keyed.loading import SavedFile
 
 _AROUND: Final = len(pickle.dumps([None, None], 5)) - 2
-"""What a pickled list has around its elements."""
+"""The bytes of a pickled list besides its elements."""
 
 
 @final
 @dataclass(slots=True)
 class Amount:
-    """How many entries of a state were read, and how large they are; `is_known`: none had lost what it held."""
+    """The number and the size of entries that were read. `is_known` is False if an object had lost its content."""
 
     entries: int = 0
     size: float = 0.0
     is_known: bool = True
 
     def add(self, other: Amount) -> None:
-        """Count another amount of the same state as well."""
+        """Add another amount of the same state."""
         self.entries += other.entries
         self.size += other.size
         self.is_known = self.is_known and other.is_known
 
 
 def amounts(file: SavedFile, groups: range) -> list[Amount]:
-    """Return how much a file has of each of its states, in these key groups; of a canonical file, in all. Blocks."""
+    """Return the amount of each state of a file in these key groups; for a canonical file, in all groups. Blocks."""
     if isinstance(file, CanonicalFile):
         return [Amount(file.rows, file.size_bytes)]
     found = [Amount() for _ in file.states]
@@ -52,7 +52,7 @@ def amounts(file: SavedFile, groups: range) -> list[Amount]:
 
 
 def shared_out(size_bytes: int, found: Mapping[str, Amount]) -> dict[str, int | None]:
-    """Return the bytes of each state, which together are `size_bytes`; None where they cannot be told.
+    """Return the bytes of each state, which add up to `size_bytes`; None if they are unknown.
 
     >>> shared_out(1000, {"large": Amount(5, 30.0), "small": Amount(5, 10.0)})
     {'large': 750, 'small': 250}
@@ -83,7 +83,7 @@ def _of_cells(cells: list[Entry], states: int) -> Iterator[Amount]:
 
 
 def _pickled(values: list[Any]) -> Amount:
-    """Return how large values are together in a frame of a file; no more than a part of that is in memory."""
+    """Return the size of values that are pickled together. Only a part of the pickle is in memory."""
     counter = _Counter()
     pickler = _Pickler(counter, 5)
     pickler.dump(values)
@@ -92,7 +92,7 @@ def _pickled(values: list[Any]) -> Amount:
 
 @final
 class _Counter:
-    """A file that keeps nothing but its size."""
+    """A file that only counts its bytes."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -104,7 +104,7 @@ class _Counter:
 
 @final
 class _Pickler(pickle.Pickler):
-    """Notes whether there is a stand-in among the objects: what it stands for was larger."""
+    """Notes whether the objects contain a stand-in, because the original object was larger."""
 
     is_whole = True
 

@@ -1,7 +1,7 @@
-"""Stand-ins: classes in the place of those that stored objects have and this process does not.
+"""Stand-ins: classes that replace missing classes of stored objects.
 
-`moved_to` is where `headgate.state.moved-classes` is to look for a class: `absent` has one of every dotted name. An
-object keeps nothing but whose class it was of, and can be pickled again.
+`moved_to` returns the name to which `headgate.state.moved-classes` maps a missing class; `absent` has a stand-in for
+every dotted name. A stand-in object keeps only the name of its class. It can be pickled again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 
 class _Named(type):
-    """The class of stand-ins: what lies below their dotted names are others."""
+    """The class of stand-in classes. Their attributes are stand-ins of longer dotted names."""
 
     def __getattr__(cls, name: str) -> _Named:
         if name.startswith("__") and name != "__main__":
@@ -19,7 +19,7 @@ class _Named(type):
 
 
 class _StandIn(metaclass=_Named):
-    """An object of a class that is not there."""
+    """An object whose class is missing."""
 
     def __new__(cls, *_: object, **__: object) -> Any:
         return super().__new__(cls)
@@ -51,7 +51,7 @@ absent: Final = _stand_in("absent")
 
 
 def is_stand_in(found: object) -> bool:
-    """Return whether it is an object, or a class, in the place of another."""
+    """Return whether an object, or a class, is a stand-in."""
     return isinstance(found, _StandIn | _Named)
 
 

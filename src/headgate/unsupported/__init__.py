@@ -1,8 +1,8 @@
-"""What PyFlink has and headgate does not (yet): one table, and the errors that say so.
+"""Features of PyFlink that headgate does not have (yet): one table, and the errors that report them.
 
-Modules with PyFlink's names end with `unsupported.guard(__name__, globals())`. Then reading, importing or calling what
-the table lists under them raises an UnsupportedError that names it and says what to use instead. Whole modules that do
-not exist are refused when they are imported. Code that meets an unsupported value calls `refuse`.
+Modules with PyFlink's names end with `unsupported.guard(__name__, globals())`. Then reading, importing or calling a
+name that the table lists raises an UnsupportedError, which names the feature and the alternative. An import of a
+missing module is refused by a finder. Code that meets an unsupported value calls `refuse`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROOT: Final = "headgate."
 
 
 def listed(lines: str) -> list[str]:
-    """Return the names of a field of the table: `owner: a b` as owner.a and owner.b, any other line as it is."""
+    """Return the names of a field of the table: `owner: a b` gives owner.a and owner.b, any other line gives itself."""
     names = []
     for line in filter(None, map(str.strip, lines.splitlines())):
         owner, colon, members = line.partition(": ")
@@ -37,7 +37,7 @@ def _by_name(field: str) -> Mapping[str, Feature]:
 
 
 NAMES: Final = _by_name("names")
-"""Missing modules, classes and members, by their name below `pyflink.`"""
+"""Missing modules, classes and members, by their names below `pyflink.`"""
 VALUES: Final = _by_name("values")
 """Names that exist, but whose use is refused."""
 OPTIONS: Final = _by_name("options")
@@ -45,7 +45,7 @@ OPTIONS: Final = _by_name("options")
 
 
 def find(name: str) -> Feature | None:
-    """Return the missing feature that the name, without a leading `pyflink.`, is or belongs to."""
+    """Return the missing feature to which the name, without a leading `pyflink.`, belongs."""
     while name:
         if name in NAMES:
             return NAMES[name]
@@ -59,7 +59,7 @@ def _message(name: str, feature: Feature) -> str:
 
 
 def refuse(name: str) -> NoReturn:
-    """Raise the UnsupportedError of a value, member or `key=value` of the table.
+    """Raise the UnsupportedError for a value, a member or `key=value` of the table.
 
     >>> refuse("state.backend.type=forst")
     Traceback (most recent call last):
@@ -70,7 +70,7 @@ def refuse(name: str) -> NoReturn:
 
 
 def ignored(what: str, why: str) -> None:
-    """Warn that something was accepted and changes nothing. To be called by a method that the program has called."""
+    """Warn that an argument was accepted but has no effect. Call it from the method that the program calls."""
     warnings.warn(f"{what} changes nothing here: {why}", IgnoredWarning, stacklevel=3)
 
 
@@ -84,7 +84,7 @@ def check_option(key: str, value: object) -> None:
 
 @final
 class Missing:
-    """A member that a class does not have: reading it raises, so that `hasattr` answers False."""
+    """A member that a class does not have. Reading it raises an AttributeError, so `hasattr` returns False."""
 
     def __init__(self, name: str, feature: Feature) -> None:
         self._name = name
@@ -95,9 +95,9 @@ class Missing:
 
 
 def guard(module_name: str, namespace: dict[str, object]) -> None:
-    """Make a module refuse what the table lists under it. Called at the end of the module, with its `globals()`.
+    """Make a module refuse the names that the table lists for it. Called at the end of the module with `globals()`.
 
-    For each member of a class that the table lists, the class gets one that refuses; the module gets a `__getattr__`.
+    Each listed member of a class becomes a `Missing`; the module gets a `__getattr__`.
     """
     module = module_name.removeprefix(_ROOT)
     guard_members(module, namespace)
@@ -114,16 +114,16 @@ def guard(module_name: str, namespace: dict[str, object]) -> None:
             raise UnsupportedAttributeError(str(error)) from None
 
     namespace["__getattr__"] = __getattr__
-    # `from module import name` hides what __getattr__ raises behind its own ImportError, unless the module looks like
-    # a package: then Python asks the finders for `module.name`, and ours raises the error that says more.
+    # `from module import name` replaces the error of __getattr__ by its own ImportError, unless the module looks like a
+    # package: then Python asks the finders for `module.name`, and the finder below raises the detailed error.
     namespace.setdefault("__path__", [])
 
 
 def guard_members(module: str, namespace: Mapping[str, object]) -> None:
-    """Make classes refuse the members that the table lists for them under PyFlink's `module`.
+    """Make classes refuse the members that the table lists for them in PyFlink's `module`.
 
-    Called by the modules that define these classes, so that they refuse also where no code imports the module of
-    PyFlink's name, as in a slot.
+    The modules that define these classes call it. So the classes also refuse the members where no code imports the
+    module with PyFlink's name, as in a slot.
     """
     for name, feature in NAMES.items():
         if name.startswith(f"{module}."):
@@ -143,7 +143,7 @@ def _refuse_member(name: str, path: str, feature: Feature, namespace: Mapping[st
 
 
 def _from_home(module: str, attribute: str) -> object:
-    """Return what a module of PyFlink shows of another one. Raises UnsupportedError."""
+    """Return the object that a module of PyFlink re-exports from another module. Raises UnsupportedError."""
     return getattr(import_module(_ROOT + HOMES[module, attribute]), attribute)
 
 
@@ -158,7 +158,7 @@ def _reexported(package: str, attribute: str) -> Feature | None:
 
 @final
 class _Finder:
-    """Refuses imports. The last on sys.meta_path: Python asks it only for modules that do not exist."""
+    """Refuses imports of listed modules. It is last on sys.meta_path, so Python asks it only for missing modules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -179,6 +179,6 @@ class _Finder:
 
 
 def install() -> None:
-    """Refuse imports of modules that the table lists. Called once, by the package itself."""
+    """Add the finder that refuses imports of listed modules. The package calls it once."""
     if not any(type(finder) is _Finder for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

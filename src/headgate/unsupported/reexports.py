@@ -1,7 +1,7 @@
-"""Names that PyFlink's modules show because they import them: programs import them from there, too.
+"""Names that PyFlink's modules have only because they import them. Programs import the names from there, too.
 
-A line is `module < home: names`, all without the leading `pyflink.`: what PyFlink's `module` shows, headgate's finds in
-`home`. Names that a module of headgate has by itself are not here.
+A line is `module < home: names`, all without the leading `pyflink.`: the names that PyFlink's `module` re-exports and
+that headgate has in `home`. Names that headgate's own modules define are not listed.
 """
 
 from __future__ import annotations
@@ -180,4 +180,4 @@ def _homes() -> dict[tuple[str, str], str]:
 
 
 HOMES: Final = _homes()
-"""The module that has a name, by the module of PyFlink that shows it, and the name."""
+"""The module that defines a name, by the module of PyFlink that re-exports the name, and the name."""

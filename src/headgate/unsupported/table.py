@@ -1,7 +1,7 @@
-"""The one table of what PyFlink has and headgate does not (yet).
+"""The table of PyFlink's features that headgate does not have (yet).
 
-Modules and classes raise their errors from it, and docs/reference/compat.md is generated from it. Remove a feature here
-when you build it.
+The errors of modules and classes come from this table, and docs/reference/compat.md is generated from it. Remove a
+feature from the table when you build it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import Final, final
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """A feature of PyFlink that is missing.
+    """A missing feature of PyFlink.
 
-    `names` has a line for each module or class, or `owner: name name` for some names of an owner, all without the
-    leading `pyflink.`. `values` has the same form, for names that exist but whose use is refused. `options` has a
-    line for each value of a configuration key that is refused: `key=value`. `planned` tells whether it is meant to
-    come.
+    `names` has a line for each module or class, or `owner: name name` for names of an owner, all without the leading
+    `pyflink.`. `values` has the same form, for names that exist but whose use is refused. `options` has a line
+    `key=value` for each refused value of a configuration key. `planned` tells whether the feature is planned.
     """
 
     title: str
