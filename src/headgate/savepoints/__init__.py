@@ -5,7 +5,7 @@ DataFrame. `SavepointWriter` makes a savepoint, from which a job can start, out 
 no running job. `register` lets Spark SQL read any state, also the state of a running job.
 """
 
-from headgate.savepoints.newest import newest_checkpoint
+from headgate.savepoints.checkpoint_search import newest_checkpoint
 from headgate.savepoints.reader import OperatorInfo, SavepointReader, StateEntry, StateInfo
 from headgate.savepoints.state_table import register
 from headgate.savepoints.writer import SavepointWriter

@@ -13,9 +13,9 @@ from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import OperatorManifest
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.ids import Attempt
-from headgate.savepoints.incoming import IncomingReading, given
+from headgate.savepoints.input_data import InputColumns, given
+from headgate.savepoints.state_files import StateTarget
 from headgate.savepoints.tables import KeyedTables
-from headgate.savepoints.written import StateTarget
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
 from headgate.state.formats.schema import StateMeta
 from headgate.state.keygroups import key_group_range
@@ -33,7 +33,7 @@ class PlannedState:
 
     meta: StateMeta
     data: Any
-    reading: IncomingReading
+    reading: InputColumns
 
 
 @final
@@ -107,7 +107,7 @@ def _write_state(state: PlannedState, terms: StateTarget, target: PlannedTarget)
     if type(state.data).__module__.partition(".")[0] != "pyspark":
         return terms.write(given(state.data, state.reading), target.store)
     from headgate.deploy.spark import savepoints  # noqa: PLC0415  # pyspark is an extra
-    from headgate.savepoints.tasks import WRITTEN, TaskWriter, written_files  # noqa: PLC0415
+    from headgate.savepoints.spark_tasks import WRITTEN, TaskWriter, written_files  # noqa: PLC0415
 
     names = state.reading.columns(state.data.columns)
     state.reading.check(savepoints.schema_of(state.data, names))  # in the driver: errors of tasks are hard to read

@@ -19,8 +19,8 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.restore.snapshots import is_snapshot
 from headgate.errors import DamagedFileError, ProgramError, RestoreError, StorageError, needs_data_sources
+from headgate.savepoints.checkpoint_search import may_be_job, newest_checkpoint
 from headgate.savepoints.listing import LISTING, listing
-from headgate.savepoints.newest import may_be_job, newest_checkpoint
 from headgate.savepoints.reader import TIMER_STATES, SavepointReader
 from headgate.state.canonical.layout import NAMESPACE, VALUE, pickle_of
 

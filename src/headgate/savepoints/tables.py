@@ -23,7 +23,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.elements import SavepointFormat
 from headgate.ids import Attempt
 from headgate.runtime.slot_storage.savepoint_writers import CanonicalWriter, SavepointStateWriter, SavepointTerms
-from headgate.snapshots.restored import StateRestorer
+from headgate.snapshots.restorer import StateRestorer
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.canonical.writer import CanonicalTable

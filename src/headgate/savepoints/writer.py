@@ -17,7 +17,7 @@ from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
 from headgate.errors import ProgramError, RestoreError, StorageError
 from headgate.ids import CheckpointId, new_job_id
-from headgate.savepoints.incoming import IncomingReading, given, given_values
+from headgate.savepoints.input_data import InputColumns, given, given_values
 from headgate.savepoints.operator_writer import ATTEMPT, PlannedOperator, PlannedState, PlannedTarget, write_operator
 from headgate.savepoints.tables import KeyedTables
 from headgate.state.canonical.layout import KEY, VALUE
@@ -109,7 +109,7 @@ class SavepointWriter:
         """
         if not isinstance(descriptor, StateDescriptor) or not descriptor.kind.name:
             raise ProgramError(f"a keyed state is written by its descriptor, not {descriptor!r}")
-        reading = IncomingReading(key=key, value=value, key_type=key_type, value_type=descriptor.type_info)
+        reading = InputColumns(key=key, value=value, key_type=key_type, value_type=descriptor.type_info)
         self._operator(uid).keyed[descriptor.name] = PlannedState(meta_of(descriptor), data, reading)
         return self
 
@@ -144,7 +144,7 @@ class SavepointWriter:
         if not isinstance(descriptor, MapStateDescriptor) or not isinstance(descriptor.type_info, MapTypeInfo):
             raise ProgramError(f"a broadcast state is written by a MapStateDescriptor, not {descriptor!r}")
         types = descriptor.type_info
-        reading = IncomingReading(key=KEY, value=VALUE, key_type=types.key_type_info, value_type=types.value_type_info)
+        reading = InputColumns(key=KEY, value=VALUE, key_type=types.key_type_info, value_type=types.value_type_info)
         elements = [pickled((key, value)) for key, value, _ in given(data, reading)]
         written = ListElements(ListMode.BROADCAST, elements, _type_of(descriptor))
         self._operator(uid).lists[descriptor.name] = [written]

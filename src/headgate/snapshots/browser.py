@@ -16,7 +16,7 @@ from headgate.checkpoint.restore.snapshots import open_snapshot
 from headgate.clock import SystemClock
 from headgate.snapshots.list_states import list_states
 from headgate.snapshots.pieces import KeyedPieces, StateTooLargeError
-from headgate.snapshots.restored import StateRestorer
+from headgate.snapshots.restorer import StateRestorer
 from headgate.snapshots.rows import KeyedSearch, RowPage, RowQuery
 from headgate.snapshots.sizes import Amount, shared_out
 from headgate.snapshots.stand_ins import moved_to

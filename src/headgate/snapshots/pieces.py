@@ -16,14 +16,14 @@ from headgate.checkpoint.manifest import OperatorManifest
 from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
 from headgate.errors import HeadgateError
-from headgate.snapshots.restored import StateRestorer
+from headgate.snapshots.restorer import StateRestorer
 from headgate.snapshots.sizes import Amount, amounts
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.files import FetchedKeyed, KeyedState, LocalFile
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import decode
-from headgate.state.keyed.loading import SavedFile
+from headgate.state.keyed.saved_files import SavedFile
 
 SUBTASK_BYTES_MAX: Final = 256 * 2**20
 """The largest state of one subtask, in bytes, that is loaded into this process."""

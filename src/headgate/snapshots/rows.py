@@ -12,7 +12,7 @@ from headgate.snapshots.pieces import Piece
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import VALUES, Entry
 from headgate.state.keyed.cells import namespace_of, plain_key
-from headgate.state.keyed.loading import SavedFile
+from headgate.state.keyed.saved_files import SavedFile
 from headgate.types.excerpt import excerpt
 
 CELL_CHARACTERS_MAX: Final = 2_000

@@ -17,7 +17,7 @@ from headgate.snapshots.stand_ins import is_stand_in
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.formats.snapshot import VALUES, Entry
 from headgate.state.keyed.cells import CHUNK_CELLS
-from headgate.state.keyed.loading import SavedFile
+from headgate.state.keyed.saved_files import SavedFile
 
 _AROUND: Final = len(pickle.dumps([None, None], 5)) - 2
 """The bytes of a pickled list besides its elements."""

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from headgate.errors import DamagedFileError, RestoreError
 from headgate.state.canonical.columns import ColumnCodec, column_codec
-from headgate.state.canonical.observed import observed_type
+from headgate.state.canonical.observed_types import observed_type
 from headgate.state.formats.codecs import pickled
 from headgate.state.formats.schema import StateMeta
 from headgate.types.typeinfo import ListTypeInfo, MapTypeInfo, PickledBytesTypeInfo, TypeInformation, Types

@@ -22,7 +22,7 @@ from headgate.state.canonical.layout import (
     file_name,
     value_type,
 )
-from headgate.state.canonical.observed import observed_type
+from headgate.state.canonical.observed_types import observed_type
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
 from headgate.state.keyed.cells import namespace_of, plain_key

@@ -38,8 +38,8 @@ from headgate.state.keyed.cells import (
 )
 from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.increments import NOTHING_KEPT, IncrementBase
-from headgate.state.keyed.loading import SavedFile, check_group, saved_files, spread
 from headgate.state.keyed.panes import Namespace, Pane, Panes
+from headgate.state.keyed.saved_files import SavedFile, check_group, saved_files, spread
 from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.ttl_cleanup import TIMES_A_BATCH, IncrementalCleanup, cleanup_of
 from headgate.state.keyed.walk import DeltaWalk, PaneEntries, Walk, WholeWalk

@@ -15,7 +15,7 @@ from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cells import plain_key
-from headgate.state.keyed.loading import open_file
+from headgate.state.keyed.saved_files import open_file
 from headgate.state.keygroups import key_group
 from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.entries import entries

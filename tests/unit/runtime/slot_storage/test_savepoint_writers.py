@@ -20,7 +20,7 @@ from headgate.runtime.slot_storage.fetch import Fetch
 from headgate.runtime.slot_storage.savepoint_writers import SavepointTerms, SlotWriters
 from headgate.runtime.slot_storage.state_writers import CheckpointWriter, InlineWriters
 from headgate.state.backend import KeyedBackend
-from headgate.state.choose import open_backend
+from headgate.state.backends import open_backend
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.state.files import FetchedKeyed, FileHandle, InlineHandle, KeyedState
 from headgate.types.typeinfo import Types

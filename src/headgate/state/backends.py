@@ -1,4 +1,4 @@
-"""The choice of the state backend from the settings of a job."""
+"""The state backends, and the choice of one by the settings of a job."""
 
 from __future__ import annotations
 

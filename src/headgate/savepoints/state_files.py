@@ -13,7 +13,7 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import ProgramError
 from headgate.ids import Attempt
-from headgate.savepoints.incoming import Given
+from headgate.savepoints.input_data import Given
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.writer import CanonicalTable
 from headgate.state.files import StateFile

@@ -1,4 +1,4 @@
-"""The newest complete checkpoint of a job, which may be running."""
+"""The search for the newest complete checkpoint of a job, which may be running."""
 
 from __future__ import annotations
 

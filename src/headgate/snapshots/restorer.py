@@ -17,7 +17,7 @@ from headgate.clock import SystemClock
 from headgate.errors import InternalError
 from headgate.runtime.slot_storage.fetch import Fetch
 from headgate.state.backend import BackendContext, KeyedBackend, StateWriter
-from headgate.state.choose import open_backend
+from headgate.state.backends import open_backend
 from headgate.state.files import FetchedKeyed, KeyedState
 
 T = TypeVar("T")

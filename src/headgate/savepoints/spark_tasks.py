@@ -11,8 +11,8 @@ from typing import Any, Final, final
 import pyarrow as pa
 
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.savepoints.incoming import IncomingReading
-from headgate.savepoints.written import StateTarget
+from headgate.savepoints.input_data import InputColumns
+from headgate.savepoints.state_files import StateTarget
 from headgate.state.files import FileHandle, StateFile
 
 WRITTEN: Final = "subtask int, name string, path string, size_bytes long, crc32 long"
@@ -37,7 +37,7 @@ class TaskWriter:
     """
 
     target: StateTarget
-    reading: IncomingReading
+    reading: InputColumns
     location: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

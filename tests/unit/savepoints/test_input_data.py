@@ -12,7 +12,7 @@ import pytest
 
 from headgate.errors import ProgramError
 from headgate.savepoints.column_values import conversion
-from headgate.savepoints.incoming import IncomingReading, given, given_values
+from headgate.savepoints.input_data import InputColumns, given, given_values
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.typeinfo import TypeInformation, Types
@@ -77,7 +77,7 @@ def test_a_column_of_another_type_is_refused_by_name(declared: TypeInformation, 
         conversion(declared, arrow, "total")
 
 
-READING = IncomingReading(key="who", value="n", key_type=None, value_type=Types.LONG())
+READING = InputColumns(key="who", value="n", key_type=None, value_type=Types.LONG())
 
 
 def test_pickles_beside_a_column_count_for_more() -> None:

@@ -1,4 +1,4 @@
-"""Incoming data: converts a user's data for a state, in any supported form, to keys and values of declared types."""
+"""Input data: converts the data that a user gives for a state to keys and values of the declared types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Given: TypeAlias = tuple[Any, Any, Any]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IncomingReading:
+class InputColumns:
     """The columns of keys and values in a table, and their types. A type of None is derived from the column."""
 
     key: str
@@ -74,7 +74,7 @@ def _check_there(name: str, names: Sequence[str]) -> None:
         raise ProgramError(f"the data have no column {name!r}; they have: {', '.join(names)}")
 
 
-def given(data: Any, reading: IncomingReading) -> Iterator[Given]:
+def given(data: Any, reading: InputColumns) -> Iterator[Given]:
     """Yield the entries of `data`: an Arrow table, another source of Arrow batches, a mapping, or pairs.
 
     Raises `ProgramError` for data of another kind, or for columns that do not fit.
@@ -97,7 +97,7 @@ def given_values(data: Any, value_type: TypeInformation) -> Iterator[Any]:
     if hasattr(data, "__arrow_c_stream__"):
         table = pa.RecordBatchReader.from_stream(data).read_all()
         keyed = table if KEY in table.column_names else table.append_column(KEY, pa.nulls(len(table)))
-        reading = IncomingReading(key=KEY, value=VALUE, key_type=None, value_type=value_type)
+        reading = InputColumns(key=KEY, value=VALUE, key_type=None, value_type=value_type)
         return (value for _, value, _ in given(keyed, reading))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
         return iter(data)
