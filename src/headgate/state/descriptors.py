@@ -49,9 +49,13 @@ TIMERS: Final = SavedKind("timers", TIMES)
 """Timers of a keyed operator, which no program declares."""
 
 OPERATOR_LIST: Final = SavedKind("operator list", SINGLE)
+"""Operator state: a list that a restore splits among the subtasks."""
+
 UNION_LIST: Final = SavedKind("union list", SINGLE)
+"""Operator state: a list of which a restore gives every subtask the elements of all."""
+
 BROADCAST: Final = SavedKind("broadcast", SINGLE)
-"""Operator state, which is converted as a whole."""
+"""Broadcast state, a map. A restore converts operator state as a whole."""
 
 KINDS: Final[dict[str, SavedKind]] = {
     kind.name: kind for kind in (VALUE, LIST, MAP, REDUCING, AGGREGATING, TIMERS, OPERATOR_LIST, UNION_LIST, BROADCAST)

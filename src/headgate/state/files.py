@@ -32,7 +32,7 @@ class FileHandle:
 
     @property
     def is_shared(self) -> bool:
-        """Whether later checkpoints than the one that the file was written for may name it."""
+        """Whether checkpoints after the first one that has the file may name it, too."""
         return self.path.startswith(f"{SHARED}/")
 
 

@@ -1,7 +1,7 @@
 """The advice for a module that is missing in a slot: where the driver has it, and each way to ship it.
 
-The driver tells the slots the files of those of its modules that are not installed. So a slot that lacks such a module
-can name its file in the error message. The driver itself looks the file up.
+The driver tells the slots the files of its own modules that are not installed. So a slot that lacks such a module can
+name its file in the error message. The driver itself looks the file up.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class FileTerms:
 class CellSnapshot:
     """A snapshot under way. `base` is the base that it builds on, None for a whole snapshot.
 
-    The walks in `older` must end first. Whoever aborts one of them must remove it from the list.
+    The walks in `older` must end first. A walk that is aborted must be removed from the list.
     """
 
     def __init__(self, walk: Walk, base: IncrementBase | None, terms: FileTerms, older: list[Walk]) -> None:

@@ -9,7 +9,7 @@ Snapshots know nothing of panes. They hold an entry for each key and window, wit
 saved. A restore makes panes of entries that cells wrote, and the other way round: the layout may change from one start
 to the next.
 
-A backend with a database may write values there and let go of them in memory. Then the oldest dictionary is a
+A backend with a database may write values there and evict them from memory. Then the oldest dictionary is a
 `StoredValues`, which reads a missing value from the database.
 """
 
@@ -39,7 +39,8 @@ class Pane:
     """The values of a window, by key.
 
     `timers` are the timers of an entry before the window is evaluated, the timer of its end first. `over` are the
-    timers after that; None if the window is over then. A slice has no timers, because several windows share it.
+    timers after the evaluation; None if the window closes then. A slice has no timers, because several windows share
+    it.
     """
 
     __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "stored", "timers")
@@ -54,10 +55,10 @@ class Pane:
         self.over = over
         self.is_evaluated = False
         self.evaluated: set[Any] = set()
-        """Keys whose window had been evaluated before a restore, while those of others had not."""
+        """Keys whose window had been evaluated before a restore, while the window of other keys had not."""
 
     def sealed_value(self, key: Any) -> Any:
-        """Return the value of a key as of the last barrier, which is not to be changed; None if there was none."""
+        """Return the value of a key as of the last barrier, None if it had none. Do not change the value."""
         self.evaluated.discard(key)
         for _, values in self.sealed:
             if key in values:
@@ -65,28 +66,28 @@ class Pane:
         return None
 
     def value_of(self, key: Any) -> Any:
-        """Return the value of a key, which is not to be changed; None if there is none."""
+        """Return the value of a key, None if it has none. Do not change the value."""
         for values in (self.open, *(values for _, values in self.sealed)):
             if key in values:
                 return values[key]
         return None
 
     def values(self) -> dict[Any, Any]:
-        """Return all values that are in memory; they are not to be changed."""
+        """Return all values in memory. Do not change them."""
         return newest([self.open, *(values for _, values in self.sealed)]) if self.sealed else self.open
 
     def items(self) -> Iterable[tuple[Any, Any]]:
-        """Return all keys with their values, which are not to be changed; those in a database are read in pieces."""
-        at_hand, stored = self.values(), self.stored
+        """Return all keys with their values. Do not change the values. Values in a database are read in pieces."""
+        in_memory, stored = self.values(), self.stored
         if stored is None or stored.is_whole:
-            return at_hand.items()
-        rest = ((key, value) for key, value, _ in stored.rest(None) if key not in at_hand)
-        return chain(_there(at_hand), rest)
+            return in_memory.items()
+        rest = ((key, value) for key, value, _ in stored.rest(None) if key not in in_memory)
+        return chain(_there(in_memory), rest)
 
     def due(self) -> Iterable[tuple[Any, Any]]:
-        """Return the items of the keys whose window has yet to be evaluated."""
-        at_hand, stored, evaluated = self.values(), self.stored, self.evaluated
-        items: Iterable[tuple[Any, Any]] = at_hand.items()
+        """Return the items of the keys whose window has not been evaluated yet."""
+        in_memory, stored, evaluated = self.values(), self.stored, self.evaluated
+        items: Iterable[tuple[Any, Any]] = in_memory.items()
         if evaluated:
             items = [item for item in items if item[0] not in evaluated]
         if stored is None or stored.is_whole:
@@ -94,7 +95,7 @@ class Pane:
         rest = (
             (key, value)
             for key, value, timers in stored.rest(None)
-            if key not in at_hand and not self.was_evaluated(timers)
+            if key not in in_memory and not self.was_evaluated(timers)
         )
         return chain(_there(dict(items)), rest)
 
@@ -103,7 +104,7 @@ class Pane:
         return self.timers is not None and next(iter(self.timers)) not in (timers or ())
 
     def now_evaluated(self, generation: int) -> None:
-        """Note that the window has been evaluated for all keys: the next snapshot has to save all of them."""
+        """Note that the window has been evaluated for all keys, so the next snapshot must save all of them."""
         self.sealed = [(generation, self.values())]
         if self.stored is not None:
             self.sealed = [(generation, dict(_there(self.sealed[0][1]))), (0, self.stored)]
@@ -127,9 +128,9 @@ class Pane:
             self.sealed = [*(level for level in self.sealed if level[0] > generation), (old[0][0], merged)]
 
 
-def _there(at_hand: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+def _there(in_memory: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
     """Return the items without the keys that are noted only because the database lacks them."""
-    return (item for item in at_hand.items() if item[1] is not None)
+    return (item for item in in_memory.items() if item[1] is not None)
 
 
 def newest(levels: list[dict[Any, Any]]) -> dict[Any, Any]:
@@ -168,7 +169,7 @@ class PanePiece:
 
 
 class Panes:
-    """The panes of one operator. In entries, values lie in `columns`, and timers in `timers`.
+    """The panes of one operator. `columns` are the columns of the values in entries, `timers` is that of the timers.
 
     With several columns a value is a tuple with the content of each.
     """
@@ -183,7 +184,7 @@ class Panes:
         self.notes_drops = False
         """Whether later snapshots may have to list removed entries."""
         self.to_windows: Callable[[], ToWindows] = lambda: lambda panes: panes
-        """Returns a function, as of now, that makes a pane for each window of any panes, for canonical savepoints."""
+        """Returns a function for canonical savepoints that converts panes to one pane for each window, as of now."""
         self._dropped: dict[int, list[tuple[Namespace, list[dict[Any, Any]]]]] = {}
         """The removed windows that a snapshot has, by the generation in which they were removed."""
 
@@ -211,10 +212,10 @@ class Panes:
         return adopted
 
     def count(self, entries: int) -> None:
-        """Note that the next batch may add so many entries."""
+        """Note that the next batch may add this many entries."""
 
     def load(self, keys: Iterable[Any], namespaces: Iterable[Namespace]) -> None:
-        """Read the values of a batch's keys, each in a pane, that only a database has."""
+        """Read the values of a batch's keys, each with its window, that are only in a database."""
 
     def parts(self) -> Iterator[Callable[[Pane], Iterable[tuple[Any, Any]]]]:
         """Yield functions that each return a part of a pane's items. A part of all panes fits into memory."""
@@ -228,7 +229,7 @@ class Panes:
                 pane.open = {}
 
     def drop(self, namespace: Namespace, generation: int) -> None:
-        """Remove the pane of a window that is over."""
+        """Remove the pane of a closed window."""
         pane = self.by_window.pop(namespace)
         if self.notes_drops and pane.sealed:
             self._dropped.setdefault(generation, []).append((namespace, [values for _, values in pane.sealed]))
@@ -239,8 +240,8 @@ class Panes:
         self._dropped.clear()
 
     def base_moved(self, since: int) -> None:
-        """Drop what later snapshots do not need. They build on the end of the generation `since`, or a later one."""
-        self._dropped = {generation: gone for generation, gone in self._dropped.items() if generation > since}
+        """Drop everything that later snapshots do not need. They build on generation `since` or a later one."""
+        self._dropped = {generation: removed for generation, removed in self._dropped.items() if generation > since}
         for pane in self.by_window.values():
             pane.merge_until(since)
 
@@ -258,10 +259,10 @@ class Panes:
     def pieces(self, since: int) -> Iterator[PanePiece]:
         """Return the entries that have changed since the end of a generation, for a snapshot just after `seal`.
 
-        -1 stands for all entries. The caller may iterate later, in pieces: later changes do not affect the result.
+        With -1, return all entries. The caller may iterate later, in pieces: later changes do not affect the result.
         """
-        gone = [each for generation, some in self._dropped.items() if generation > since for each in some]
-        return chain(self._removals(gone if since >= 0 else []), self.pieces_of(self.sealed(since)))
+        removed = [each for generation, some in self._dropped.items() if generation > since for each in some]
+        return chain(self._removals(removed if since >= 0 else []), self.pieces_of(self.sealed(since)))
 
     def sealed(self, since: int) -> list[SealedPane]:
         """Return the panes just after `seal`, with the values that have changed since the end of a generation."""
@@ -272,8 +273,8 @@ class Panes:
             for namespace, pane in self.by_window.items()
         ]
 
-    def _removals(self, gone: list[tuple[Namespace, list[dict[Any, Any]]]]) -> Iterator[PanePiece]:
-        for namespace, levels in gone:
+    def _removals(self, removed: list[tuple[Namespace, list[dict[Any, Any]]]]) -> Iterator[PanePiece]:
+        for namespace, levels in removed:
             for keys in _chunks(iter({key: None for values in levels for key in values})):
                 yield PanePiece([(NAMESPACED, key, namespace) for key in keys], None)
 

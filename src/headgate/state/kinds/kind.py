@@ -75,7 +75,7 @@ class StateDescriptor:
         self.name = name
         self.type_info = checked_type(name, type_info)
         self.ttl: StateTtlConfig | None = None
-        """How long values live after their last access. None: for ever."""
+        """How long values live after their last access. None means no limit."""
 
     def get_name(self) -> str:
         """Return the name."""

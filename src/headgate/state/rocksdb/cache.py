@@ -131,7 +131,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
         if excess > len(panes) // 2:
             self._finish_pending()
         if excess:
-            panes.let_go(excess, self.generation, may_write=self._pending is None)
+            panes.evict(excess, self.generation, may_write=self._pending is None)
 
     def _drop_closed(self) -> None:
         """Remove empty cells of windows, together with their rows: such windows are finished."""

@@ -1,9 +1,8 @@
 """Rows of panes in the database: the values of a pane, and which keys a pane has.
 
-A key of a pane has the same row as a cell of its key and namespace, so that snapshots and restores need to know nothing
-of panes. The keys of a pane are found by timer rows. For a pane with timers these are the rows of the last timer of its
-entries. For a pane without timers they are rows of the state's own column, at a time that is computed from the
-namespace.
+A key of a pane has the same row as a cell of its key and namespace, so snapshots and restores do not depend on panes.
+Timer rows list the keys of a pane. For a pane with timers, these are the rows of the last timer of its entries. For a
+pane without timers, they are rows of the state's own column, at a time that is computed from the namespace.
 """
 
 from __future__ import annotations
@@ -39,7 +38,10 @@ Found = tuple[Any, Any]
 
 @final
 class PaneRows:
-    """Reads and writes the rows of the panes whose values lie in `columns`, and whose timers in `timers`."""
+    """Reads and writes the rows of panes.
+
+    `columns` are the columns of the values, `timers` is the column of the timers.
+    """
 
     def __init__(
         self, store: Store, cells: dict[Any, Cell], owner: CellOwner, columns: tuple[int, ...], timers: int
@@ -61,7 +63,7 @@ class PaneRows:
         return self._store.groups.of(keys)
 
     def place_of(self, namespace: Namespace, pane: Pane) -> Place:
-        """Return where there is a row for each key of a pane."""
+        """Return the column and the time of the timer rows that list the keys of a pane."""
         if pane.timers:
             return self.timers, max(pane.timers)
         return self.columns[0], zlib.crc32(encode_map_key(namespace))
@@ -69,7 +71,7 @@ class PaneRows:
     # --- reading
 
     def fetch(self, keys: list[Any]) -> list[Found]:
-        """Return what the rows of cells with these keys have."""
+        """Return the values and timers in the rows of cells with these keys."""
         return [(self._value_of(cell), cell[self.timers]) for cell in self._store.cells.load(keys, 0)]
 
     def _value_of(self, cell: Cell) -> Any:
@@ -80,7 +82,7 @@ class PaneRows:
         return contents[0] if len(contents) == 1 or contents[0] is None else tuple(contents)
 
     def keys(self, namespace: Namespace, place: Place, groups: range) -> Iterator[Any]:
-        """Yield the keys of a pane that belong to these key groups, perhaps some that it has no more."""
+        """Yield the keys of a pane in these key groups. Some of them may not be in the pane any more."""
         column, time = place
         first, end = (timer_row(column - FIRST, time, group, b"") for group in (groups.start, groups.stop))
         load = self._store.layouts.load
@@ -90,14 +92,14 @@ class PaneRows:
                 yield key[1]
 
     def values(self, namespace: Namespace, place: Place, groups: range) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield the keys of a pane that belong to these key groups, with their values and timers."""
+        """Yield the keys of a pane in these key groups, with their values and timers."""
         for keys in chunks(self.keys(namespace, place, groups)):
             for key, (value, timers) in zip(keys, self.fetch(cell_keys(keys, namespace)), strict=True):
                 if value is not None:
                     yield key, value, timers
 
     def all(self) -> Iterator[tuple[Any, int, Found]]:
-        """Yield all rows that have a value: the key of the cell, how long the row is, and what it has."""
+        """Yield each row with a value: the key of the cell, the length of the row, and its value and timers."""
         while not self._store.rows.write():
             pass
         layouts, index = self._store.layouts, self.columns[0] - FIRST
@@ -115,7 +117,7 @@ class PaneRows:
                 yield from found
 
     def clip(self) -> None:
-        """Delete what leads to keys of other subtasks, after a restore of more key groups."""
+        """Delete the timer rows of keys that belong to other subtasks, after a restore of more key groups."""
         database = self._store.database
         for row, _ in database.rows(*timers_of(self.columns[0] - FIRST)):
             if time_and_group(row)[1] not in self.groups:
@@ -124,7 +126,10 @@ class PaneRows:
     # --- writing
 
     def write(self, keys: list[Any], found: list[Found], generation: int) -> None:
-        """Write what the rows of cells with these keys are to have as of a generation. Raises `SerializationError`."""
+        """Write values and timers to the rows of cells with these keys, as of a generation.
+
+        Raises `SerializationError`.
+        """
         groups = self._store.groups.of(keys)
         if self._shares_rows():
             self._write_shared(keys, groups, found, generation)
@@ -140,19 +145,19 @@ class PaneRows:
         self._store.cells.flush(cells)
 
     def _contents(self, value: Any) -> tuple[Any, ...]:
-        """Return what a value is in each column."""
+        """Return the content of each column for a value."""
         if value is None:
             return (None,) * len(self.columns)
         return (value,) if len(self.columns) == 1 else value
 
-    def lead_to(self, place: Place, keys: list[Any], timers: Iterable[Any]) -> None:
-        """Have the keys of cells found in the pane at this place, and where a timer of one of them is due."""
+    def index_keys(self, place: Place, keys: list[Any], timers: Iterable[Any]) -> None:
+        """Write the timer rows that list these keys of cells at a place and at the times of `timers`."""
         places = {place, *((self.timers, time) for times in timers for time in times or ())}
         for column, time in places:
             self._store.timers.put_all(column, time, keys)
 
-    def lead_no_more(self, place: Place, pane: Pane, keys: list[Any]) -> None:
-        """Delete what `lead_to` has written."""
+    def unindex_keys(self, place: Place, pane: Pane, keys: list[Any]) -> None:
+        """Delete the timer rows that `index_keys` has written."""
         rows = self._store.timers
         for column, time in {place, *((self.timers, each) for each in pane.timers or ())}:
             rows.delete_all(column, time, keys)
@@ -162,7 +167,7 @@ class PaneRows:
         return any(form.has_items for form in self._forms)
 
     def _shares_rows(self) -> bool:
-        """Whether a key's row in a namespace may have more than what the pane has, or rows of items."""
+        """Return whether the row of a key in a namespace may also have values of other states, or rows of items."""
         if self._has_items:
             return True
         own = [column - FIRST for column in (*self.columns, self.timers)]
@@ -170,7 +175,7 @@ class PaneRows:
         return any(each[-1].meta.namespaced for at, each in enumerate(columns) if at not in own)
 
     def _write_shared(self, keys: list[Any], groups: list[int], found: list[Found], generation: int) -> None:
-        """Write entries into rows that have more, and into the cells of those rows that are in the cache."""
+        """Write entries to rows that other states share, and to the cells of these rows in the cache."""
         cached = [self._cells.get(key) for key in keys]
         due = [cell for cell in cached if cell is not None and cell[SAVED] != cell[GENERATION] <= generation]
         self._store.cells.flush(due)
@@ -189,7 +194,7 @@ class PaneRows:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Gone:
+class _ClosedPane:
     namespace: Namespace
     generation: int
     pane: Pane
@@ -198,47 +203,47 @@ class _Gone:
 
 @final
 class ClosedPanes:
-    """The panes of windows that are over and still have rows, in the order in which the windows ended."""
+    """The panes of closed windows that still have rows, in the order in which the windows closed."""
 
     def __init__(self, rows: PaneRows) -> None:
         self._rows = rows
-        self._gone: deque[_Gone] = deque()
+        self._closed: deque[_ClosedPane] = deque()
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self._gone)
+        """Whether there are closed panes."""
+        return bool(self._closed)
 
     def add(self, namespace: Namespace, pane: Pane, generation: int) -> None:
-        """Add a pane that has rows, whose window was over in this generation."""
+        """Add a pane with rows, whose window closed in this generation."""
         keys = self._rows.keys(namespace, self._rows.place_of(namespace, pane), self._rows.groups)
-        self._gone.append(_Gone(namespace, generation, pane, keys))
+        self._closed.append(_ClosedPane(namespace, generation, pane, keys))
 
     def any_until(self, generation: int) -> bool:
-        """Whether there are panes whose windows were over in this generation or before."""
-        return bool(self._gone) and self._gone[0].generation <= generation
+        """Return whether a window of the panes closed in this generation or an earlier one."""
+        return bool(self._closed) and self._closed[0].generation <= generation
 
     def any_of(self, namespaces: Container[Namespace]) -> bool:
-        """Whether there are panes of these windows, which have come again."""
-        return any(gone.namespace in namespaces for gone in self._gone)
+        """Return whether the panes include one of these windows, which were opened again."""
+        return any(closed.namespace in namespaces for closed in self._closed)
 
     def erase_some(self) -> None:
-        """Delete some rows of the first pane; there must be one."""
-        gone = self._gone[0]
-        keys = cell_keys(islice(gone.keys, CHUNK_CELLS), gone.namespace)
+        """Delete some rows of the first pane. There must be a pane."""
+        closed = self._closed[0]
+        keys = cell_keys(islice(closed.keys, CHUNK_CELLS), closed.namespace)
         if keys:
-            self._rows.write(keys, [(None, None)] * len(keys), gone.generation)
-            self._rows.lead_no_more(self._rows.place_of(gone.namespace, gone.pane), gone.pane, keys)
+            self._rows.write(keys, [(None, None)] * len(keys), closed.generation)
+            self._rows.unindex_keys(self._rows.place_of(closed.namespace, closed.pane), closed.pane, keys)
         else:
-            self._gone.popleft()
+            self._closed.popleft()
 
 
 def cell_keys(keys: Iterable[Any], namespace: Namespace) -> list[Any]:
-    """Return the keys of the cells of keys in a namespace."""
+    """Return the keys of the cells for keys in a namespace."""
     return [(NAMESPACED, key, namespace) for key in keys]
 
 
 def chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """Return the items, so many together as a piece of work may have."""
+    """Return the items in lists of the size of a piece of work."""
     rest = iter(items)
     while chunk := list(islice(rest, CHUNK_CELLS)):
         yield chunk

@@ -1,9 +1,9 @@
 """Panes in front of a database: memory holds a limited part of the values, and rows hold the rest.
 
-The walk of a barrier writes the changed values, and memory keeps them as far as there is room. Without room, memory
-lets go of the values of the windows that began first, and writes new values before. While a snapshot is under way,
-memory keeps new values, as the cache of cells does. When a window is over, its rows are deleted piece by piece, after
-the snapshots that have the window.
+The walk of a barrier writes the changed values, and memory keeps them as long as there is room. Otherwise, memory first
+evicts the values of the windows that began first, and writes new values before it evicts them. During a snapshot,
+memory keeps new values, as the cache of cells does. After a window has closed, its rows are deleted piece by piece, as
+soon as no snapshot under way needs them.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ MEASURED: Final = 64
 
 @final
 class PaneRoom:
-    """How many entries fit into memory. The user of the panes holds `copies` values for each entry."""
+    """The number of entries that fit into memory. The user of the panes holds `copies` values for each entry."""
 
     def __init__(self, limit_bytes: int, copies: int) -> None:
         self.limit_bytes = limit_bytes
         self.copies = copies
         self.left = 0
-        """So many entries at least may be added before the limit is reached."""
+        """The number of entries that can be added before `excess` has to be called again."""
         self._entry_bytes = float(ENTRY_BYTES)
 
     @property
-    def most(self) -> int:
-        """How many entries there may be."""
+    def capacity(self) -> int:
+        """The largest number of entries in memory."""
         return int(self.limit_bytes / self.copies / self._entry_bytes)
 
     def excess(self, entries: int) -> int:
-        """Return how many entries more there are than there may be, and somewhat more, 0 for none."""
-        most = self.most
-        self.left = min(most - entries, max(entries, MEASURED))
-        return entries - most + most // 8 if entries > most else 0
+        """Return the number of entries to evict, 0 if `entries` fit. It leaves an eighth of the capacity free."""
+        capacity = self.capacity
+        self.left = min(capacity - entries, max(entries, MEASURED))
+        return entries - capacity + capacity // 8 if entries > capacity else 0
 
     def measure(self, some: list[tuple[Any, Any]]) -> None:
-        """Take what these entries take for what all take."""
+        """Use the mean size of these entries as the mean of all entries."""
         if some:
             with suppress(SerializationError):
                 self._entry_bytes = ENTRY_BYTES + BYTES_PER_BYTE * len(pickled(some)) / len(some)
 
 
 _PARTS: Final = 4
-"""`parts` aims at parts that take at most this fraction of the memory limit: one in so many."""
+"""`parts` aims at parts of at most one in this many of the memory limit."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """What a walk is to write of a pane."""
+    """The changes of a pane that a walk writes."""
 
     namespace: Namespace
     pane: Pane
@@ -76,9 +76,9 @@ class _Due:
 
 @final
 class StoredPanes(Panes):
-    """The panes of one operator, which may take `limit_bytes` of memory.
+    """The panes of one operator, which may use `limit_bytes` of memory.
 
-    `copies` is the number of values that the user of the panes holds for each entry, its own among them.
+    `copies` is the number of values that the user of the panes holds for each entry, including the value in the pane.
     """
 
     def __init__(self, rows: PaneRows, limit_bytes: int, copies: int) -> None:
@@ -87,12 +87,12 @@ class StoredPanes(Panes):
         self._room = PaneRoom(limit_bytes, copies)
         self.closed = ClosedPanes(rows)
         self._given = 0
-        """Entries that a part has had so far."""
+        """The number of entries in the current part."""
 
     # --- restoring
 
     def restore(self, make: Callable[[Namespace], Pane]) -> None:
-        """Make the panes of the rows that there are, with as many of their values as there is room for."""
+        """Make the panes of all rows, and load as many of their values as fit into memory."""
         self._rows.clip()
         free_bytes = float(self._room.limit_bytes)
         for found in chunks(self._rows.all()):
@@ -112,10 +112,10 @@ class StoredPanes(Panes):
                 if not pane.timers or place[1] not in (timers or ()):
                     missing.setdefault(place, []).append(cell_key)
             for place, keys in missing.items():
-                self._rows.lead_to(place, keys, ())
+                self._rows.index_keys(place, keys, ())
 
     def _stored_of(self, namespace: Namespace, pane: Pane) -> StoredValues:
-        """Return the stored values of a pane that has rows, or is about to."""
+        """Return the stored values of a pane that has rows or will have some."""
         if pane.stored is None:
             groups, place = self._rows.groups, self._rows.place_of(namespace, pane)
 
@@ -131,7 +131,7 @@ class StoredPanes(Panes):
         return pane.stored
 
     def _take(self, pane: Pane, key: Any, value: Any, timers: Any) -> None:
-        """Take what a row has of a key."""
+        """Keep the value in the row of a key, and note whether the key's window has been evaluated."""
         assert pane.stored is not None
         pane.stored[key] = value
         if value is not None:
@@ -145,7 +145,7 @@ class StoredPanes(Panes):
 
     def load(self, keys: Iterable[Any], namespaces: Iterable[Namespace]) -> None:
         wanted: dict[Any, Pane] = {}
-        with suppress(TypeError):  # the loop comes upon the key that cannot be looked up, and says whose it is
+        with suppress(TypeError):  # a key is unhashable: the loop names its record
             for key, namespace in zip(keys, namespaces):  # noqa: B905  # as long as the shorter
                 pane = self.by_window.get(namespace)
                 if pane is not None and _lacks(pane, key):
@@ -159,12 +159,12 @@ class StoredPanes(Panes):
             groups, left = left[:count], left[count:]
             self._given = 0
             yield partial(self._items_of, groups)
-            count = max(1, int(len(groups) * self._room.most / _PARTS / max(1, self._given)))
+            count = max(1, int(len(groups) * self._room.capacity / _PARTS / max(1, self._given)))
 
     def _items_of(self, groups: range, pane: Pane) -> Iterator[tuple[Any, Any]]:
-        """Yield the keys of a pane that belong to these key groups, with their values."""
-        at_hand, stored = pane.values(), pane.stored
-        for items in chunks(at_hand.items()):
+        """Yield the keys of a pane in these key groups, with their values."""
+        in_memory, stored = pane.values(), pane.stored
+        for items in chunks(in_memory.items()):
             self._given += len(items)
             for (key, value), group in zip(items, self._rows.groups_of([key for key, _ in items]), strict=True):
                 if group in groups and value is not None:
@@ -172,7 +172,7 @@ class StoredPanes(Panes):
         if stored is not None and not stored.is_whole:
             for key, value, timers in stored.rest(groups):
                 self._given += 1
-                if key not in at_hand:
+                if key not in in_memory:
                     self._note_timers(pane, key, timers)
                     yield key, value
 
@@ -180,13 +180,13 @@ class StoredPanes(Panes):
 
     @property
     def has_changes(self) -> bool:
-        """Whether there is anything that no row has."""
+        """Whether some values are in no row yet."""
         return bool(self.closed) or any(pane.open or _new_levels(pane) for pane in self.by_window.values())
 
     def walk(self, generation: int) -> Iterator[None]:
-        """Return what writes, piece by piece, all as of the end of this generation, which has just been sealed.
+        """Return an iterator that writes the changes as of the end of this generation, just sealed, in pieces.
 
-        Raises `SerializationError`. It may be left where it is: the next walk writes what this one has not.
+        Raises `SerializationError`. If the iterator is abandoned, the next walk writes the remaining changes.
         """
         due = []
         for namespace, pane in self.by_window.items():
@@ -208,7 +208,7 @@ class StoredPanes(Panes):
             self._settle(due.pane, generation)
 
     def _renew(self, due: _Due, generation: int) -> Iterator[None]:
-        """Write the timers of all keys anew."""
+        """Write the timers of all keys again."""
         place = self._rows.place_of(due.namespace, due.pane)
         for found in chunks(self._rows.values(due.namespace, place, self._rows.groups)):
             keys, values, _ = zip(*found, strict=True)
@@ -236,10 +236,10 @@ class StoredPanes(Panes):
         stored = self._stored_of(namespace, pane)
         fresh = [key for key in keys if stored.get(key[1]) is None]
         if fresh:
-            self._rows.lead_to(self._rows.place_of(namespace, pane), fresh, [pane.timers])
+            self._rows.index_keys(self._rows.place_of(namespace, pane), fresh, [pane.timers])
 
     def _settle(self, pane: Pane, generation: int) -> None:
-        """What was sealed until then has been written."""
+        """Move the dictionaries sealed until this generation to the stored values: they have been written."""
         stored = pane.stored
         assert stored is not None
         for sealed_in, values in reversed(_new_levels(pane)):
@@ -263,7 +263,7 @@ class StoredPanes(Panes):
         self._room.left -= entries
 
     def excess(self) -> int:
-        """Return how many entries more there are than there may be, and somewhat more, 0 for none."""
+        """Return the number of entries to evict, 0 if all fit into memory."""
         if self._room.left > 0:
             return 0
         newest = next(reversed(self.by_window.values()), None)
@@ -275,8 +275,8 @@ class StoredPanes(Panes):
         """Number of entries in memory."""
         return sum(len(pane.open) + sum(len(values) for _, values in pane.sealed) for pane in self.by_window.values())
 
-    def let_go(self, entries: int, generation: int, *, may_write: bool) -> None:
-        """Let go of about so many entries in memory. Raises `SerializationError`."""
+    def evict(self, entries: int, generation: int, *, may_write: bool) -> None:
+        """Evict about this many entries from memory. Raises `SerializationError`."""
         while may_write and self.closed.any_of(self.by_window):
             self.closed.erase_some()
         for namespace, pane in self.by_window.items():
@@ -296,7 +296,7 @@ class StoredPanes(Panes):
         return len(keys)
 
     def _spill(self, namespace: Namespace, pane: Pane, entries: int, generation: int) -> int:
-        """Write what is new in a pane, the oldest first, and let go of it."""
+        """Write the changes of a pane, the oldest first, and evict them."""
         timers_of, levels = pane.timers_of(), _new_levels(pane)
         if levels:
             for _ in self._write(_Due(namespace, pane, timers_of, levels, is_outdated=False), generation):
@@ -307,7 +307,8 @@ class StoredPanes(Panes):
         for some in chunks(items):
             self._write_some(namespace, pane, timers_of, some, generation)
         keys = [key for key, _ in items]
-        pane.open = dict(islice(pane.open.items(), entries, None))  # a new one: the window may be half evaluated
+        # A new dict, because an evaluation of the window may iterate over the old one.
+        pane.open = dict(islice(pane.open.items(), entries, None))
         if keys:
             self._stored_of(namespace, pane).evict(keys)
             self.is_spilled = True
@@ -315,12 +316,12 @@ class StoredPanes(Panes):
 
 
 def _new_levels(pane: Pane) -> list[tuple[int, dict[Any, Any]]]:
-    """Return the sealed dictionaries whose values no row has."""
+    """Return the sealed dictionaries whose values are in no row."""
     return [level for level in pane.sealed if level[1] is not pane.stored]
 
 
 def _lacks(pane: Pane, key: Any) -> bool:
-    """Return whether a key's value is not in memory, and may be in a row."""
+    """Return whether the value of a key is not in memory, but may be in a row."""
     stored = pane.stored
     if stored is None or stored.is_whole or stored.has(key) or key in pane.open:
         return False

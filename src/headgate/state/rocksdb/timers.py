@@ -1,6 +1,6 @@
 """Timers in rows: finds due timers without all timers in memory.
 
-The rows are derived from the cells. A row may exist for a timer that was deleted, so whoever fires a timer checks the
+The rows are derived from the cells. A row may exist for a timer that was deleted, so code that fires a timer checks the
 cell. But a checkpoint must not lack a row. So a row is written when its timer is registered, and deleted only while no
 checkpoint is under way that may need it.
 """
