@@ -95,5 +95,5 @@ def _as_json(value: Any) -> Any:
 def _is_text_of(show: Callable[[Any], str], key: Any, text: str) -> bool:
     try:
         return show(key) == text
-    except Exception:  # noqa: BLE001  # a user's class raises what it likes
+    except Exception:  # noqa: BLE001  # a user's class may raise anything
         return False

@@ -7,7 +7,7 @@ type                 `FLINK`                                     `FILES`
 ===================  ==========================================  =====================================================
 BOOLEAN              all but "true" is false                     "true" or "false"
 FLOAT, DOUBLE        as in Java; too large is infinite           as in Python; too large is refused
-SQL_DECIMAL          rounded; None if it is too large            what has no more digits
+SQL_DECIMAL          rounded; None if it is too large            refused if it has more digits
 SQL_DATE             2024-2-29                                   ISO 8601
 SQL_TIME             12:00:00                                    ISO 8601 without a zone
 SQL_TIMESTAMP        2024-02-29 12:00:00.5                       ISO 8601 without a zone

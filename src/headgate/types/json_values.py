@@ -285,7 +285,7 @@ class JsonParser:
         """
 
     def parse(self, text: str) -> Any:
-        """Return the value of a text. Raises ValueError for what is not JSON."""
+        """Return the value of a text. Raises ValueError if it is not JSON."""
         try:
             return self._decoder.decode(text)
         except json.JSONDecodeError as error:

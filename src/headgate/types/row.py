@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 
 class RowKind(Enum):
-    """What a row means in a changelog."""
+    """The meaning of a row in a changelog."""
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -80,11 +80,11 @@ class Row:
         return row
 
     def get_row_kind(self) -> RowKind:
-        """Return what the row means in a changelog."""
+        """Return the meaning of the row in a changelog."""
         return self._row_kind
 
     def set_row_kind(self, row_kind: RowKind) -> None:
-        """Set what the row means in a changelog."""
+        """Set the meaning of the row in a changelog."""
         self._row_kind = row_kind
 
     def set_field_names(self, field_names: Sequence[str]) -> None:

@@ -5,14 +5,14 @@ user's value itself, or a `TypedKey` that wraps the value and is compared by its
 decides by type:
 
 ==============================================  ========================================================================
-int, str, bytes, dates, times, UUID, Enum, ...  as they are
-tuple of these, and of single values            as it is: (1, "a") and (True, "a") are one key, as in Python
+int, str, bytes, dates, times, UUID, Enum, ...  unchanged
+tuple of these, and of single values            unchanged: (1, "a") and (True, "a") are one key, as in Python
 None, bool, float, Decimal                      typed: 1, True, 1.0 and Decimal("1.0"), Decimal("1.00") are five keys
-list, dict, set, frozenset, dataclass, Row      typed: their equality is that of their canonical bytes
+list, dict, set, frozenset, dataclass, Row      typed: equal if their canonical bytes are equal
 tuple with one of these, or a tuple, inside     typed, as well
 ==============================================  ========================================================================
 
-The hash code, and so the key group, does not distinguish types: 1, True and 1.0 have the same.
+The hash code, and so the key group, does not distinguish types: 1, True and 1.0 have the same hash code.
 """
 
 from __future__ import annotations

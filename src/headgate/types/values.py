@@ -7,12 +7,12 @@ still holds: a fresh dict has no reference but ours; a dict that the function, i
 another reference, and is copied.
 
 =================================  =================================================================================
-kind of value                      passes on as it is if
+kind of value                      is passed without a copy if
 =================================  =================================================================================
 `ATOMIC` types, enums              always
-tuple, frozenset                   all that it holds is immutable, or nothing else holds the tuple or what is in it
+tuple, frozenset                   its contents are immutable, or nothing else holds the tuple or its contents
 frozen dataclass, function         the same; a function has no closure and no attributes
-list, dict, set, `Row`, named      nothing else holds it or what is in it
+list, dict, set, `Row`, named      nothing else holds it or its contents
 tuple, instance of a plain class
 anything else: arrays, buffers,    never: it is copied by pickling, as on its way to another slot
 views, subclasses of containers
@@ -136,7 +136,7 @@ def _through_pickle(value: Any) -> Any:
     """Return the value as another slot would receive it."""
     try:
         try:
-            return pickle.loads(pickle.dumps(value, 5))  # noqa: S301  # what was pickled right here
+            return pickle.loads(pickle.dumps(value, 5))  # noqa: S301  # our own pickle
         except Exception:  # noqa: BLE001  # whatever pickle raises, for a local class, say
             return pickle.loads(by_value.dumps(value))  # noqa: S301
     except Exception as error:
@@ -217,7 +217,7 @@ _KINDS: Final[dict[type, _Kind]] = {
 
 
 def _kind_of(kind: type) -> _Kind:
-    """Return what is known of a type."""
+    """Return the `_Kind` of a type, from the table or by `_classified`."""
     found = _KINDS.get(kind)
     if found is None:
         if len(_KINDS) >= _KINDS_MAX:  # a program creates classes again and again
@@ -297,7 +297,7 @@ Extend = Callable[[list[Any], Iterable[Any]], None]
 
 
 class Polled(Protocol):
-    """What a reader of a source has returned."""
+    """The result of a poll of a source reader."""
 
     @property
     def records(self) -> Any: ...

@@ -48,7 +48,7 @@ def load(source: bytes | BinaryIO, moved: Mapping[str, str], where: str) -> Any:
     start = stream.tell()
     try:
         return pickle.load(stream)  # noqa: S301  # our own storage
-    except Exception:  # noqa: BLE001  # a user's class raises what it likes
+    except Exception:  # noqa: BLE001  # a user's class may raise anything
         stream.seek(start)
         return _load_slowly(stream, moved, where)
 
@@ -62,7 +62,7 @@ def loader(moved: Mapping[str, str], where: str) -> Callable[[bytes], Any]:
     def load_plain(data: bytes) -> Any:
         try:
             return loads(data)
-        except Exception:  # noqa: BLE001  # a user's class raises what it likes
+        except Exception:  # noqa: BLE001  # a user's class may raise anything
             return load(data, moved, where)
 
     return load_plain
