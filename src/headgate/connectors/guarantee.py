@@ -1,4 +1,4 @@
-"""What sinks promise."""
+"""The delivery guarantees of sinks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import Enum
 
 
 class DeliveryGuarantee(Enum):
-    """What a sink promises when jobs fail and restart."""
+    """The guarantee of a sink when a job fails and restarts."""
 
     EXACTLY_ONCE = "exactly-once"
-    """Consumers that read committed records see each once, after the checkpoint that it belongs to."""
+    """Consumers of committed records see each record once, after the checkpoint of the record."""
     AT_LEAST_ONCE = "at-least-once"
-    """All records arrive at once; those since the last checkpoint arrive again after a restart."""
+    """Records arrive immediately. Records since the last checkpoint arrive again after a restart."""
     NONE = "none"
-    """The sink does not wait for the brokers: records may be lost, and arrive again."""
+    """The sink does not wait for the brokers. Records may be lost, and may arrive again."""

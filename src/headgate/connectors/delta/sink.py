@@ -3,7 +3,8 @@
 Subtasks write Parquet files into the table's folder, where readers do not see them, and sync them to the disk. When a
 checkpoint is complete, the driver adds the files of all subtasks to the table in one commit. The commit contains a
 transaction identifier, made of the preparer of the files and the checkpoint's number. A repeated commit finds the
-identifier in the log and does nothing.
+identifier in the log and does nothing. On a local file system the sink also syncs files and log: neither Arrow nor
+`deltalake` does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Java's patterns of date and time, and its names of time zones, as far as they make sense in names of folders."""
+"""Java's patterns for dates and times in names of folders, and Java's names of time zones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OFFSET: Final = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?(\d\d))?")
 
 @final
 class DatePattern:
-    """A pattern such as yyyy-MM-dd--HH. Raises ProgramError for letters that are not known.
+    """A pattern such as yyyy-MM-dd--HH. Raises ProgramError for unknown letters.
 
     >>> DatePattern("yyyy/MM/dd 'at' HH").format(datetime.datetime(2024, 2, 29, 12))
     '2024/02/29 at 12'
@@ -51,12 +51,12 @@ class DatePattern:
         self._tokens = [_token(pattern, match) for match in _TOKEN.finditer(pattern)]
 
     def format(self, at: datetime.datetime) -> str:
-        """Return the time in this form."""
+        """Return the time as text in this pattern."""
         return "".join(text if is_literal else str(_FIELDS[text](at)) for text, is_literal in self._tokens)
 
 
 def _token(pattern: str, match: re.Match[str]) -> tuple[str, bool]:
-    """Return a text and whether it stands for itself; else it is one of the fields."""
+    """Return a text, and whether it is literal. Otherwise it is a key of `_FIELDS`."""
     text, letter = match.group(), match.group(2)
     if letter is None:
         literal = match.group(1)
@@ -68,7 +68,7 @@ def _token(pattern: str, match: re.Match[str]) -> tuple[str, bool]:
 
 
 def zone_of(timezone_id: str) -> datetime.tzinfo:
-    """Return the time zone of a name or an offset. Raises ProgramError if there is none.
+    """Return the time zone for a name or an offset. Raises ProgramError for an unknown zone.
 
     >>> zone_of("GMT-08:00")
     datetime.timezone(datetime.timedelta(days=-1, seconds=57600))

@@ -1,4 +1,4 @@
-"""What a source does with a file that it cannot read: fail the job, skip the file, or emit it to a side output."""
+"""The reaction of a source to a file that it cannot read: fail the job, skip the file, or emit it to a side output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FailedFile:
 @final
 @dataclass(frozen=True, slots=True)
 class FileErrors:
-    """What a file source does with a file that it cannot read. Pass it to `on_error` of the source's builder.
+    """The reaction of a file source to a file that it cannot read. Pass it to `on_error` of the source's builder.
 
     A file cannot be read if it is gone, has changed since it was found, or is damaged. By default it fails the job.
 
@@ -49,7 +49,7 @@ class FileErrors:
     """
 
     skips: bool = False
-    """Whether the job goes on without the file."""
+    """Whether the job continues without the file."""
     tag: OutputTag | None = None
     """The side output of the failed files; None: there is none."""
 
@@ -97,7 +97,7 @@ Kind = TypeVar("Kind")
 
 
 def given(method: str, value: object, kind: type[Kind]) -> Kind:
-    """Return what a method of a builder was given. Raises ProgramError if it is not of this kind."""
+    """Return the argument of a builder's method. Raises ProgramError if it is not an instance of `kind`."""
     if not isinstance(value, kind):
         raise ProgramError(f"{method}() takes a {kind.__name__}, made by its functions, not {value!r:.100}")
     return value

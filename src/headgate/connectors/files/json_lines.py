@@ -1,4 +1,4 @@
-"""JSON lines: each line a JSON value."""
+"""Decodes JSON lines: each line is a JSON value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headgate.types.typeinfo import TypeInformation, Types
 
 @final
 class JsonLinesDecoder(LineDecoder):
-    """Decodes a block at once, or line by line when something in it is out of the ordinary."""
+    """Decodes a block at once. If this fails, decodes it line by line."""
 
     def __init__(self, types: TypeInformation | None) -> None:
         self._reading = JsonReader(FILES).of(Types.PICKLED_BYTE_ARRAY() if types is None else types)
@@ -32,7 +32,10 @@ class JsonLinesDecoder(LineDecoder):
             return self._decode_each(split_raw_lines(block))
 
     def _decode_at_once(self, text: str) -> list[Any]:
-        """Return a record for each line. Raises when a line is out of the ordinary, as one with blanks around it is."""
+        """Return a record for each line.
+
+        Raises an error for an unusual line, such as a line with blanks around the value.
+        """
         if has_escaped_surrogates(text):
             raise ValueError("there may be half a character")
         lines, scan = split_lines(text), self._parser.scan

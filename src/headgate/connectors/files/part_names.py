@@ -1,4 +1,4 @@
-"""How part files are called."""
+"""The names of part files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from headgate.connectors.files.places import is_hidden
 from headgate.errors import SinkError
 
 IN_PROGRESS: Final = ".inprogress"
-"""How the name of a file ends that is not committed."""
+"""Suffix of files that are not committed."""
 KEPT: Final = ".kept"
-"""How the name of a file ends that says that one beside it is part of a savepoint."""
+"""Suffix of a marker file: the file with the rest of its name is part of a savepoint."""
 
 
 @final
@@ -23,14 +23,14 @@ class OutputFileConfigBuilder:
     suffix: str = ""
 
     def with_part_prefix(self, prefix: str) -> OutputFileConfigBuilder:
-        """Set how names begin. A prefix that makes them hidden is refused."""
+        """Set the prefix of names. Raises SinkError for a prefix that hides files, and for a slash."""
         if not prefix or is_hidden(prefix) or "/" in prefix:
             raise SinkError(f"the prefix {prefix!r} would hide the files; start with a letter or digit, without '/'")
         self.prefix = prefix
         return self
 
     def with_part_suffix(self, suffix: str) -> OutputFileConfigBuilder:
-        """Set how names end, for instance ".json"."""
+        """Set the suffix of names, for instance ".json". Raises SinkError for a suffix that a name cannot have."""
         if "/" in suffix or suffix.endswith(IN_PROGRESS):
             raise SinkError(f"the suffix {suffix!r} cannot end the name of a file")
         self.suffix = suffix
@@ -47,7 +47,7 @@ _Builder = OutputFileConfigBuilder
 @final
 @dataclass(frozen=True, slots=True)
 class OutputFileConfig:
-    """How the names of part files begin and end."""
+    """The prefix and the suffix of the names of part files."""
 
     OutputFileConfigBuilder = _Builder
 
@@ -60,9 +60,9 @@ class OutputFileConfig:
         return _Builder()
 
     def get_part_prefix(self) -> str:
-        """Return how names begin."""
+        """Return the prefix of names."""
         return self.part_prefix
 
     def get_part_suffix(self) -> str:
-        """Return how names end."""
+        """Return the suffix of names."""
         return self.part_suffix

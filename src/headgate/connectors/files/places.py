@@ -1,7 +1,7 @@
-"""Where files are: local paths and URIs of any file system that `pyarrow.fs` knows; and how files are made durable.
+"""Places of files: local paths, and URIs of file systems that `pyarrow.fs` knows. Lists files, and makes them durable.
 
-A place is text, so that it can be pickled; the file system is opened where it is used. Files of local file systems are
-synced before a checkpoint counts on them; what an object store has is durable anyway.
+A place is text, so that it can be pickled; each process opens the file system when it needs it. Local files are synced
+before a checkpoint depends on them. In an object store every file is durable when it is written.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ _TOGETHER: Final = 8
 _ASCII: Final = "".join(map(chr, range(33, 127)))
 
 FAILURES: Final = (OSError, pa.ArrowException)
-"""What `pyarrow` raises when a file cannot be read or written."""
+"""Errors of `pyarrow` for a file that cannot be read or written."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file or folder: `root` is the URI that tells the file system, or "" for the local one; `path` is within it."""
+    """A file or folder.
+
+    `root` is the URI of the file system, "" for the local file system; `path` is the path in it.
+    """
 
     root: str = field(repr=False)
     path: str
@@ -47,26 +50,26 @@ class Place:
             return Place("", os.path.abspath(text))
         shown = without_secret(text)
         try:
-            # Arrow takes ASCII only, and decodes what is escaped.
+            # Arrow accepts only ASCII, and decodes percent-escapes.
             text = quote(text, safe=_ASCII)
             system, inner = fs.FileSystem.from_uri(text)
         except (pa.ArrowException, ValueError, OSError) as error:
-            # Arrow's own error may quote the URI, password and all.
+            # Arrow's error may contain the URI with its password.
             raise failure(f"cannot open the file system of {shown!r}: {str(error).replace(text, shown)}") from None
         return Place("", inner) if isinstance(system, fs.LocalFileSystem) else Place(text, inner)
 
     @property
     def system(self) -> fs.FileSystem:
-        """The file system, opened once for each process."""
+        """The file system, opened once in each process."""
         return _open(self.root)
 
     def child(self, name: str) -> Place:
-        """Return the place of this name in this folder."""
+        """Return the place of the entry `name` in this folder."""
         return Place(self.root, f"{self.path.rstrip('/')}/{name}")
 
     @property
     def folder(self) -> Place:
-        """The folder that this is in."""
+        """The folder that contains this place."""
         return Place(self.root, self.path.rstrip("/").rpartition("/")[0])
 
     @property
@@ -85,9 +88,9 @@ def _open(root: str) -> fs.FileSystem:
 
 
 def together(work: Callable[[Item], Result], items: list[Item], place: Place) -> list[Result]:
-    """Return what `work` makes of each item; blocks. Where each waits for the network, several wait together.
+    """Return the result of `work` for each item. Blocks. On a remote file system, runs eight at a time.
 
-    Raises what the first one raised, when all have ended.
+    Waits for all calls, then raises the first error.
     """
     if not place.root or len(items) < 2:
         return list(map(work, items))
@@ -98,9 +101,10 @@ def together(work: Callable[[Item], Result], items: list[Item], place: Place) ->
 @final
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What tells a file from others of its size, wherever it is, and the place to look for it.
+    """Distinguishes a file from other files of its size, even after a move, and names the folder to look for it.
 
-    `inode` is its number in the local file system, 0 in others. `folder` is the path of the monitored folder or file.
+    `inode` is the inode number in a local file system, otherwise 0. `folder` is the path of the monitored folder or
+    file.
     """
 
     mtime_ns: int
@@ -114,7 +118,7 @@ class Stamp:
 @final
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file, its size when it was listed, and, if its folder is monitored, its stamp."""
+    """A file, its size when it was listed, and its stamp if its folder is monitored."""
 
     place: Place
     size_bytes: int
@@ -122,12 +126,12 @@ class FoundFile:
 
     @property
     def version(self) -> str:
-        """Size and stamp."""
+        """Size and stamp as text."""
         return _version(self)
 
 
 class PartOfFile(Protocol):
-    """What a split of a file source tells of itself."""
+    """The attributes of a split of a file source."""
 
     @property
     def place(self) -> Place:
@@ -141,12 +145,12 @@ class PartOfFile(Protocol):
 
     @property
     def part(self) -> str:
-        """Which part of the file this is, the same whatever has been read of it."""
+        """The part of the file. It does not change while the split is read."""
         ...
 
 
 def restore_part(part: Any, state: list[Any]) -> None:
-    """Set the fields of an unpickled split, whose pickle may be older than its last fields."""
+    """Set the fields of an unpickled split. Old pickles lack the last fields, which become None."""
     for known, value in zip_longest(fields(part), state):
         object.__setattr__(part, known.name, value)
 
@@ -157,13 +161,13 @@ def name_of(part: PartOfFile) -> str:
 
 
 def _version(part: Any) -> str:
-    # A format of the user's own may leave the stamp out, and a split of an older snapshot has none.
+    # Splits of a user's format and of older snapshots may have no stamp.
     stamp = getattr(part, "stamp", None)
     return str(part.size_bytes) if stamp is None else f"{part.size_bytes}@{stamp}"
 
 
 def parse_version(version: str) -> tuple[int, Stamp | None]:
-    """Return the size and the stamp, without its folder, that the id of a split ends with.
+    """Return size and stamp from the version in the id of a split. The stamp has no folder.
 
     >>> parse_version("120@1700.5"), parse_version("120")
     ((120, Stamp(mtime_ns=1700, inode=5, folder='')), (120, None))
@@ -176,27 +180,27 @@ def parse_version(version: str) -> tuple[int, Stamp | None]:
 
 
 def is_told_by_stamp(file: FoundFile) -> bool:
-    """Return whether size and stamp tell the file wherever it is: where files are renamed, not copied and deleted."""
+    """Return whether size and stamp identify a moved file: a move must be a rename, not a copy."""
     return file.stamp is not None and (file.stamp.inode != 0 or file.place.system.type_name == "hdfs")
 
 
 def list_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:
     """Return the file at `place`, or the files below the folder, sorted by path; blocks.
 
-    Files and folders whose name starts with "." or "_" are left out, as Spark and Flink do. Raises `failure` when there
-    is nothing at the place.
+    Files and folders whose names start with "." or "_" are ignored, as in Spark and Flink. Raises `failure` if the
+    place does not exist.
     """
     return [FoundFile(Place(place.root, info.path), info.size) for info in _list(place, failure)]
 
 
 def list_stamped_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:
-    """Return what `list_files` does, with stamps."""
+    """Return the files of `list_files` with their stamps."""
     found = (_stamped(Place(place.root, info.path), info, place.path) for info in _list(place, failure))
     return [file for file in found if file is not None]
 
 
 def look_at(place: Place, folder: str) -> FoundFile | None:
-    """Return the file at `place` with its stamp, None if it is gone; blocks. Raises what `pyarrow` raises."""
+    """Return the file at `place` with its stamp, None if it does not exist. Blocks. Raises the errors of `pyarrow`."""
     info = place.system.get_file_info(place.path)
     return _stamped(place, info, folder) if info.is_file else None
 
@@ -237,12 +241,12 @@ def _is_data(info: fs.FileInfo, folder: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether readers, ours and Spark's, leave out files and folders of this name."""
+    """Return whether readers of headgate and Spark ignore files and folders of this name."""
     return name.startswith((".", "_"))
 
 
 def make_folder(folder: Place) -> None:
-    """Make a folder, and those above it, unless they are there; blocks."""
+    """Create a folder and its parents, if they do not exist. Blocks."""
     if folder.root:
         folder.system.create_dir(folder.path, recursive=True)
     else:
@@ -250,19 +254,19 @@ def make_folder(folder: Place) -> None:
 
 
 def sync_files(files: Iterable[Place]) -> None:
-    """Make the contents of the files durable; blocks. Files that do not exist are left out."""
+    """Make the contents of the files durable. Blocks. Ignores files that do not exist."""
     durable.sync_files(file.path for file in files if not file.root)
 
 
 def sync_folders(folders: Iterable[Place]) -> None:
-    """Make durable which names there are in the folders; blocks."""
+    """Make the entries of the folders durable. Blocks."""
     for folder in folders:
         if not folder.root:
             durable.sync_folder(folder.path)
 
 
 def folders_to(base: Place, folder: Place) -> Iterator[Place]:
-    """Yield the folder, and each that it is in up to `base`."""
+    """Yield the folder and its parents up to `base`."""
     while folder != base:
         yield folder
         folder = folder.folder

@@ -1,4 +1,4 @@
-"""A sink of files, each record in them exactly once."""
+"""A sink that writes each record to files exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader that goes on behind files that cannot be read."""
+"""A reader that skips files that cannot be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOGGED_MAX: Final = 5
 @final
 @dataclass(frozen=True, slots=True)
 class UncutFile:
-    """A file that could not be cut into splits when the job started, and why."""
+    """A file that could not be cut into splits when the job started, with the error."""
 
     place: Place
     size_bytes: int
@@ -36,7 +36,7 @@ class UncutFile:
 
 @final
 class SkippingReader(SourceReader[Any]):
-    """Reads with the reader of a format, and with a new one behind each split that cannot be read."""
+    """Reads with the reader of a format, and with a new reader after each split that cannot be read."""
 
     def __init__(self, bulk_format: BulkFormat[Any], errors: FileErrors, context: SourceContext) -> None:
         self._format = bulk_format

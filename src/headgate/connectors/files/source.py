@@ -1,4 +1,4 @@
-"""A source of the records of files."""
+"""A source that reads files, and the enumerators that cut files into splits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parquet as Spark writes it, read as rows of a known type.
+"""Reads Parquet files that Spark wrote for a job, as rows of a known type.
 
-Columns are taken by their place: Spark's may have names that no two columns of a file can have. Dates, times with
-a zone, and lengths of time, are stored as numbers.
+Columns are found by position, because names of Spark's columns may be equal in a file. Dates, times with a zone, and
+durations are stored as numbers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from headgate.types.arrow_types import schema_in_micros
 from headgate.types.typeinfo import RowTypeInfo
 
 ROW_GROUP_BYTES: Final = 16 << 20
-"""How large Spark is told to make row groups, each of which is a split."""
+"""Size of row groups in bytes. Each row group is a split."""
 
 
 @final
 class SparkParquetFormat(BulkFormat[RowGroupSplit]):
-    """The format of what Spark has written of a DataFrame with these columns."""
+    """The format of Spark's files for a DataFrame with these columns."""
 
     def __init__(self, row_type: RowTypeInfo) -> None:
         self._row_type = row_type
@@ -41,14 +41,14 @@ class SparkParquetFormat(BulkFormat[RowGroupSplit]):
 
 @final
 class SparkParquetReader(SourceReader[RowGroupSplit]):
-    """Reads row groups, and gives their columns the names and types of `schema`."""
+    """Reads row groups, with the names and types of `schema` for their columns."""
 
     def __init__(self, files: SourceReader[RowGroupSplit], schema: pa.Schema) -> None:
         self._files = files
         self._schema = schema
 
     def add_splits(self, splits: list[RowGroupSplit]) -> None:
-        """Take more to read. Raises SuppressRestartsException when what was written is gone."""
+        """Add splits. Raises SuppressRestartsException if their files were deleted."""
         for place in {split.place.folder for split in splits}:
             if place.system.get_file_info(place.path).type == fs.FileType.NotFound:
                 raise SuppressRestartsException(
@@ -71,7 +71,7 @@ class SparkParquetReader(SourceReader[RowGroupSplit]):
 
 
 def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return columns of Spark's, by their place, with the names and types of `schema`."""
+    """Return a batch of Spark with the names and types of `schema`. Columns correspond by position."""
     columns = [
         column if column.type == field.type else column.cast(field.type)
         for column, field in zip(batch.columns, schema, strict=True)

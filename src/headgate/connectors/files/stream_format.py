@@ -1,4 +1,4 @@
-"""Formats of files of lines: those that there are, and what one of your own has to do."""
+"""Formats of files of lines: text, CSV and JSON lines, and the base class for formats of your own."""
 
 from __future__ import annotations
 
@@ -12,38 +12,39 @@ from headgate.types.typeinfo import TypeInformation
 
 
 class StreamFormat(ABC):
-    """How the records of a file are written. Make one with the functions of this class."""
+    """The format of a file of lines. Make a format with the static methods of this class."""
 
     produced_type: TypeInformation | None = None
-    """The type that all records are of, None where it is not known."""
+    """The type of the records, None if it is unknown."""
 
     is_splittable: bool = True
     """Whether every newline ends a record, so that a file can be read from the middle."""
 
     header_lines: int = 0
-    """How many lines at the start of a file are not records."""
+    """Number of lines at the start of a file that are not records."""
 
     broken_lines: BrokenLines = BrokenLines.FAIL
+    """The reaction to a line that is not a record."""
 
     def is_header(self, line: bytes) -> bool:
-        """Return whether a line at the start of a file, without its newline, counts as one of the header."""
+        """Return whether a line at the start of a file, without its newline, belongs to the header."""
         return True
 
     @abstractmethod
     def decoder(self, header: bytes) -> LineDecoder:
-        """Return the decoder of a file that starts with these header lines.
+        """Return the decoder for a file that starts with these header lines.
 
-        Raises ValueError saying what is wrong with the header.
+        Raises ValueError with the fault of the header.
         """
 
     @staticmethod
     def text_line_format(charset_name: str = "UTF-8", broken_lines: BrokenLines = BrokenLines.FAIL) -> StreamFormat:
-        """Return the format in which each line is a `str`, without its end, which is a newline or CR and newline."""
+        """Return the format in which each line is a `str`. The end of the line, LF or CR LF, is removed."""
         return TextLineFormat(charset_name, broken_lines)
 
     @staticmethod
     def csv_format(options: CsvOptions | None = None) -> StreamFormat:
-        """Return the format in which each line is a `Row`, its fields separated by commas; see `CsvOptions`.
+        """Return the format in which each line is a `Row` with comma-separated fields; see `CsvOptions`.
 
         >>> from headgate.types.typeinfo import Types
         >>> types = Types.ROW_NAMED(["carrier", "delay"], [Types.STRING(), Types.INT()])
@@ -55,11 +56,11 @@ class StreamFormat(ABC):
     def json_lines_format(
         types: TypeInformation | None = None, broken_lines: BrokenLines = BrokenLines.FAIL
     ) -> StreamFormat:
-        """Return the format in which each line is a JSON value, in UTF-8: a dict, a list or whatever it is in Python.
+        """Return the format in which each line is a JSON value in UTF-8. Records are dicts, lists or plain values.
 
-        With the type of a row, an object becomes a `Row` of these fields: those that it lacks are None, others are left
-        out, and one of another type makes its line a broken one. Dates, times and intervals are ISO 8601 text, decimals
-        text or whole numbers, bytes Base64.
+        With a row type, an object becomes a `Row` with the fields of the type. Missing fields are None, and unknown
+        fields are dropped. A value of another type makes its line a broken line. Dates, times and intervals are ISO
+        8601 text, decimals are text or whole numbers, bytes are Base64.
 
         >>> from headgate.types.typeinfo import Types
         >>> format = StreamFormat.json_lines_format(Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()]))
@@ -69,7 +70,7 @@ class StreamFormat(ABC):
 
 @final
 class TextLineFormat(StreamFormat):
-    """Each line is a record, a `str`."""
+    """Each line is a `str`."""
 
     def __init__(self, charset_name: str, broken_lines: BrokenLines) -> None:
         self._charset = check_charset(charset_name)
@@ -81,7 +82,7 @@ class TextLineFormat(StreamFormat):
 
 @final
 class CsvFormat(StreamFormat):
-    """Each line is a record, a `Row` with names. Blank lines are no records."""
+    """Each line is a `Row` with names. Blank lines are skipped."""
 
     def __init__(self, options: CsvOptions) -> None:
         check_options(options)
@@ -97,7 +98,7 @@ class CsvFormat(StreamFormat):
 
 @final
 class JsonLinesFormat(StreamFormat):
-    """Each line is a record: what the JSON is in Python, or a value of a type. Blank lines are no records."""
+    """Each line is a JSON value, converted to a type if there is one. Blank lines are skipped."""
 
     def __init__(self, types: TypeInformation | None, broken_lines: BrokenLines) -> None:
         self.broken_lines = broken_lines

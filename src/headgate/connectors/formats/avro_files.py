@@ -1,4 +1,4 @@
-"""Files of Avro: dicts of a schema, read and written in Avro's container format."""
+"""Reads and writes dicts in Avro container files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headgate.types.records import as_dict
 from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
 _BROKEN: Final = (*FAILURES, ValueError, EOFError, IndexError, KeyError, TypeError)
-"""What fastavro raises for a file that is not of Avro, or not of the schema."""
+"""Errors of fastavro for a file that is not an Avro file, or that has an incompatible schema."""
 
 
 @final
@@ -34,13 +34,13 @@ class AvroBulkWriters:
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> BulkWriterFactory:
-        """Return the factory of Avro files of a schema, whose records are dicts, or rows with the schema's names."""
+        """Return the factory for Avro files. Records are dicts, or rows with the names of the schema."""
         return AvroWriterFactory(checked(schema))
 
 
 @final
 class AvroWriterFactory(BulkWriterFactory):
-    """Avro files of a schema, not compressed."""
+    """Makes writers of uncompressed Avro files."""
 
     suffix = ".avro"
 
@@ -53,7 +53,7 @@ class AvroWriterFactory(BulkWriterFactory):
 
 @final
 class AvroWriter(BulkWriter):
-    """Writes a block whenever there are enough records."""
+    """Writes an Avro file, in blocks."""
 
     def __init__(self, schema: AvroSchema, stream: pa.NativeFile) -> None:
         self._schema = schema
@@ -80,7 +80,7 @@ class AvroWriter(BulkWriter):
 @final
 @dataclass(frozen=True, slots=True)
 class AvroSplit:
-    """The records of a file from record `start` on. `size_bytes` is the size of the file."""
+    """The records of a file, from the record with index `start`. `size_bytes` is the size of the file."""
 
     place: Place
     size_bytes: int
@@ -92,13 +92,13 @@ class AvroSplit:
 
     @property
     def part(self) -> str:
-        """A file is one part."""
+        """Empty: a file is not cut."""
         return ""
 
 
 @final
 class AvroFormat(BulkFormat[AvroSplit]):
-    """Avro files, whose records are dicts of a schema, which may be another one than they were written with."""
+    """The format of Avro files. Records are dicts with a schema, which may differ from the schema in the file."""
 
     def __init__(self, schema: AvroSchema) -> None:
         self._schema = schema
@@ -112,7 +112,7 @@ class AvroFormat(BulkFormat[AvroSplit]):
 
 @final
 class AvroReader(SourceReader[AvroSplit]):
-    """Reads its files one after the other, a block at a time."""
+    """Reads files one after the other, and one block at a time."""
 
     def __init__(self, schema: AvroSchema) -> None:
         self._schema = schema
@@ -150,7 +150,7 @@ class AvroReader(SourceReader[AvroSplit]):
         return self._blocks
 
     def _load(self, blocks: Iterator[Any]) -> bool:
-        """Decode the next block; return whether there was one. Blocks before the position are left out unread."""
+        """Decode the next block. Return whether there was one. Blocks before the position are skipped, not decoded."""
         for block in blocks:
             if self._skip < block.num_records:
                 self._records, self._skip = list(block)[self._skip :], 0
@@ -170,7 +170,7 @@ class AvroReader(SourceReader[AvroSplit]):
 
 @final
 class AvroInputFormat(InputFormat):
-    """An Avro file, or a folder of them, for `env.create_input()`: its records are dicts of the schema.
+    """An Avro file, or a folder of Avro files, for `env.create_input()`. Records are dicts with the schema.
 
     >>> schema = AvroSchema('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
     >>> AvroInputFormat("/data/orders.avro", schema).path
@@ -190,7 +190,7 @@ class AvroInputFormat(InputFormat):
 
 
 def checked(schema: object) -> AvroSchema:
-    """Return a schema of Avro. Raises ProgramError for anything else."""
+    """Return the schema if it is an `AvroSchema`. Raises ProgramError for other objects."""
     if not isinstance(schema, AvroSchema):
         raise ProgramError(
             f"the schema must be an AvroSchema, such as AvroSchema.parse_string(text), not {schema!r:.100}"

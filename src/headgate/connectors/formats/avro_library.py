@@ -1,4 +1,4 @@
-"""The one place where `fastavro` is imported."""
+"""Imports `fastavro`. All other modules import it from here, so that a missing extra is one error."""
 
 from __future__ import annotations
 

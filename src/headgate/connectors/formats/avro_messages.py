@@ -1,4 +1,4 @@
-"""Rows as messages in Avro's binary form: Flink's schemas for messages of one schema that both sides know."""
+"""Flink's schemas for rows as Avro messages. Writer and reader must use the same Avro schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headgate.errors import ProgramError
 
 @final
 class AvroRowDeserializationSchema(DeserializationSchema):
-    """Makes a row of a message, its fields named and ordered as those of the schema.
+    """Converts a message to a row with the fields of the schema.
 
     >>> schema = '{"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}]}'
     >>> AvroRowDeserializationSchema(avro_schema_string=schema).deserialize(bytes([14]))
@@ -41,7 +41,7 @@ class AvroRowDeserializationSchema(DeserializationSchema):
 
 @final
 class AvroRowSerializationSchema(SerializationSchema):
-    """Makes a message of a row; what `AvroRowDeserializationSchema` reads.
+    """Converts a row to a message for `AvroRowDeserializationSchema`.
 
     >>> schema = '{"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}]}'
     >>> AvroRowSerializationSchema(avro_schema_string=schema).serialize((7,))

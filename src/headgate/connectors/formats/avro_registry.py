@@ -1,4 +1,4 @@
-"""Dicts as messages in Avro whose schema is in Confluent's schema registry: each message names its schema's id."""
+"""Dicts as Avro messages for Confluent's schema registry: each message contains the id of its schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAGIC: Final = 0
 
 @final
 class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
-    """Makes a dict of a message: written with the schema that it names, read as one of the schema given here.
+    """Converts a message to a dict. The registry has the writer's schema; the dict has the schema given here.
 
     >>> reader = AvroSchema('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
     >>> schema = ConfluentRegistryAvroDeserializationSchema.for_generic(reader, "http://registry:8081")
@@ -35,7 +35,7 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
     def for_generic(
         schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
     ) -> ConfluentRegistryAvroDeserializationSchema:
-        """Return the schema of messages that become dicts of `schema`. `registry_configs`: see `SchemaRegistry`."""
+        """Return a deserializer to dicts with `schema`. `registry_configs`: see `SchemaRegistry`."""
         return ConfluentRegistryAvroDeserializationSchema(checked(schema), SchemaRegistry(url, registry_configs))
 
     def deserialize(self, message: bytes) -> Any:
@@ -52,7 +52,7 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
 
 @final
 class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
-    """Makes a message of a dict, or of a row with the names of the schema; registers the schema with the first one.
+    """Converts a dict, or a row with the names of the schema, to a message. The first message registers the schema.
 
     >>> schema = AvroSchema('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
     >>> ours = ConfluentRegistryAvroSerializationSchema.for_generic("orders-value", schema, "http://registry:8081")
@@ -67,7 +67,7 @@ class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
     def for_generic(
         subject: str, schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
     ) -> ConfluentRegistryAvroSerializationSchema:
-        """Return the schema of messages of `schema`, which the registry keeps under `subject`."""
+        """Return a serializer for dicts with `schema`, which it registers under `subject`."""
         return ConfluentRegistryAvroSerializationSchema(subject, checked(schema), SchemaRegistry(url, registry_configs))
 
     def serialize(self, element: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Schemas of Avro, and the type of records that are dicts of such a schema."""
+"""Avro schemas, and the type information of dicts with an Avro schema."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from headgate.errors import ProgramError
 from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
 Json = Any
-"""A schema of Avro as JSON: an object, a name, or a list of these."""
+"""An Avro schema as JSON: an object, a name, or a list of these."""
 
 
 @final
 class AvroSchema:
-    """A schema of Avro. Its text is JSON; schemas of the same text are equal.
+    """An Avro schema. Its text is JSON; schemas with equal text are equal.
 
     >>> AvroSchema.parse_string('{"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}')
     AvroSchema({"type":"record","name":"R","fields":[{"name":"id","type":"long"}]})
@@ -32,19 +32,19 @@ class AvroSchema:
 
     @staticmethod
     def parse_string(json_schema: str) -> AvroSchema:
-        """Return the schema of a text in JSON. Raises ProgramError saying what is wrong with it."""
+        """Return the schema in a JSON text. Raises ProgramError with the fault of the schema."""
         return AvroSchema(json_schema)
 
     @staticmethod
     def parse_file(file_path: str) -> AvroSchema:
-        """Return the schema of a local file in JSON. Raises ProgramError saying what is wrong with it."""
+        """Return the schema in a local JSON file. Raises ProgramError with the fault of the file or the schema."""
         try:
             return AvroSchema(Path(file_path).read_text())
         except OSError as error:
             raise ProgramError(f"the Avro schema cannot be read: {error}") from None
 
     def named(self, schema: Json) -> Json:
-        """Return the schema that a name stands for, any other as it is."""
+        """Return the definition of a named schema. Other schemas are returned unchanged."""
         names = self.parsed.get("__named_schemas", {}) if isinstance(self.parsed, dict) else {}
         return names.get(schema, schema) if isinstance(schema, str) else schema
 
@@ -66,7 +66,10 @@ class AvroSchema:
 
 @final
 class GenericRecordAvroTypeInfo:
-    """The type of dicts of a schema of Avro. Making one gives `Types.PICKLED_BYTE_ARRAY()`: they travel as they are."""
+    """The type of dicts with an Avro schema.
+
+    The constructor returns `Types.PICKLED_BYTE_ARRAY()`: dicts are pickled.
+    """
 
     def __new__(cls, schema: AvroSchema) -> TypeInformation:  # type: ignore[misc]
         if not isinstance(schema, AvroSchema):

@@ -1,7 +1,7 @@
-"""Values for Avro: what `fastavro` would change without a word, is converted or refused.
+"""Converts or refuses values that `fastavro` would change silently.
 
-`fastavro` cuts fractions and microseconds, writes numbers of any size as an int, and takes a time without a zone as a
-time in the host's zone. Values of Avro follow the rules of columns, in docs/reference/values.md.
+`fastavro` truncates fractions and microseconds, writes numbers of any size as an int, and reads a time without a zone
+as a time in the host's zone. Values for Avro follow the rules of columns in docs/reference/values.md.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from headgate.types.instant import Instant, utc_of
 
 T = TypeVar("T")
 Fit = Callable[[list[Any]], list[Any]]
-"""Returns the values of a field, as `fastavro` is to write them. Raises `ValueError` if one does not fit."""
+"""Converts the values of a field for `fastavro`. Raises `ValueError` for a value that does not fit."""
 
 _WITH_ZONE: Final = frozenset(["timestamp-millis", "timestamp-micros"])
 _TIMES: Final = _WITH_ZONE | {"date", "time-millis", "time-micros", "local-timestamp-millis", "local-timestamp-micros"}
 _UNCHECKED: Final = frozenset(["decimal", "uuid", "enum", "fixed"])
-"""Types whose values `fastavro` itself refuses rather than changes."""
+"""Types for which `fastavro` itself refuses wrong values."""
 
 
 def fitted(schema: AvroSchema, datums: list[Any]) -> list[Any]:
-    """Return values of a schema, most often dicts, as `fastavro` is to write them.
+    """Return the values of a schema, usually dicts, converted for `fastavro`.
 
-    Raises ValueError naming the field of one that does not fit.
+    Raises ValueError naming the field of a value that does not fit.
     """
     return _fit(schema, schema.parsed, datums, "")
 
 
 def fitted_records(schema: AvroSchema, records: list[T], datum: Callable[[T], Any]) -> list[Any]:
-    """Return the datums of records, as `fastavro` is to write them. Raises ValueError naming record and field."""
+    """Return the datums of records, converted for `fastavro`. Raises ValueError naming record and field."""
     try:
         return fitted(schema, list(map(datum, records)))
     except WRONG:
@@ -72,7 +72,7 @@ def _fit(schema: AvroSchema, kind: Json, values: list[Any], path: str) -> list[A
 
 def _fit_scalars(name: str, values: list[Any], path: str) -> list[Any]:
     kind = ARROW_OF_AVRO[name]
-    # A number may stand for a date or a time: it is what Avro stores.
+    # A number is a valid date or time: Avro stores numbers.
     to_check = [None if type(value) is int else value for value in values] if name in _TIMES else values
     try:
         scalars(to_check, kind)

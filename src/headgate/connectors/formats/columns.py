@@ -1,4 +1,4 @@
-"""What the writers of columns by a row type share: the order of fields, and settings that Flink takes from Hadoop."""
+"""Common parts of Parquet and ORC writers for a row type: the order of fields, and settings of Hadoop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.types.records import values_in_order
 
 @final
 class InOrderFactory(BulkWriterFactory):
-    """Writes rows by the names of the columns where they have these, else by position, as Flink does."""
+    """Makes writers that find the fields of a row by name if the names match, else by position, as in Flink."""
 
     def __init__(self, columns: ColumnWriterFactory) -> None:
         self._columns = columns
@@ -25,7 +25,7 @@ class InOrderFactory(BulkWriterFactory):
 
 @final
 class InOrder(BulkWriter):
-    """Brings the values of records into the order of the columns."""
+    """Writes the values of records in the order of the columns."""
 
     def __init__(self, writer: BulkWriter, names: tuple[str, ...]) -> None:
         self._writer = writer
@@ -43,7 +43,7 @@ class InOrder(BulkWriter):
 
 
 def settings_of(configuration: Any, *known: str) -> dict[str, str]:
-    """Return the settings of a configuration. Raises ProgramError for one that would change nothing."""
+    """Return the settings of a configuration. Raises ProgramError for a setting that has no effect."""
     found: dict[str, str] = {} if configuration is None else dict(configuration.to_dict())
     unknown = sorted(found.keys() - set(known))
     if unknown:
@@ -55,6 +55,7 @@ def settings_of(configuration: Any, *known: str) -> dict[str, str]:
 
 
 def codec(key: str, name: str, codecs: dict[str, str]) -> str:
+    """Return Arrow's name of a codec. Raises ProgramError naming the setting `key` for an unknown codec."""
     if str(name).upper() not in codecs:
         raise ProgramError(f"{key} must be one of {', '.join(codecs)}, not {name!r}")
     return codecs[str(name).upper()]

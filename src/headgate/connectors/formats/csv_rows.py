@@ -70,7 +70,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             self._allow_comments = self._ignore_errors = False
 
         def set_field_delimiter(self, delimiter: str) -> Self:
-            """Set what is between fields, "," by default."""
+            """Set the separator between fields, "," by default."""
             self._dialect = replace(self._dialect, delimiter=single(delimiter, "the field delimiter"))
             return self
 
@@ -80,7 +80,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             return self
 
         def set_array_element_delimiter(self, delimiter: str) -> Self:
-            """Set what is between the elements of an array or the fields of a row within a field, ";" by default."""
+            """Set the separator inside a field, between elements of an array or fields of a row, ";" by default."""
             self._dialect = replace(self._dialect, array_delimiter=delimiter)
             return self
 
@@ -148,7 +148,7 @@ class CsvRowSerializationSchema(SerializationSchema):
             self._end = "\n"
 
         def set_field_delimiter(self, c: str) -> Self:
-            """Set what is between fields, "," by default."""
+            """Set the separator between fields, "," by default."""
             self._dialect = replace(self._dialect, delimiter=single(c, "the field delimiter"))
             return self
 
@@ -160,7 +160,7 @@ class CsvRowSerializationSchema(SerializationSchema):
             return self
 
         def set_array_element_delimiter(self, delimiter: str) -> Self:
-            """Set what is between the elements of an array or the fields of a row within a field, ";" by default."""
+            """Set the separator inside a field, between elements of an array or fields of a row, ";" by default."""
             self._dialect = replace(self._dialect, array_delimiter=delimiter)
             return self
 

@@ -1,4 +1,4 @@
-"""The columns of CSV files, and how they are written: what Flink takes from Jackson's `CsvSchema`."""
+"""`CsvSchema`: the columns and the dialect of CSV files, as in Flink, which uses Jackson's `CsvSchema`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 @final
 @dataclass(frozen=True, slots=True)
 class CsvColumn:
-    """A column: which kind Jackson calls it, and what is between the elements of its arrays, "" for the schema's."""
+    """A column with Jackson's kind. `array_separator` separates elements of arrays, "" for the schema's separator."""
 
     name: str
     kind: str
@@ -25,7 +25,7 @@ class CsvColumn:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvSchema:
-    """The columns of a CSV file. Make one with `CsvSchema.builder()`.
+    """The columns and the dialect of a CSV file. Make a schema with `CsvSchema.builder()`.
 
     >>> schema = CsvSchema.builder().add_number_column("id").add_string_column("name").set_use_header().build()
     >>> len(schema), schema.row_type()
@@ -47,16 +47,16 @@ class CsvSchema:
         return CsvSchemaBuilder()
 
     def row_type(self) -> RowTypeInfo:
-        """Return the type of the rows. Raises ValueError when two columns have one name."""
+        """Return the type of the rows. Raises ValueError if two columns have the same name."""
         return RowTypeInfo([column.type_info for column in self.columns], [column.name for column in self.columns])
 
     def rows(self) -> CsvRows:
-        """Return what reads and writes the rows. Raises ProgramError for a column whose type CSV does not have."""
+        """Return the reader and writer of the rows. Raises ProgramError for a column whose type CSV lacks."""
         own = {column.name: column.array_separator for column in self.columns if column.array_separator}
         return CsvRows(types=self.row_type(), dialect=self.dialect, array_delimiters=own)
 
     def size(self) -> int:
-        """Return how many columns there are."""
+        """Return the number of columns."""
         return len(self.columns)
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ _SEPARATOR: Final = ";"
 
 @final
 class CsvSchemaBuilder:
-    """Builds a `CsvSchema`: its columns in their order, and how files are written."""
+    """Builds a `CsvSchema`: its columns in order, and its dialect."""
 
     def __init__(self) -> None:
         self._schema = CsvSchema()
@@ -104,7 +104,7 @@ class CsvSchemaBuilder:
     def add_array_column(
         self, name: str, separator: str = _SEPARATOR, element_type: TypeInformation | None = None
     ) -> Self:
-        """Add a column of lists, of texts if no type is given."""
+        """Add a column of lists. Elements are text by default."""
         kind = Types.LIST(_checked(element_type or Types.STRING()))
         return self._add(CsvColumn(name, "ARRAY", kind, separator))
 
@@ -113,11 +113,11 @@ class CsvSchemaBuilder:
         return self._add(CsvColumn(name, "BOOLEAN", Types.BOOLEAN()))
 
     def add_number_column(self, name: str, number_type: TypeInformation | None = None) -> Self:
-        """Add a column of numbers, `Types.LONG()` if no type is given."""
+        """Add a column of numbers, by default of the type `Types.LONG()`."""
         return self._add(CsvColumn(name, "NUMBER", _checked(number_type or Types.LONG())))
 
     def add_string_column(self, name: str) -> Self:
-        """Add a column of texts."""
+        """Add a column of text."""
         return self._add(CsvColumn(name, "STRING", Types.STRING()))
 
     def add_columns_from(self, schema: CsvSchema) -> Self:
@@ -129,69 +129,69 @@ class CsvSchemaBuilder:
         return self._set(columns=())
 
     def set_allow_comments(self, allow: bool = True) -> Self:
-        """Leave out lines that begin with "#"."""
+        """Ignore lines that begin with "#"."""
         return self._set(allow_comments=allow)
 
     def set_any_property_name(self, name: str) -> Self:
-        """Allow more fields in a line than there are columns; they are left out."""
+        """Allow lines with more fields than columns. The additional fields are dropped."""
         return self._set(any_property=name)
 
     def disable_array_element_separator(self) -> Self:
-        """Take the field of an array whose column has no separator for its one element."""
+        """Remove the separator of the schema: a field of an array column without a separator is its only element."""
         return self._set_dialect(array_delimiter="")
 
     def remove_array_element_separator(self, index: int) -> Self:
-        """Have a column use the separator of the schema."""
+        """Remove the separator of a column, which then uses the separator of the schema."""
         columns = list(self._schema.columns)
         columns[index] = replace(columns[index], array_separator="")
         return self._set(columns=tuple(columns))
 
     def set_array_element_separator(self, separator: str) -> Self:
-        """Set the separator of array columns that have none of their own, ";" by default."""
+        """Set the separator for array columns without a separator of their own, ";" by default."""
         return self._set_dialect(array_delimiter=separator)
 
     def set_column_separator(self, char: str) -> Self:
-        """Set what is between columns, "," by default."""
+        """Set the separator between columns, "," by default."""
         return self._set_dialect(delimiter=single(char, "the column separator"))
 
     def disable_escape_char(self) -> Self:
-        """Have no escape character, as by default."""
+        """Use no escape character. This is the default."""
         return self._set_dialect(escape=None)
 
     def set_escape_char(self, char: str) -> Self:
-        """Set what stands before a character that means itself."""
+        """Set the escape character: the character after it is literal."""
         return self._set_dialect(escape=single(char, "the escape character"))
 
     def set_line_separator(self, separator: str) -> Self:
-        """Set what ends the lines that are written; those that are read end with a newline, or CR and a newline."""
+        """Set the end of written lines. Lines that are read end with LF or CR LF."""
         return self._set(line_separator=separator)
 
     def set_null_value(self, null_value: str) -> Self:
-        """Set which field is None. By default none that is read, and an empty one where None is written."""
+        """Set the text for None. By default no field is read as None, and None is written as an empty field."""
         return self._set_dialect(null_literal=null_value)
 
     def disable_quote_char(self) -> Self:
-        """Have nothing in quotes."""
+        """Use no quotes."""
         return self._set_dialect(quote=None)
 
     def set_quote_char(self, char: str) -> Self:
-        """Set what is around fields that may hold separators, '"' by default."""
+        """Set the quote around fields that may contain separators, '"' by default."""
         return self._set_dialect(quote=single(char, "the quote"))
 
     def set_skip_first_data_row(self, skip: bool = True) -> Self:
-        """Leave out the first line, after the header if there is one."""
+        """Skip the first line after the header."""
         return self._set(skip_first_data_row=skip)
 
     def set_strict_headers(self, strict: bool = True) -> Self:
-        """Fail for a file whose header does not name the columns, in their order."""
+        """Fail for a file whose header does not name the columns in order."""
         return self._set(strict_headers=strict)
 
     def set_use_header(self, use: bool = True) -> Self:
-        """Take the first line of each file for a header, and write one."""
+        """Read the first line of each file as a header, and write a header."""
         return self._set(use_header=use)
 
     def size(self) -> int:
-        """Return how many columns there are."""
+        """Return the number of columns."""
         return self._schema.size()
 
     def __len__(self) -> int:

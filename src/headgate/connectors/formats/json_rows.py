@@ -1,4 +1,4 @@
-"""Rows as JSON objects: Flink's schemas of messages in JSON."""
+"""Flink's schemas for rows as JSON messages."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BLANKS: Final = " \t\r\n"
 
 @final
 class JsonRowDeserializationSchema(DeserializationSchema):
-    """Makes a row of a JSON object: fields are found by the names of the type. `null` is no record.
+    """Converts a JSON object to a row with the field names of the type. A `null` message gives no record.
 
-    Text and numbers become each other where the type says so; dates and times are `2024-02-29`, `12:00:00Z` and
-    `2024-02-29T12:00:00.5Z`.
+    Text is converted to numbers and numbers to text if the type requires it. Dates and times have the forms
+    `2024-02-29`, `12:00:00Z` and `2024-02-29T12:00:00.5Z`.
 
     >>> from headgate.types.typeinfo import Types
     >>> types = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
@@ -62,7 +62,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
     def _parsed(self, message: bytes) -> Any:
         text = message.decode()
         try:
-            # What follows the value is not looked at, as in Flink.
+            # Text after the value is ignored, as in Flink.
             value = self._scan(text if text[:1] == "{" else text.lstrip(_BLANKS), 0)[0]
         except StopIteration:
             raise ValueError("it is not JSON") from None
@@ -102,17 +102,17 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             return self
 
         def fail_on_missing_field(self) -> Self:
-            """Fail where an object lacks a field, rather than have None there."""
+            """Fail if an object lacks a field. By default the field is None."""
             self._fail_on_missing_field = True
             return self
 
         def ignore_parse_errors(self) -> Self:
-            """Leave out messages that are not JSON; a value that does not fit its type is None."""
+            """Skip messages that are not JSON, and use None for a value that does not fit its type."""
             self._ignore_parse_errors = True
             return self
 
         def build(self) -> JsonRowDeserializationSchema:
-            """Return the schema. Raises ProgramError without the type of a row."""
+            """Return the schema. Raises ProgramError without a row type."""
             if self._fail_on_missing_field and self._ignore_parse_errors:
                 raise ProgramError("JSON takes one of fail_on_missing_field() and ignore_parse_errors(), not both")
             types = row_type(self._type_info, "type_info()")
@@ -125,7 +125,7 @@ def _deserialization(types: RowTypeInfo, fail_on_missing: bool, ignore_errors: b
 
 @final
 class JsonRowSerializationSchema(SerializationSchema):
-    """Makes a JSON object of a row, with the names of the type; what `JsonRowDeserializationSchema` reads.
+    """Converts a row to a JSON object with the field names of the type, for `JsonRowDeserializationSchema`.
 
     >>> from headgate.types.typeinfo import Types
     >>> types = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
@@ -163,14 +163,14 @@ class JsonRowSerializationSchema(SerializationSchema):
             return self
 
         def build(self) -> JsonRowSerializationSchema:
-            """Return the schema. Raises TypeError without a type, ProgramError for one that is not of rows."""
+            """Return the schema. Raises TypeError without a type, ProgramError for a type that is not a row type."""
             if self._type_info is None:
                 raise TypeError("a JsonRowSerializationSchema needs with_type_info()")
             return JsonRowSerializationSchema(row_type(self._type_info, "with_type_info()"))
 
 
 def row_type(type_info: TypeInformation | None, given_by: str) -> RowTypeInfo:
-    """Return a type if it is one of rows. Raises ProgramError for any other."""
+    """Return the type if it is a row type. Raises ProgramError for other types."""
     if not isinstance(type_info, RowTypeInfo):
         raise ProgramError(f"{given_by} takes the type of a row, such as Types.ROW_NAMED(...), not {type_info!r:.100}")
     return type_info

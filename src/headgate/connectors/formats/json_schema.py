@@ -1,4 +1,4 @@
-"""The type that a JSON schema describes, as Flink derives it."""
+"""Derives a type from a JSON schema, by the rules of Flink."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRIMITIVE: Final = frozenset([Types.STRING(), Types.BOOLEAN()])
 
 
 def type_of_json_schema(json_schema: str) -> TypeInformation:
-    """Return the type of a JSON schema. Numbers are decimals. Raises ProgramError naming what has no type.
+    """Return the type for a JSON schema. Numbers are decimals. Raises ProgramError naming a part without a type.
 
     >>> type_of_json_schema('{"type": "object", "properties": {"id": {"type": "integer"}}}')
     RowTypeInfo(id: BigDecimal)

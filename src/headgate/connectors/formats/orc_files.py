@@ -1,4 +1,4 @@
-"""ORC files by a row type, as Flink names what writes them."""
+"""Writers of ORC files for a row type, under Flink's names."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class OrcBulkWriters:
     def for_row_type(
         row_type: RowTypeInfo, writer_properties: Any = None, hadoop_config: Any = None
     ) -> BulkWriterFactory:
-        """Return the factory of ORC files with the columns of a row type.
+        """Return the factory for ORC files with the columns of a row type.
 
-        `writer_properties` may hold `orc.compress`, ZLIB by default. Raises ProgramError naming the column that ORC has
-        no type for, such as a time of day.
+        `writer_properties` may contain `orc.compress`, ZLIB by default. Raises ProgramError naming a column whose type
+        ORC lacks, such as a time of day.
         """
         if not isinstance(row_type, RowTypeInfo):
             raise TypeError(f"row_type must be the type of a row, not {row_type!r:.100}")
@@ -46,7 +46,7 @@ class OrcBulkWriters:
 
 
 def _check(columns: pa.Schema) -> None:
-    """Raise `ProgramError` for a column that ORC has no type for."""
+    """Raise `ProgramError` for a column whose type ORC lacks."""
     for column in columns:
         try:
             orc.write_table(pa.schema([column]).empty_table(), pa.BufferOutputStream())
@@ -59,7 +59,7 @@ def _check(columns: pa.Schema) -> None:
 
 @final
 class OrcFile:
-    """An ORC file that is written."""
+    """Writes an ORC file."""
 
     def __init__(self, stream: pa.NativeFile, schema: pa.Schema, compression: str) -> None:
         self._writer = orc.ORCWriter(stream, compression=compression)

@@ -1,4 +1,7 @@
-"""Makes clients of librdkafka, and explains why a cluster cannot be used."""
+"""Makes clients of librdkafka, limits their log, and explains why a cluster cannot be used.
+
+Without brokers, a client logs about twenty errors a second.
+"""
 
 from __future__ import annotations
 
