@@ -1,8 +1,8 @@
-"""Configuration: typed options, and how the settings of a job are resolved.
+"""Configuration: typed options, and the resolution of a job's settings.
 
-An option's value comes from the first that gives one: the program's own `Configuration`, the command line
-(`-Dkey=value`), the Spark conf (`spark.headgate.<key>`), the option's default. Nothing here reads argv, files or the
-environment: callers pass them in.
+The sources of a value are, strongest first: the program's `Configuration`, the command line (`-Dkey=value`), the Spark
+conf (`spark.headgate.<key>`), the default of the option. This module reads no argv, files or environment variables:
+callers pass the values.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ T_co = TypeVar("T_co", covariant=True)
 _OWN_PREFIX: Final = "headgate."
 _SPARK_PREFIX: Final = "spark.headgate."
 _TYPO_SIMILARITY: Final = 0.9
-"""How similar to a known key an unknown one has to be to count as a typo. High, as Flink has many similar keys."""
+"""Similarity to a known key from which an unknown key counts as a typo.
+
+High, because many keys of Flink are similar.
+"""
 _FLINK_KEYS: Final = frozenset({"execution.checkpointing.force-unaligned", "state.backend.rocksdb.log.dir"})
-"""Keys as similar to one of headgate's that are no typos: they exist in Flink."""
+"""Keys of Flink that are similar to a known key, but are not typos."""
 _log = logging.getLogger(__name__)
 
 
 @final
 class SettingSource(Enum):
-    """Where a setting came from."""
+    """The source of a setting."""
 
     CODE = "the program's Configuration"
     COMMAND_LINE = "the command line"
@@ -45,9 +48,9 @@ class SettingSource(Enum):
 @final
 @dataclass(frozen=True, eq=False)  # No slots: calling Option[int](...) stores its type argument on the instance.
 class Option(Generic[T_co]):
-    """One thing that can be configured: its key, how its text is read, its default, and what it does.
+    """A configuration option: its key, its kind of value, its default, and its documentation.
 
-    `aliases` are older names of the key; `minimum` is the least value allowed.
+    `aliases` are older names of the key; `minimum` is the smallest allowed value.
     """
 
     key: str
@@ -58,7 +61,7 @@ class Option(Generic[T_co]):
     minimum: int | None = None
 
     def parse(self, value: object, key: str, source: SettingSource) -> T_co:
-        """Return the value of text or of a Python value. Raises ConfigError naming key and source."""
+        """Convert text or a Python value to the option's value. Raises ConfigError naming key and source."""
         try:
             parsed = self.kind.parse(value)
         except ValueError:
@@ -73,12 +76,12 @@ class Option(Generic[T_co]):
 @final
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a job runs with: one value for each option. Frozen and picklable; `Settings()` is all defaults."""
+    """The settings of a job: a value for each option. Immutable and picklable; `Settings()` has all defaults."""
 
     _given: Mapping[str, tuple[Any, SettingSource]] = field(default_factory=dict)
-    """Values by key, each of the type of its option, and where they came from."""
+    """The parsed value and its source, by key."""
     others: Mapping[str, str] = field(default_factory=dict)
-    """Keys that no option declares, kept for the user's functions to read."""
+    """Values of keys without an option. Functions of the user can read them."""
 
     def get(self, option: Option[T]) -> T:
         """Return the option's value."""
@@ -86,16 +89,16 @@ class Settings:
         return option.default if found is None else found[0]
 
     def with_value(self, option: Option[T], value: T) -> Settings:
-        """Return these settings with another value, as if the program had given it."""
+        """Return these settings with another value, whose source is the program."""
         return Settings({**self._given, option.key: (value, SettingSource.CODE)}, self.others)
 
     def source_of(self, option: Option[object]) -> SettingSource:
-        """Return where the option's value came from."""
+        """Return the source of the option's value."""
         found = self._given.get(option.key)
         return SettingSource.DEFAULT if found is None else found[1]
 
     def is_given(self, option: Option[object]) -> bool:
-        """Whether the option was set anywhere, if only to its default."""
+        """Return whether a source sets the option, even to its default."""
         return option.key in self._given
 
 
@@ -114,15 +117,15 @@ class Registry:
         self._by_name: Final = MappingProxyType(by_name)
 
     def find(self, key: str) -> Option[object] | None:
-        """Return the option that has this key, or had it in an older release; None if there is none."""
+        """Return the option with this key or alias, None without one."""
         return self._by_name.get(key)
 
     def resolve(self, layers: Sequence[tuple[SettingSource, Mapping[str, object]]]) -> Settings:
-        """Return the settings that the layers give; the first layer is the strongest.
+        """Return the settings from the layers; the first layer is the strongest.
 
-        Raises ConfigError for a value of the wrong form, and for an unknown key that begins with `headgate.` or looks
-        like a typo of a known one; UnsupportedError for a key or value of Flink's that headgate does not have. Any
-        other unknown key is kept, with a warning in the log.
+        Raises ConfigError for a wrong value, and for an unknown key that begins with `headgate.` or looks like a typo
+        of a known key. Raises UnsupportedError for a key or value of Flink that headgate lacks. Other unknown keys are
+        kept, with a warning in the log.
         """
         given: dict[str, tuple[object, SettingSource]] = {}
         others: dict[str, str] = {}
@@ -136,7 +139,7 @@ class Registry:
         return Settings(given, others)
 
     def _declared(self, layer: Mapping[str, object]) -> dict[Option[object], tuple[str, object]]:
-        """Return the layer's keys and values by option; an option's own key wins over its older ones."""
+        """Return the key and value of the layer for each option. The option's key overrides its aliases."""
         found: dict[Option[object], tuple[str, object]] = {}
         for key, value in layer.items():
             option = self._by_name.get(key)
@@ -153,15 +156,15 @@ class Registry:
         _warn_of_unknown(key, source)
 
     def unknown_key(self, key: str, source: SettingSource) -> ConfigError:
-        """Return the error for a key that no option declares; it names the nearest key."""
+        """Return the error for an unknown key. It names the most similar key."""
         near = difflib.get_close_matches(key, self._by_name, n=1, cutoff=0.5)
         advice = f"did you mean {near[0]}?" if near else "see the configuration page of the documentation"
         return ConfigError(f"unknown key {key} in {source.value}; {advice}")
 
     def from_spark_conf(self, conf: Mapping[str, str]) -> dict[str, str]:
-        """Return the values of `spark.headgate.<key>`, where <key> is Flink's, or headgate's without its `headgate.`.
+        """Return the values of `spark.headgate.<key>`. <key> is a key of Flink, or a headgate key without `headgate.`.
 
-        Raises ConfigError for a key under `spark.headgate.` that is neither.
+        Raises ConfigError for any other key that begins with `spark.headgate.`.
         """
         found = {}
         for name, value in conf.items():
@@ -183,7 +186,7 @@ class Registry:
 
 
 def from_command_line(arguments: Sequence[str]) -> dict[str, str]:
-    """Return the values of `-Dkey=value` and `-D key=value`; all other arguments are left to the user's program.
+    """Return the values of `-Dkey=value` and `-D key=value`. All other arguments are for the user's program.
 
     >>> from_command_line(["-Dparallelism.default=2", "-D", "pipeline.name=x", "--input", "file"])
     {'parallelism.default': '2', 'pipeline.name': 'x'}
@@ -202,5 +205,5 @@ def from_command_line(arguments: Sequence[str]) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1024)
 def _warn_of_unknown(key: str, source: SettingSource) -> None:
-    """Warn of a key: once, as the cache remembers it."""
+    """Log a warning about a key. The cache makes it appear only once."""
     _log.warning("%s in %s means nothing to headgate and is ignored", key, source.value)

@@ -1,4 +1,4 @@
-"""Kinds of configuration values: how each is read from text, and how it is described when it cannot be."""
+"""Kinds of configuration values: each parses text, and describes the expected text for error messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 @final
 @dataclass(frozen=True, slots=True)
 class ValueKind(Generic[T_co]):
-    """A type of value. `parse` takes text or a Python value and raises ValueError when it does not fit `expected`."""
+    """A kind of value. `parse` converts text or a Python value; it raises ValueError unless it matches `expected`."""
 
     name: str
     expected: str
@@ -52,7 +52,7 @@ def _text(value: object) -> str:
 
 
 def _location(value: object) -> str:
-    """Return the folder or URI. Blank text and a URI with one slash are refused: they would name a local folder."""
+    """Return the folder or URI. Raises ValueError for blank text and for a URI with one slash, which would be local."""
     text = _text(value)
     if not text.strip() or (re.match(r"[A-Za-z][\w+.-]+:(?!//)", text) and not text.startswith("file:")):
         raise ValueError(value)
@@ -124,10 +124,10 @@ def _pairs(value: object) -> dict[str, str]:
 
 
 def one_of(*choices: str, synonyms: Mapping[str, str] | None = None, refused: tuple[str, ...] = ()) -> ValueKind[str]:
-    """Return the kind that takes one of `choices`. `refused` are words of Flink's that headgate does not have (yet).
+    """Return the kind with the values `choices`. `refused` are values of Flink that headgate lacks.
 
-    Words are compared without regard to case. A synonym is read as the choice that it maps to. A refused word raises
-    UnsupportedError with the reason that the table of unsupported things gives for it.
+    Case is ignored. `synonyms` maps words to choices. A refused word raises UnsupportedError with the reason from the
+    table of unsupported features.
     """
     words = {choice.lower(): choice for choice in choices} | {
         word.lower(): choice for word, choice in (synonyms or {}).items()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headgate.connectors.kafka.coordinator import TransactionCoordinator, TransactionState
+from headgate.connectors.kafka.transaction_coordinator import TransactionCoordinator, TransactionState
 from headgate.testing.servers.kafka_cluster import KafkaCluster
 from tests.kafka.broker import need_brokers
 from tests.kafka.test_transactions import wait_for
@@ -31,7 +31,7 @@ def test_a_transaction_begins_and_is_found_while_its_coordinator_dies(cluster: K
         with TransactionCoordinator(properties) as coordinator:
             for name in names:
                 coordinator.register(name, 10_000)
-                assert coordinator.describe(name).fate is TransactionState.ABORTED
+                assert coordinator.describe(name).state is TransactionState.ABORTED
             assert set(names) <= set(coordinator.unfinished("id-"))
         broker.start()
 

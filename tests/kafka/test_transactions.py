@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from headgate.connectors.kafka.coordinator import TransactionCoordinator, TransactionState
+from headgate.connectors.kafka.transaction_coordinator import TransactionCoordinator, TransactionState
 from headgate.connectors.kafka.transactions import Transaction, of_other_lineages
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Sink, SinkContext
@@ -48,7 +48,7 @@ def prepare(sink: Sink[Any], words: list[str], context: SinkContext, checkpoint:
 
 def fate(broker: KafkaBroker, transaction: Transaction) -> TransactionState:
     with TransactionCoordinator({"bootstrap.servers": broker.bootstrap}) as coordinator:
-        return coordinator.describe(transaction.transactional_id).fate
+        return coordinator.describe(transaction.transactional_id).state
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

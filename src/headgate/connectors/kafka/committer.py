@@ -5,8 +5,12 @@ from __future__ import annotations
 import logging
 from typing import final
 
-from headgate.connectors.kafka.coordinator import Described, TransactionCoordinator, TransactionState
 from headgate.connectors.kafka.properties import Properties
+from headgate.connectors.kafka.transaction_coordinator import (
+    TransactionCoordinator,
+    TransactionDescription,
+    TransactionState,
+)
 from headgate.connectors.kafka.transactions import Transaction, leftovers, mark_of
 from headgate.functions.sink import CommitLostError, Committer, SinkContext
 
@@ -38,16 +42,16 @@ class TransactionCommitter(Committer[Transaction]):
         with TransactionCoordinator(self._properties) as coordinator:
             for transaction in committables:
                 described = coordinator.describe(transaction.transactional_id)
-                if described.fate is TransactionState.OPEN:
+                if described.state is TransactionState.OPEN:
                     coordinator.commit(transaction.transactional_id, described)
-                elif described.fate is not TransactionState.COMMITTED:
+                elif described.state is not TransactionState.COMMITTED:
                     self._lose(transaction, described)
 
-    def _lose(self, transaction: Transaction, described: Described) -> None:
+    def _lose(self, transaction: Transaction, described: TransactionDescription) -> None:
         lost = CommitLostError(
             f"{transaction.records} records for {', '.join(transaction.topics)} can never be committed: the Kafka "
             f"transaction {transaction.transactional_id!r} (producer id {described.producer_id}) is "
-            f"{described.fate.value}. Brokers abort a transaction that is open for longer than transaction.timeout.ms "
+            f"{described.state.value}. Brokers abort a transaction that is open for longer than transaction.timeout.ms "
             f"({self._timeout_ms} ms), and forget it after seven days. The records are in the topics, for consumers "
             "with isolation.level=read_uncommitted. Raise transaction.timeout.ms above the longest outage; to give "
             "these records up and go on, build the sink with ignore_failures_after_transaction_timeout()"

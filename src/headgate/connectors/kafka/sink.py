@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 from headgate.connectors.guarantee import DeliveryGuarantee
 from headgate.connectors.kafka.client import partitions_of, topics_of
 from headgate.connectors.kafka.committer import TransactionCommitter
-from headgate.connectors.kafka.coordinator import TransactionCoordinator
 from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.serialization import KafkaRecordSerializationSchema
+from headgate.connectors.kafka.transaction_coordinator import TransactionCoordinator
 from headgate.connectors.kafka.transactions import (
     Transaction,
     abandoned,

@@ -41,7 +41,7 @@ _NOT_YET: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError,
 """Errors of brokers that have just started, or whose cluster has never had a transaction. They end by themselves."""
 _NOT_YET_OR_LOST: Final = (*_NOT_YET, KafkaConnectionError)
 """Also the error of a broker that has just died: after some seconds another broker is the coordinator."""
-_NO_FATE_YET: Final = (*_NOT_YET_OR_LOST, TransactionalIdNotFoundError, ConcurrentTransactionsError)
+_NO_STATE_YET: Final = (*_NOT_YET_OR_LOST, TransactionalIdNotFoundError, ConcurrentTransactionsError)
 _UNFINISHED: Final = ("Ongoing", "Empty")
 _Answer = TypeVar("_Answer")
 
@@ -61,15 +61,15 @@ class TransactionState(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Described:
+class TransactionDescription:
     """A transaction as its coordinator sees it."""
 
-    fate: TransactionState
+    state: TransactionState
     producer_id: int = -1
     producer_epoch: int = -1
 
 
-_FATES: Final = {"Ongoing": TransactionState.OPEN, "CompleteCommit": TransactionState.COMMITTED}
+_STATES: Final = {"Ongoing": TransactionState.OPEN, "CompleteCommit": TransactionState.COMMITTED}
 """Transactions in any other state count as aborted, also in Empty, the state of a fenced transaction."""
 
 _ENDING: Final = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
@@ -115,25 +115,25 @@ class TransactionCoordinator:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def describe(self, transactional_id: str) -> Described:
+    def describe(self, transactional_id: str) -> TransactionDescription:
         """Return the state of the transaction with this id. Waits while the transaction is being ended.
 
         UNKNOWN takes ten seconds: a coordinator that has just been elected may not know the id yet.
         """
 
-        def ask() -> Described:
+        def ask() -> TransactionDescription:
             found = self._client.describe_transactions([transactional_id])[transactional_id]
             if found.state.value in _ENDING:
                 raise ConcurrentTransactionsError(f"it is {found.state.value}")
-            return Described(
-                _FATES.get(found.state.value, TransactionState.ABORTED), found.producer_id, found.producer_epoch
+            return TransactionDescription(
+                _STATES.get(found.state.value, TransactionState.ABORTED), found.producer_id, found.producer_epoch
             )
 
         try:
-            return self._patiently(f"cannot describe transaction {transactional_id!r}", ask, _NO_FATE_YET)
+            return self._patiently(f"cannot describe transaction {transactional_id!r}", ask, _NO_STATE_YET)
         except SinkError as error:
             if isinstance(error.__cause__, TransactionalIdNotFoundError):
-                return Described(TransactionState.UNKNOWN)
+                return TransactionDescription(TransactionState.UNKNOWN)
             raise
 
     def unfinished(self, prefix: str) -> list[str]:
@@ -144,7 +144,7 @@ class TransactionCoordinator:
         found = [listing.transactional_id for listings in listed for listing in listings]
         return [transactional_id for transactional_id in found if transactional_id.startswith(prefix)]
 
-    def commit(self, transactional_id: str, described: Described) -> None:
+    def commit(self, transactional_id: str, described: TransactionDescription) -> None:
         """Commit an open transaction: consumers see its records a moment later."""
         self._send(
             transactional_id,

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from kafka.errors import TransactionalIdNotFoundError
 
-from headgate.connectors.kafka import coordinator
-from headgate.connectors.kafka.coordinator import TransactionCoordinator, TransactionState
+from headgate.connectors.kafka import transaction_coordinator
+from headgate.connectors.kafka.transaction_coordinator import TransactionCoordinator, TransactionState
 from headgate.functions.sink import RetriableCommitError
 
 
 def test_a_connection_that_cannot_be_made_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coordinator, "_ANSWER_MS", 100)
+    monkeypatch.setattr(transaction_coordinator, "_ANSWER_MS", 100)
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -52,19 +52,19 @@ class Client:
 def test_an_id_is_unknown_only_if_coordinators_go_on_saying_so(
     unknowing: int, fate: TransactionState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator, "_Client", Client)
-    monkeypatch.setattr(coordinator, "_ANSWER_MS", 1_000)
+    monkeypatch.setattr(transaction_coordinator, "_Client", Client)
+    monkeypatch.setattr(transaction_coordinator, "_ANSWER_MS", 1_000)
     monkeypatch.setattr(Client, "unknowing", unknowing)
     with TransactionCoordinator({"bootstrap.servers": "broker:9092"}) as asked:
-        assert asked.describe("id").fate is fate
+        assert asked.describe("id").state is fate
 
 
 def test_a_transaction_is_committed_only_when_the_brokers_have_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coordinator, "_Client", Client)
-    monkeypatch.setattr(coordinator, "_ANSWER_MS", 1_000)
+    monkeypatch.setattr(transaction_coordinator, "_Client", Client)
+    monkeypatch.setattr(transaction_coordinator, "_ANSWER_MS", 1_000)
     with TransactionCoordinator({"bootstrap.servers": "broker:9092"}) as asked:
         monkeypatch.setattr(Client, "ending", 3)
-        assert asked.describe("id").fate is TransactionState.COMMITTED
+        assert asked.describe("id").state is TransactionState.COMMITTED
         monkeypatch.setattr(Client, "ending", 10**9)
         with pytest.raises(RetriableCommitError, match=r"'id'.*PrepareCommit"):
             asked.describe("id")
