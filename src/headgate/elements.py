@@ -155,7 +155,7 @@ class Batch:
     def encode(self) -> bytes:
         """Return the batch as bytes: the pickle of (records, timestamps, keys), or an Arrow IPC stream of its columns.
 
-        Raises whatever the pickling of a record raises.
+        Raises the error of a record that cannot be pickled.
         """
         if self._columns is not None:
             from headgate.types.arrow import stream_of  # noqa: PLC0415  # Arrow takes long to load
@@ -166,7 +166,7 @@ class Batch:
     def encode_to_send(self) -> bytes:
         """Return the batch as bytes for another process of the job. Objects that `pickle` rejects are pickled by value.
 
-        Raises whatever the pickling of a record by value raises.
+        Raises the error of a record that cannot be pickled by value.
         """
         try:
             return self.encode()
@@ -174,7 +174,7 @@ class Batch:
             return by_value.dumps((self._records, self.timestamps, self.keys))
 
     def encode_each(self) -> list[bytes]:
-        """Return the pickle of each record for another process. Raises whatever the pickling of a record raises."""
+        """Return the pickle of each record for another process. Raises the error of a record that cannot be pickled."""
         dumps = pickle.dumps
         try:
             return [dumps(record, 5) for record in self.records]
@@ -183,7 +183,7 @@ class Batch:
 
     @classmethod
     def decode(cls, payload: Payload, load: Callable[..., _Lists] = pickle.loads) -> Batch:
-        """Return the batch that was encoded; `load` unpickles. Raises whatever the class of a record raises."""
+        """Return the decoded batch. `load` unpickles. Raises the error of a record that cannot be unpickled."""
         if is_arrow(payload):
             from headgate.types.arrow import of_stream  # noqa: PLC0415  # Arrow takes long to load
 
@@ -203,7 +203,7 @@ class Batch:
 def sendable(value: Any) -> bytes:
     """Return a pickle of the value for another process of the job, by value if `pickle` rejects it.
 
-    Raises whatever the pickling by value raises.
+    Raises the error of a value that cannot be pickled by value.
     """
     try:
         return pickle.dumps(value, 5)

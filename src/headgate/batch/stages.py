@@ -20,7 +20,7 @@ from headgate.functions.context import RuntimeContext
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph.job_graph import EdgePlan, JobGraph, OperatorPlan, VertexPlan
 from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, LogicalGraph, Partitioning
-from headgate.operators.base import Around, method_of
+from headgate.operators.base import FunctionWrapper, method_of
 from headgate.operators.keyed_functions import STATE_NAME, KeyedProcessFactory, ReduceFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
@@ -63,7 +63,7 @@ def _is_bounded(operator: object) -> bool:
 
 
 @final
-class FinalReduce(Around, KeyedProcessFunction):
+class FinalReduce(FunctionWrapper, KeyedProcessFunction):
     """Combines the records of a key by a `ReduceFunction` or a callable, and emits the final value."""
 
     def __init__(self, function: object) -> None:

@@ -5,10 +5,10 @@ fired, one piece at a time. The rest waits in the chain meanwhile, and the subta
 operator with pending inputs says how much room it has, and emits results when it is woken. If it has no room, no work
 begins whose results could reach it: neither a batch nor a timer.
 
-What waits in a chain is part of every snapshot, as list state of the operators that it is to reach. At the parallelism
-of the snapshot each subtask restores its own waiting elements, in the same order. At another parallelism a waiting
-record goes to any subtask. Waiting watermarks and statuses, which hold for the records of one subtask only, are then
-dropped: the next ones replace them.
+Elements that wait in a chain are part of every snapshot, as list state of the operators that they have yet to reach. At
+the parallelism of the snapshot each subtask restores its own waiting elements, in the same order. At another
+parallelism any subtask may get a waiting record. Waiting watermarks and statuses, which hold for the records of one
+subtask only, are then dropped: later watermarks and statuses replace them.
 """
 
 from __future__ import annotations

@@ -31,6 +31,17 @@ class Acknowledger(ABC, Generic[Split]):
     """Acknowledges the records of a source that a job has read and never has to read again.
 
     Called in the driver, on I/O threads: one call at a time, but not always on the same thread. All methods may block.
+
+    >>> class Deleting(Acknowledger):
+    ...     def __init__(self, queue):
+    ...         self.queue = queue
+    ...     def restored(self, progress):
+    ...         pass
+    ...     def completed(self, progress):
+    ...         for split in progress.unfinished:
+    ...             self.queue.delete_before(split.position)
+    ...     def close(self):
+    ...         self.queue.close()
     """
 
     @abstractmethod
@@ -43,7 +54,7 @@ class Acknowledger(ABC, Generic[Split]):
 
     @abstractmethod
     def completed(self, progress: SourceProgress[Split]) -> None:
-        """Acknowledge what was read: a checkpoint that holds `progress` is complete.
+        """Acknowledge the records that were read: a checkpoint that holds `progress` is complete.
 
         Also called for the savepoint that the job was stopped with.
         """

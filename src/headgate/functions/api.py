@@ -1,8 +1,8 @@
-"""Function interfaces, with PyFlink's names: what a user program implements.
+"""The function interfaces that a user program implements, with PyFlink's names.
 
 A function object is pickled once, sent to each subtask, opened there, called for each record, finished when bounded
-input ends, and closed. `open`, `finish` and `close` may be left out. A method emits what it returns or, where its
-docstring says so, what it yields.
+input ends, and closed. `open`, `finish` and `close` may be left out. A method emits the values that it returns or,
+where its docstring says so, yields.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class CheckpointedFunction(ABC):
 
     @abstractmethod
     def initialize_state(self, context: FunctionInitializationContext) -> None:
-        """Get the states, and read what was restored. Called once for each subtask, before `open`."""
+        """Get the states, and read restored values. Called once for each subtask, before `open`."""
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:

@@ -91,7 +91,7 @@ class FetchingReader(SourceReader[Split]):
         """The splits whose end has not been fetched."""
         self._added: list[Split] = []
         self._completed: list[Split] | None = None
-        """The positions of a complete checkpoint that the fetcher has not been told of."""
+        """The positions of a complete checkpoint of which the fetcher was not notified yet."""
         self._paused: frozenset[str] = frozenset()
         self._pause_told: frozenset[str] = frozenset()
         """The splits that the fetcher was told to pause."""

@@ -87,7 +87,7 @@ class SinkContext(SinkIdentity):
     parallelism: int
     attempt: Attempt
     restored_id: CheckpointId | None = None
-    """The checkpoint that the attempt continues from. What was prepared for later checkpoints is left over."""
+    """The checkpoint that the attempt continues from. Results prepared for later checkpoints are leftovers."""
     restored_job: JobId | None = None
     """The job that took that checkpoint: this job, or another job from whose snapshot this job starts."""
 

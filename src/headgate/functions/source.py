@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Split = TypeVar("Split")
-"""A picklable value that says what to read and from which position."""
+"""A picklable value that names a part of the input and the position to read from."""
 
 
 @final
@@ -72,7 +72,7 @@ Poll = Records | NotReady | EndOfInput
 
 @final
 class NoMoreSplits:
-    """There will be no more splits."""
+    """The source will discover no more splits."""
 
 
 NO_MORE_SPLITS: Final = NoMoreSplits()
@@ -85,7 +85,7 @@ class NoMoreStages:
 
 NO_MORE_STAGES: Final = NoMoreStages()
 
-Given = list[tuple[int, Any]] | NoMoreSplits | NoMoreStages
+SplitAssignment = list[tuple[int, Any]] | NoMoreSplits | NoMoreStages
 """An assignment to a running reader: splits with their ordinals, or the end of splits or of stages."""
 
 
@@ -144,20 +144,20 @@ class Source(ABC, Generic[Split]):
         """End a call of `splits` that may be running: the job was cancelled. Called in the driver; must not block."""
 
     def keep(self) -> None:
-        """Keep what was made for the job, also after its end: a job that starts from a savepoint will read it.
+        """Keep the resources of the job after its end: a job that starts from a savepoint will read them.
 
         Called in the driver, before that savepoint is complete; may block.
         """
 
     def discard(self, job_id: JobId) -> None:
-        """Remove what was made for the job, except what `keep` has kept: no snapshot of the job needs it any more.
+        """Remove the resources of the job, except those kept by `keep`: no snapshot of the job needs them any more.
 
         Called in the driver, before `release`, when the job has ended, or could not begin; may block; may be called
         twice.
         """
 
     def release(self, job_id: JobId) -> None:
-        """Release what is held for the job, which has ended. Called in the driver; may block; may be called twice."""
+        """Release the resources of the job, which has ended. Called in the driver; may block; may be called twice."""
 
     def discover(self, known: frozenset[str]) -> list[Split] | NoMoreSplits:
         """Return the splits whose ids are not `known`, or NO_MORE_SPLITS if there will never be another one.

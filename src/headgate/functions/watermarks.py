@@ -126,7 +126,7 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
-        """Expect timestamps at most this far below the greatest so far; the watermark stays as far behind the greatest.
+        """Expect timestamps at most this far below the highest so far; watermarks keep this distance to the highest.
 
         Raises ProgramError for a negative bound, or anything but a Duration.
         """

@@ -18,7 +18,7 @@ from headgate.errors import InternalError, ProgramError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
-from headgate.functions.source import EndOfInput, Given, NotReady
+from headgate.functions.source import EndOfInput, NotReady, SplitAssignment
 from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.operators.samples import FailedSamples
 from headgate.operators.services import Services
@@ -107,7 +107,7 @@ class OperatorSnapshot:
     secure: Callable[[], None] = lambda: None
 
 
-Sides = Sequence[tuple[str, Batch]]
+SideOutput = Sequence[tuple[str, Batch]]
 """Records of side outputs, with the id of their output tag."""
 
 
@@ -137,7 +137,7 @@ class Operator:
     woken = False
     """Whether the operator has work without input: a source is to be polled, another operator's `resume` called."""
 
-    sides: Sides = ()
+    sides: SideOutput = ()
     """Side output of the last call. An operator with side output sets it in each call; the chain takes it."""
 
     @property
@@ -151,7 +151,7 @@ class Operator:
 
     @property
     def has_pending(self) -> bool:
-        """Whether inputs are pending in the operator, or a watermark or status is held behind them."""
+        """Whether inputs are pending in the operator, or a watermark or status waits for them."""
         return False
 
     def open(self, context: OperatorContext) -> None:
@@ -209,7 +209,7 @@ class Operator:
         """Return a source's next records, when to poll again, or that its input has ended. Raises `SourceError`."""
         raise InternalError(f"operator {self.context.name!r} is no source")
 
-    def add_splits(self, splits: Given) -> None:
+    def add_splits(self, splits: SplitAssignment) -> None:
         """Add splits, with their ordinals, to those that a source reads, or tell the source that no more will come."""
         raise InternalError(f"operator {self.context.name!r} reads no splits")
 
@@ -304,7 +304,7 @@ def method_of(function: object, name: str) -> Callable[..., Any]:
     return cast("Callable[..., Any]", getattr(function, name) if isinstance(function, Function) else function)
 
 
-class Around(Function):
+class FunctionWrapper(Function):
     """A function that wraps user functions, which may be plain callables, and opens, finishes and closes them."""
 
     @property

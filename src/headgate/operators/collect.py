@@ -26,8 +26,8 @@ UNSENT_STATE: Final = "unsent"
 Unsent = tuple[CheckpointId, int, int, bytes]
 """A part of the records before a checkpoint's barrier: checkpoint, subtask, number of the part, and pickled records.
 
-The subtask is the one that received the records; it numbers its own parts. Each batch is pickled when it arrives, so
-that neither a barrier nor the sending is one large piece of work.
+`subtask` received the records, and numbers its own parts. Each batch is pickled when it arrives, so that neither a
+barrier nor the sending is one large piece of work.
 """
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 from headgate.functions.api import ReduceFunction
 from headgate.functions.context import RuntimeContext
-from headgate.operators.base import Around, method_of
+from headgate.operators.base import FunctionWrapper, method_of
 from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
 from headgate.operators.outputs import OutputType
@@ -71,7 +71,7 @@ def _bind(function: object, runtime: Runtime) -> KeyedCall:
 
 
 @final
-class TypedReduce(Around, ReduceFunction):
+class TypedReduce(FunctionWrapper, ReduceFunction):
     """A reduce function that converts each result to a declared type, so that the next call receives that type."""
 
     def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:

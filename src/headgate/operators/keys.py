@@ -11,7 +11,7 @@ from headgate.errors import SerializationError
 from headgate.functions.api import Function, KeySelector, Partitioner
 from headgate.functions.context import RuntimeContext
 from headgate.graph.logical import AnyKeySelector
-from headgate.operators.base import USER_ERRORS, Around, UserCodeError, failed_at, last_index, method_of
+from headgate.operators.base import USER_ERRORS, FunctionWrapper, UserCodeError, failed_at, last_index, method_of
 from headgate.types.conversion import UNFIT, Conversion, conversion, culprit
 from headgate.types.type_information import TypeInformation
 from headgate.types.typed_key import all_typed, key_bytes, typed, untyped
@@ -20,7 +20,7 @@ Route = TypeVar("Route")
 
 
 @final
-class DeclaredKeys(Around, KeySelector):
+class DeclaredKeys(FunctionWrapper, KeySelector):
     """A key selector that converts keys to their declared type."""
 
     def __init__(self, selector: AnyKeySelector, key_type: TypeInformation) -> None:

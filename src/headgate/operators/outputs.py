@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import Sides, UserCodeError
+from headgate.operators.base import SideOutput, UserCodeError
 from headgate.types.conversion import UNFIT, Conversion, conversion, culprit
 from headgate.types.output_tag import OutputTag
 from headgate.types.type_information import TypeInformation
@@ -40,7 +40,7 @@ class OutputType:
         return batch
 
     def results(self, results: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
-        """Return the results of one record, with those without a tag converted. Raises TypeError for a misfit."""
+        """Return the results of one record, converted unless they have a tag. Raises TypeError for a wrong type."""
         try:
             return [value if _is_tagged(value) else self._convert([value])[0] for value in results]
         except UNFIT as error:
@@ -54,7 +54,7 @@ def _is_tagged(value: object) -> bool:
     return type(value) is tuple and len(value) == 2 and type(value[0]) is OutputTag
 
 
-def split_sides(records: list[Any], timestamps: list[int] | None) -> tuple[Batch, Sides]:
+def split_sides(records: list[Any], timestamps: list[int] | None) -> tuple[Batch, SideOutput]:
     """Return the results without a tag as the main output, and the results with a tag as side outputs.
 
     Call it only if `OutputTag.in_use`. If no result has a tag, the main output uses the given lists.

@@ -1,4 +1,4 @@
-"""What a user function gets in `open`: where it runs, its metrics, and handles of its keyed state."""
+"""The runtime context of a user function: its subtask, its metrics, and handles of its keyed state."""
 
 from __future__ import annotations
 

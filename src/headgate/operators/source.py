@@ -13,7 +13,6 @@ from headgate.errors import ProgramError
 from headgate.functions.source import (
     END_OF_INPUT,
     EndOfInput,
-    Given,
     NoMoreSplits,
     NoMoreStages,
     NotReady,
@@ -22,6 +21,7 @@ from headgate.functions.source import (
     Result,
     Source,
     SourceReader,
+    SplitAssignment,
 )
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import CheckpointId
@@ -39,7 +39,7 @@ from headgate.types.output_tag import OutputTag
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _AssignedSplit:
     """A split when it was assigned: its ordinal, its pickle, and whether it was already partly read."""
 
     ordinal: int
@@ -65,7 +65,7 @@ class SourceOperator(Operator):
         self._given = 0
         self._told_read: int | None = None
         self._known: list[str] = []
-        self._unread: dict[str, _Given] = {}
+        self._unread: dict[str, _AssignedSplit] = {}
         self._event_time: OfStage | StageWatermarks | None = None
         self._alignment: SourceAlignment | None = None
         self._paused: frozenset[str] = frozenset()
@@ -105,7 +105,7 @@ class SourceOperator(Operator):
     def _now_ms(self) -> float:
         return self.context.services.clock.monotonic_ms()
 
-    def add_splits(self, splits: Given) -> None:
+    def add_splits(self, splits: SplitAssignment) -> None:
         if isinstance(splits, NoMoreSplits):
             self._awaits_splits = False
             self.woken = True
@@ -122,7 +122,7 @@ class SourceOperator(Operator):
         self._known = self._source.to_remember(dict.fromkeys([*self._known, *ids]))
         pickles = ListElements.of(splits).elements
         given = {
-            split_id: _Given(ordinal, pickle, begun)
+            split_id: _AssignedSplit(ordinal, pickle, begun)
             for split_id, pickle, (ordinal, begun) in zip(ids, pickles, ordinals, strict=False)
         }
         self._unread |= given

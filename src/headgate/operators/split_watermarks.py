@@ -59,7 +59,7 @@ class SplitWatermarks:
                 split.maker.resume()
 
     def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
-        """Return the records of a split with timestamps, and what belongs between and behind them.
+        """Return the records of a split with timestamps, and the watermarks and statuses among them.
 
         Raises `UserCodeError`, and `ProgramError` for a split that the subtask was not given.
         """

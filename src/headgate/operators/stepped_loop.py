@@ -93,7 +93,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
     @property
     def wake_ms(self) -> float | None:
         """When to step again, in monotonic milliseconds; None: when `poll` is readable or a task is added."""
-        if self._ready:  # type: ignore[attr-defined]  # asyncio tells nobody but by what it keeps these in
+        if self._ready:  # type: ignore[attr-defined]  # asyncio has no public method for this
             return self.clock.monotonic_ms()
         timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
         return round(timers[0].when() * 1000.0, _DIGITS) if timers else None
@@ -161,7 +161,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     def end(self) -> None:
         """Cancel all remaining tasks, and close the loop."""
-        for _ in range(2):  # what is due in the first step may begin others
+        for _ in range(2):  # callbacks of the first step may create further tasks
             for task in asyncio.all_tasks(self):
                 task.cancel()
             self.last_step()

@@ -46,7 +46,7 @@ class _Marks(WatermarkOutput):
             whole_ms = index(timestamp_ms)
         except TypeError as error:
             raise ProgramError(f"a watermark must be a whole number of milliseconds, not {timestamp_ms!r}") from error
-        timestamp_ms = min(whole_ms, MAX_TIMESTAMP - 1)  # the greatest one ends event time, and no stream is over
+        timestamp_ms = min(whole_ms, MAX_TIMESTAMP - 1)  # MAX_TIMESTAMP would end event time
         if timestamp_ms > self._watermark_ms:
             self.mark_active()
             self._watermark_ms = timestamp_ms

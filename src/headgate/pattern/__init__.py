@@ -1,4 +1,4 @@
-"""Patterns of records: complex event processing in the spirit of Flink CEP, which PyFlink lacks.
+"""Patterns of records: complex event processing with the names and rules of Flink CEP, which PyFlink lacks.
 
 >>> from headgate.pattern import CEP, Pattern
 >>> rising = Pattern.begin("low").where(lambda price: price < 10).next("high").where(lambda price: price > 20)

@@ -39,7 +39,7 @@ class IterativeCondition(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """A condition on the record alone, which is tested once for all matches under way."""
+    """A condition on the record alone, which is tested once for all partial matches."""
 
     test: Callable[[Any], Any]
 

@@ -40,8 +40,9 @@ class Nearest:
     """Finds the record of the right stream that is nearest in time to a record of the left stream. Pure.
 
     `before` and `behind` say on which side of the record to look, `tolerance_ms` how far. `exact` says whether a record
-    of the very same time counts. The rules are those of `pandas.merge_asof`: of several records of the same time, the
-    last one before and the first one behind; of two records that are equally far, the one before.
+    of the very same time counts. The rules are those of `pandas.merge_asof`. Of several records with the same time, the
+    last counts if they are before, the first if they are behind. Of two records at the same distance, the earlier
+    counts.
 
     >>> both = Nearest(before=True, behind=True, tolerance_ms=10)
     >>> both.find([10, 20, 22, 28], 25)
@@ -79,7 +80,7 @@ class Nearest:
         """Return the index of the first record that a left record with a time of `from_ms` or later may match."""
         first = (bisect_left if self.exact or self.before else bisect_right)(times, from_ms)
         if self.before:
-            if not first and not self.exact:  # of those at this very time, later records need the last one only
+            if not first and not self.exact:  # later left records need only the last record of this time
                 first = bisect_right(times, from_ms)
             first = max(first - 1, bisect_left(times, from_ms - self.tolerance_ms), 0)
         return first

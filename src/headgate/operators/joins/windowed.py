@@ -12,7 +12,7 @@ from headgate.functions.api import KeySelector
 from headgate.functions.context import RuntimeContext
 from headgate.functions.joins import CoGroupFunction, FlatJoinFunction, JoinFunction
 from headgate.functions.windows.functions import WindowFunction
-from headgate.operators.base import Around, method_of
+from headgate.operators.base import FunctionWrapper, method_of
 from headgate.operators.runtime_context import Runtime
 
 AnyJoin = JoinFunction | FlatJoinFunction | Callable[[Any, Any], Any]
@@ -37,7 +37,7 @@ def of_second(value: Any) -> OfStream:
 
 
 @final
-class KeyOfEither(Around, KeySelector):
+class KeyOfEither(FunctionWrapper, KeySelector):
     """A key selector that calls the selector of the record's stream."""
 
     def __init__(self, first: Any, second: Any) -> None:
@@ -55,7 +55,7 @@ class KeyOfEither(Around, KeySelector):
         return self._keys[value.stream](value.value)
 
 
-class _OfBoth(Around, WindowFunction[OfStream, Any, Any, Any]):
+class _OfBoth(FunctionWrapper, WindowFunction[OfStream, Any, Any, Any]):
     """A window function that calls a user's function with the records of both streams."""
 
     def __init__(self, function: Any) -> None:

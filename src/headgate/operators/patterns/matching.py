@@ -1,4 +1,4 @@
-"""The matches of one key: matches under way, complete matches that wait, and the skip strategy that selects matches.
+"""The matches of one key: partial matches, complete matches that wait, and the skip strategy that selects matches.
 
 Keyed state holds pickled `Matching` objects, so the classes keep their names and their module.
 """

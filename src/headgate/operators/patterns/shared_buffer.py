@@ -35,7 +35,7 @@ class SharedBuffer:
     next_node: int = 0
 
     def add(self, taken: Taken) -> int:
-        """Add a record after its parent; return its node, of which the caller is a holder."""
+        """Add a record after its parent; return its node, which the caller must release."""
         node = self.next_node
         self.next_node = node + 1
         self.nodes[node] = taken

@@ -19,7 +19,7 @@ from headgate.checkpoint.messages import (
     SubtaskRecovered,
 )
 from headgate.elements import Barrier
-from headgate.functions.source import Given
+from headgate.functions.source import SplitAssignment
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, JobId, Launch, Lineage, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
@@ -226,7 +226,7 @@ class AddSplits:
     """
 
     attempt: Attempt
-    splits: dict[SubtaskId, Given]
+    splits: dict[SubtaskId, SplitAssignment]
 
 
 @final

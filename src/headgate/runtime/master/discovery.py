@@ -23,7 +23,7 @@ from typing import Any, Final, final
 from headgate import options
 from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE, ordinals_of
 from headgate.errors import SuppressRestartsException
-from headgate.functions.source import NO_MORE_SPLITS, NO_MORE_STAGES, Given, NoMoreSplits, Source
+from headgate.functions.source import NO_MORE_SPLITS, NO_MORE_STAGES, NoMoreSplits, Source, SplitAssignment
 from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
@@ -270,7 +270,7 @@ class Discovery:
         return []
 
 
-def _given(order: FindSplits, index: int, splits: Given) -> SendToSubtask:
+def _given(order: FindSplits, index: int, splits: SplitAssignment) -> SendToSubtask:
     subtask = SubtaskId(order.vertex, index)
     return SendToSubtask(subtask, AddSplits(attempt=order.attempt, splits={subtask: splits}))
 

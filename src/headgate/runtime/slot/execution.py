@@ -19,7 +19,7 @@ from headgate.dataflow.partition import partitioner
 from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
-from headgate.functions.source import Given
+from headgate.functions.source import SplitAssignment
 from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
 from headgate.graph.placement import ChannelPlan, Channels, Placement
@@ -342,7 +342,7 @@ class Execution:
         for subtask in self.sources:
             self._guard(subtask, partial(subtask.trigger, barrier))
 
-    def add_splits(self, splits: dict[SubtaskId, Given]) -> None:
+    def add_splits(self, splits: dict[SubtaskId, SplitAssignment]) -> None:
         """Give sources more to read, or tell them that there is no more to come."""
         for id_, some in splits.items():
             self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))

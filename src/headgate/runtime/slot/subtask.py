@@ -33,7 +33,7 @@ from headgate.elements import (
 )
 from headgate.errors import InternalError
 from headgate.functions.metrics import MetricReport
-from headgate.functions.source import EndOfInput, Given, NotReady
+from headgate.functions.source import EndOfInput, NotReady, SplitAssignment
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator
 from headgate.options import MAX_IN_FLIGHT_SIZE
@@ -412,7 +412,7 @@ class Subtask:
             raise InternalError(f"subtask {self.id} is no source but was told to inject {barrier}")
         self._barriers.received(0, barrier)
 
-    def add_splits(self, splits: Given) -> None:
+    def add_splits(self, splits: SplitAssignment) -> None:
         """Give a source more to read."""
         self._chain.current = source = self.operators[0]
         source.add_splits(splits)
