@@ -18,7 +18,7 @@
     <root>/<job id>/_stopped/<n>-<nonce>                                   the savepoint that the job is to end with
     <root>/<job id>/_savepoint/<n>-<nonce>-<key>                           a savepoint was begun, and is not complete
     <root>/<job id>/_claimed                                               the snapshot that the job deletes some time
-    <root>/<job id>/_lineage/<n>-<nonce>-<time>-<lineage>                  sinks write under it: see `drivers.lineages`
+    <root>/<job id>/_lineage/<n>-<nonce>-<time>-<lineage>                  sinks write under it: see `job_records`
     <root>/<job id>/_master/<n>-<nonce>                                    where a running driver is reached
     <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
 

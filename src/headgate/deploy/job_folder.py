@@ -17,7 +17,7 @@ from headgate.config import Settings
 from headgate.errors import DamagedFileError, RestoreError, StorageError
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
-from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
+from headgate.runtime.job_storage.location import keeps_in_memory, storage_location
 
 _log = logging.getLogger(__name__)
 

@@ -6,8 +6,7 @@ from typing import Final
 
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import SubtaskId
-from headgate.runtime.monitoring.barrier_wait import waiting_of
-from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, SubtaskFigures
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, SubtaskFigures, waiting_of
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checkpoint_json import checkpoint_of
 from headgate.web.checkpoint_phases import Slowest, flow_of, missing, phases, slowest

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from headgate import options
 from headgate.runtime.monitoring import statistics_json
-from headgate.runtime.monitoring.barrier_wait import waiting_of
-from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus, waiting_of
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id, whole_number
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from headgate import options
 from headgate.config import Option, Settings
-from headgate.runtime.control.process_facts import process_facts
+from headgate.runtime.control.messages import process_facts
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question
 

@@ -11,7 +11,7 @@ from headgate import __version__, options
 from headgate.graph.job_graph import SHIP_STRATEGIES, EdgePlan, JobGraph, VertexPlan
 from headgate.graph.placement import edges_of
 from headgate.ids import SubtaskId
-from headgate.runtime.monitoring.failures import Failure
+from headgate.runtime.monitoring.outcome import Failure
 from headgate.runtime.monitoring.progress import AttemptRun
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.configuration_json import parameters_shown

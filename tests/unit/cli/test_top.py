@@ -24,7 +24,7 @@ from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 from headgate.cli.exits import ExitCode
 from headgate.cli.frame import ORDERS, Shape, drawn
 from headgate.ids import Attempt
-from headgate.runtime.monitoring.failures import Failure, FailureOrigin
+from headgate.runtime.monitoring.outcome import Failure, FailureOrigin
 from headgate.web.page.overview_json import overview
 from tests.unit.cli.commands import headgate
 from tests.unit.web.page_jobs import PageJob, own

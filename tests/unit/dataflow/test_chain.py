@@ -12,7 +12,8 @@ from headgate.dataflow.partition import Forward
 from headgate.elements import MAX_TIMESTAMP, Batch, EndOfData, Flow, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
 from headgate.operators.plain_functions import MapFactory
-from headgate.runtime.slot.subtask import Subtask, Wiring
+from headgate.runtime.slot.subtask import Subtask
+from headgate.runtime.slot.wiring import Wiring
 from tests.unit.runtime.subtasks import Rig, barrier
 
 IDLE = WatermarkStatus(idle=True)

@@ -20,7 +20,8 @@ from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices, SlotCount
 from headgate.runtime.monitoring.outcome import JobOutcome
-from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot.services import SlotServices
+from headgate.runtime.slot.slot import Slot
 from headgate.runtime.slot_storage.scratch import Scratch
 from tests.unit.runtime.plans import HeldIo
 

@@ -31,7 +31,8 @@ from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy, FromSlot, Start, ToSlot
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
-from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot.services import SlotServices
+from headgate.runtime.slot.slot import Slot
 from headgate.runtime.slot_storage.scratch import Scratch
 
 JOB_ID = JobId("ab" * 16)

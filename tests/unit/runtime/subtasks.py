@@ -16,7 +16,8 @@ from headgate.ids import ChannelId, CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.source import SourceFactory
-from headgate.runtime.slot.subtask import Subtask, Wiring
+from headgate.runtime.slot.subtask import Subtask
+from headgate.runtime.slot.wiring import Wiring
 from headgate.runtime.slot_storage.upload import TakenSnapshot
 from headgate.testing.harness import OperatorHarness, Setup
 from tests.unit.runtime.outputs import NotingChannel

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.options import REGISTRY
-from headgate.runtime.control.process_facts import process_facts
+from headgate.runtime.control.messages import process_facts
 from headgate.web import configuration_json
 from headgate.web.configuration_json import HIDDEN, TEXT_MAX, shown
 from headgate.web.question import Question, ServedJob

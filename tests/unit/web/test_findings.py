@@ -10,7 +10,7 @@ from headgate.elements import MAX_TIMESTAMP
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.runtime.control.subtask_metrics import BarrierWait
-from headgate.runtime.monitoring.failures import Failure, FailureOrigin
+from headgate.runtime.monitoring.outcome import Failure, FailureOrigin
 from headgate.web.page.findings import LOOP_MS, STILL_MS, findings
 from tests.unit.web.page_jobs import PageJob, own
 

@@ -16,7 +16,7 @@ from headgate.operators.collect import CollectFactory
 from headgate.operators.failure import UserFailure
 from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.master.taps import See
-from headgate.runtime.monitoring.failures import Failure, FailureOrigin
+from headgate.runtime.monitoring.outcome import Failure, FailureOrigin
 from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
 from headgate.runtime.monitoring.statistics import Restore
 from headgate.web import job_json

@@ -7,12 +7,14 @@
 Both take the same events and give the same effects.
 """
 
-from headgate.checkpoint.alignment.aborted import ABORTED_IDS_MAX, AbortedAhead
 from headgate.checkpoint.alignment.aligner import BarrierAligner
-from headgate.checkpoint.alignment.events import (
+from headgate.checkpoint.alignment.strategy import (
+    ABORTED_IDS_MAX,
     AbortAlignment,
+    AbortedAhead,
     AlignmentEffect,
     AlignmentEvent,
+    AlignmentStrategy,
     BarrierAnnounced,
     BarrierReceived,
     BlockChannel,
@@ -27,7 +29,6 @@ from headgate.checkpoint.alignment.events import (
     TimePassed,
     UnblockChannels,
 )
-from headgate.checkpoint.alignment.strategy import AlignmentStrategy
 from headgate.checkpoint.alignment.tracker import BarrierTracker
 
 __all__ = [

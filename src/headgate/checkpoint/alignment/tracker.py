@@ -23,9 +23,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
-from headgate.checkpoint.alignment.aborted import AbortedAhead
-from headgate.checkpoint.alignment.events import (
+from headgate.checkpoint.alignment.strategy import (
     AbortAlignment,
+    AbortedAhead,
     AlignmentEffect,
     AlignmentEvent,
     BarrierAnnounced,

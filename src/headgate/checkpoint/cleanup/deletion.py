@@ -12,7 +12,7 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.cleanup.retention import abandoned_files, checkpoint_files, leftover_files, superseded_files
 from headgate.checkpoint.drivers.epochs import EpochOwner
-from headgate.checkpoint.drivers.lineages import earlier_records
+from headgate.checkpoint.drivers.job_records import earlier_records
 from headgate.checkpoint.drivers.ownership import older_claims
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.restore.resolve import Resolution

@@ -1,18 +1,26 @@
-"""The attempts that drivers have begun, and the result of the job, in the job's folder.
+"""Records in the job's folder: the attempts that drivers have begun, the lineage of the sinks, the job's result.
+
+Sinks write under a *lineage*. The driver records it before a sink writes anything outside the job. A driver that
+continues from a checkpoint of the folder keeps the checkpoint's lineage. Every other start, from the beginning or from
+another job's snapshot, begins the new lineage that was drawn for the driver's submission: what an earlier run has
+marked as committed then says nothing about this run. The record is the file's name, so it cannot be torn. The record of
+the driver with the highest epoch counts.
 
 All functions block, and raise StorageError when storage fails.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
-from typing import final
+from typing import Final, final
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import DamagedFileError, StorageError
-from headgate.ids import Attempt
+from headgate.ids import Attempt, Lineage
 from headgate.job_status import JobStatus
 
 
@@ -86,3 +94,33 @@ def _result_of(data: bytes, store: CheckpointStore) -> JobResult:
         owner=document.get("owner", ""),
         kept=document.get("kept", True),
     )
+
+
+_NAME: Final = re.compile(r"([0-9]+)-([0-9a-z]*)-([0-9]+)-([0-9a-f]{32})")
+
+
+def read_lineage(store: CheckpointStore) -> Lineage | None:
+    """Return the lineage that the folder's drivers have written under last, None for none."""
+    recorded = _recorded(store)
+    return recorded[max(recorded)] if recorded else None
+
+
+def record_lineage(store: CheckpointStore, own: EpochOwner, lineage: Lineage) -> None:
+    """Record the lineage that `own` begins. The lease has to be looked at before anything is written under it."""
+    store.write(_path(own, lineage), [b""])
+
+
+def earlier_records(store: CheckpointStore) -> list[str]:
+    """Return the files of all records but the one that counts."""
+    recorded = _recorded(store)
+    newest = max(recorded, default=None)
+    return [_path(owner, lineage) for owner, lineage in recorded.items() if owner != newest]
+
+
+def _recorded(store: CheckpointStore) -> dict[EpochOwner, Lineage]:
+    names = (_NAME.fullmatch(path.rpartition("/")[2]) for path in store.list_files(paths.LINEAGES))
+    return {EpochOwner(int(name[1]), name[2]): Lineage(name[4], int(name[3])) for name in names if name is not None}
+
+
+def _path(owner: EpochOwner, lineage: Lineage) -> str:
+    return paths.lineage(str(owner), lineage.began_ms, lineage.digits)

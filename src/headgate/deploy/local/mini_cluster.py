@@ -23,15 +23,15 @@ from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.local.batch import LocalBatch
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch, SlotIndex
-from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
-from headgate.runtime.control.process_facts import process_facts
+from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot, process_facts
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices
-from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot.services import SlotServices
+from headgate.runtime.slot.slot import Slot
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.wire import Poller
 

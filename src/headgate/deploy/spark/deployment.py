@@ -24,7 +24,7 @@ from headgate.deploy.spark.preflight import cores_beside, micro_batches_of
 from headgate.deploy.spark.shipping import ship
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
-from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
+from headgate.runtime.job_storage.location import keeps_in_memory, storage_location
 from headgate.runtime.master.assembly import slots_wait_ms
 
 _log = logging.getLogger(__name__)

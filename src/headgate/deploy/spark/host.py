@@ -33,11 +33,10 @@ from headgate.deploy.spark.stage import SlotStage, StageEnd, StageOrder
 from headgate.errors import StorageError
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch
-from headgate.runtime.control.messages import RegisterSlot
-from headgate.runtime.control.process_facts import process_facts
+from headgate.runtime.control.messages import RegisterSlot, process_facts
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_storage.job_storage import JobStorage
-from headgate.runtime.job_storage.place import keeps_in_memory
+from headgate.runtime.job_storage.location import keeps_in_memory
 from headgate.runtime.master.assembly import slots_wait_ms
 from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster

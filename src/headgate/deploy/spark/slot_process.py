@@ -28,14 +28,14 @@ from headgate.errors import StorageError
 from headgate.ids import SlotIndex
 from headgate.runtime.control.client import ControlClient, Hello
 from headgate.runtime.control.heartbeat import HeartbeatConfig, HeartbeatThread
-from headgate.runtime.control.messages import RegisterSlot
-from headgate.runtime.control.process_facts import process_facts
+from headgate.runtime.control.messages import RegisterSlot, process_facts
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.network import NetworkExchange
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.slot.garbage import survivors_set_aside
 from headgate.runtime.slot.log_tail import LogTail
-from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot.services import SlotServices
+from headgate.runtime.slot.slot import Slot
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.wire import Address, JobSecret, Poller, Wire
 

@@ -6,9 +6,14 @@ of any other. Delivery is in order on one connection; a message may still be los
 
 from __future__ import annotations
 
+import os
+import platform
+import socket
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any, final
 
+import headgate
 from headgate.checkpoint.handles import InFlightState
 from headgate.checkpoint.messages import (
     RestoredOperator,
@@ -25,8 +30,6 @@ from headgate.ids import Attempt, CheckpointId, JobId, Launch, Lineage, SlotInde
 from headgate.operators.failure import UserFailure
 from headgate.operators.samples import Sample
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
-
-# --- slot to job master ------------------------------------------------------------------------------------------
 
 
 @final
@@ -319,3 +322,16 @@ ToSlot = (
     | TearDown
     | Shutdown
 )
+
+
+def process_facts() -> dict[str, str]:
+    """Return the facts about this process. The job master compares the versions of slots with its own."""
+    return {
+        "host": socket.gethostname(),
+        "pid": str(os.getpid()),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "pyarrow": metadata.version("pyarrow"),
+        "cloudpickle": metadata.version("cloudpickle"),
+        "headgate": headgate.__version__,
+    }

@@ -22,8 +22,8 @@ from headgate.checkpoint.drivers.job_records import JobResult
 from headgate.graph.job_graph import JobGraph
 from headgate.job_status import JobStatus
 from headgate.runtime.job_storage.lease import LeaseLost
+from headgate.runtime.job_storage.location import keeps_checkpoints
 from headgate.runtime.job_storage.owners import Parts, Steps, step
-from headgate.runtime.job_storage.place import keeps_checkpoints
 from headgate.runtime.job_storage.restore import Known
 from headgate.runtime.job_storage.snapshots import recorded_result
 from headgate.runtime.monitoring.outcome import JobOutcome

@@ -17,7 +17,7 @@ from headgate.checkpoint import paths, storage_probe
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.commit import retry_delay_ms
 from headgate.checkpoint.drivers.intents import StopIntent
-from headgate.checkpoint.drivers.lineages import read_lineage
+from headgate.checkpoint.drivers.job_records import read_lineage
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.manifest_storage import InDoubt, Refused, Stored
 from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution

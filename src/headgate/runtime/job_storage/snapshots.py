@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from headgate.checkpoint import storage_probe
-from headgate.checkpoint.drivers import intents, job_records, lineages, ownership
+from headgate.checkpoint.drivers import intents, job_records, ownership
 from headgate.checkpoint.drivers.epochs import Chain
 from headgate.checkpoint.drivers.job_records import JobResult
 from headgate.checkpoint.restore.resolve import Resolution
@@ -68,10 +68,10 @@ class Snapshots:
     def begin_lineage(self, plan: JobGraph, ahead: Ahead) -> Lineage:
         """Return what sinks write under, which is then recorded in the job's folder. Raises LeaseLost, StorageError."""
         folder = self._lease.folder()
-        lineage = lineages.read_lineage(folder) if ahead.goes_on else None
+        lineage = job_records.read_lineage(folder) if ahead.goes_on else None
         if lineage is None:
             lineage = plan.lineage
-            lineages.record_lineage(folder, self._lease.driver, lineage)
+            job_records.record_lineage(folder, self._lease.driver, lineage)
             self._lease.folder()  # a later driver has either seen the record, or is seen here
         return replace(lineage, driver=self._lease.driver.nonce[:_DRIVER_DIGITS])
 

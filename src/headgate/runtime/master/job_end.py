@@ -7,7 +7,7 @@ from typing import final
 
 from headgate.graph.job_graph import JobGraph
 from headgate.job_status import JobStatus
-from headgate.runtime.job_storage.place import after_cancellation, going_on, way_on
+from headgate.runtime.job_storage.location import after_cancellation, going_on, way_on
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.monitoring.outcome import JobOutcome

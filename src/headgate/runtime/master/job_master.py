@@ -38,8 +38,7 @@ from headgate.runtime.master.rescales import Bounds, CountSlots, Rescales
 from headgate.runtime.master.services import MasterServices, SendToAll, SendToSubtask, SlotCount, SlotLink, SlotLinks
 from headgate.runtime.master.supervisor_vocabulary import SupervisorState, origin_of_event
 from headgate.runtime.master.taps import See, Taps
-from headgate.runtime.monitoring.failures import Failure, FailureOrigin, describe_unclosed, origin_of
-from headgate.runtime.monitoring.outcome import JobOutcome
+from headgate.runtime.monitoring.outcome import Failure, FailureOrigin, JobOutcome, describe_unclosed, origin_of
 from headgate.runtime.monitoring.progress import JobProgress
 
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import Final, final
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
 from headgate.job_status import JobStatus
-from headgate.runtime.monitoring.failures import FailureOrigin
+from headgate.runtime.monitoring.outcome import FailureOrigin
 
 _NO_ATTEMPT: Final = Attempt(0)
 

@@ -1,12 +1,14 @@
-"""The outcome of a job, as the program that submitted it sees it."""
+"""The outcome of a job, and the failures on the way to it: what went wrong, where, and whether the job restarts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
-from headgate.ids import JobId
+from headgate.ids import Attempt, JobId
 from headgate.job_status import JobStatus
+from headgate.operators.failure import UserFailure
+from headgate.runtime.control.messages import SlotTornDown, TaskFailed
 
 
 @final
@@ -35,3 +37,67 @@ class JobOutcome:
         why, _, rest = (self.cause or self.way_on).partition("\n")
         told = [f"job {self.job_id} is {self.status.word}", *filter(None, [why, self.way_on if rest else ""])]
         return ": ".join(told)
+
+
+FAILURES_MAX: Final = 100
+"""Failures of a job that are kept, the latest: a job may restart without end."""
+LINE_MAX: Final = 200
+"""Characters of a cause in a line."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureOrigin:
+    """Where a failure came from, as far as it is known: the operator's name and the indexes of subtask and slot.
+
+    `user` is the exception of user code, None where other code failed.
+    """
+
+    operator: str | None = None
+    subtask: int | None = None
+    slot: int | None = None
+    user: UserFailure | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failure. `cause` is the whole story, for people.
+
+    `wall_ms` is the time of the driver's clock, `attempt` the one that failed, 0 before the first. The job starts again
+    after `restart_delay_ms`; None: the failure was final.
+    """
+
+    wall_ms: int
+    attempt: Attempt
+    cause: str
+    origin: FailureOrigin
+    restart_delay_ms: float | None
+
+    def line(self) -> str:
+        """Return the cause in a line."""
+        return self.cause.strip().partition("\n")[0][:LINE_MAX]
+
+
+def origin_of(message: TaskFailed | SlotTornDown) -> FailureOrigin:
+    """Return where a failure that a slot reports came from."""
+    if isinstance(message, SlotTornDown):
+        user = message.unclosed
+        return FailureOrigin(slot=message.slot) if user is None else _origin_of_user(user, message.slot)
+    if message.subtask is None:
+        return FailureOrigin(slot=message.slot)
+    if isinstance(message.failure, UserFailure):
+        return _origin_of_user(message.failure, message.slot)
+    return FailureOrigin(subtask=message.subtask.index, slot=message.slot)
+
+
+def _origin_of_user(failure: UserFailure, slot: int) -> FailureOrigin:
+    return FailureOrigin(operator=failure.operator, subtask=failure.subtask, slot=slot, user=failure)
+
+
+def describe_unclosed(failure: UserFailure) -> str:
+    """Return why a job fails whose user code could not be closed, for people."""
+    return (
+        f"{failure.describe()}\n(All input was processed and its output is committed, so the job does not start again. "
+        "What close() was to write may be missing: write it in finish(), which is called before the last checkpoint)"
+    )

@@ -14,7 +14,7 @@ from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.samples import FailedSample
 from headgate.runtime.control.messages import LogLine, Progress
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
-from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
+from headgate.runtime.monitoring.outcome import FAILURES_MAX, Failure
 from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
 
 _log = logging.getLogger(__name__)

@@ -10,20 +10,15 @@ from functools import partial
 from typing import Final, final
 
 from headgate import options
-from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker
 from headgate.dataflow.chain import restored_waiting
-from headgate.dataflow.channel import ChannelAddress, InputChannel, LocalOutput, OvertakableChannel
-from headgate.dataflow.output import Output
-from headgate.dataflow.pace import Debloating, first_window
-from headgate.dataflow.partition import partitioner
 from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import SplitAssignment
 from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
-from headgate.graph.placement import ChannelPlan, Channels, Placement
-from headgate.ids import Attempt, ChannelId, CheckpointId, SubtaskId
+from headgate.graph.placement import Placement
+from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import (
     USER_ERRORS,
     Operator,
@@ -34,16 +29,16 @@ from headgate.operators.base import (
 )
 from headgate.operators.failure import UserFailure, failure_of
 from headgate.operators.keys import KeySelection
-from headgate.operators.outputs import OutputType
 from headgate.operators.runtime_context import Runtime
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
-from headgate.runtime.exchange.exchange import Exchange
+from headgate.runtime.exchange import Exchange
 from headgate.runtime.slot.metrics import scope_of
 from headgate.runtime.slot.services import ExecutionHost, SubtaskServices
-from headgate.runtime.slot.subtask import RestoredBatch, Subtask, Wiring
-from headgate.runtime.slot_storage.in_flight import FetchedFlight, Share, address_of, restored_batches
+from headgate.runtime.slot.subtask import RestoredBatch, Subtask
+from headgate.runtime.slot.wiring import SlotWiring
+from headgate.runtime.slot_storage.in_flight import FetchedFlight, Share, restored_batches
 from headgate.state.keygroups import key_group_range
 
 _log = logging.getLogger(__name__)
@@ -71,14 +66,11 @@ class Execution:
         """The edges of `plan` are as they are in the placement."""
         self._plan = plan
         self._placement = placement
-        self._channels = Channels(plan.edges, placement)
+        self._wiring = SlotWiring(plan, placement, exchange, host.index)
         self._exchange = exchange
         self._host = host
         self._batch_records = plan.settings.get(options.BATCH_RECORDS)
-        self._credit_batches = plan.settings.get(options.CREDIT_BATCHES)
-        self._unaligned = plan.settings.get(options.UNALIGNED)
         self._own = placement.subtasks_of(host.index)
-        self._inputs: dict[ChannelId, InputChannel] = {}
         self.subtasks: dict[SubtaskId, Subtask] = {}
         self._downstream_first: list[Subtask] = []
         self.sources: list[Subtask] = []
@@ -97,13 +89,13 @@ class Execution:
         in_flight: dict[SubtaskId, tuple[FetchedFlight, ...]],
     ) -> None:
         """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
-        channels = {subtask: self._channels.into(subtask) for subtask in self._own}
-        first = first_window(self._plan.settings)
-        self._inputs = {channel.id: InputChannel(channel.id, first) for own in channels.values() for channel in own}
-        self._exchange.listen(deploy.attempt, self._inputs)
+        self._exchange.listen(deploy.attempt, self._wiring.inputs)
         for subtask in self._own:
             operators = self._operators(subtask, deploy, restored.get(subtask, {}))
-            wiring = self._wiring(channels[subtask], self._outputs(subtask, operators[-1].context))
+            last = operators[-1].context
+            for selector in self._wiring.selectors(subtask):
+                self._open_selector(selector, subtask, last)
+            wiring = self._wiring.of(subtask, last)
             built = Subtask(subtask, operators, wiring, self._host, self._batch_records)
             if in_flight.get(subtask):
                 shares = [(part, self._share(part, subtask, operators[0].context)) for part in in_flight[subtask]]
@@ -123,30 +115,6 @@ class Execution:
             for operator in subtask.operators:
                 with _opening(id_, operator.context):
                     operator.start()
-
-    def _wiring(self, channels: list[ChannelPlan], outputs: list[Output]) -> Wiring:
-        overtakable = {
-            index: address for index, channel in enumerate(channels) if (address := self._address(channel)) is not None
-        }
-        return Wiring(
-            inputs=[self._inputs[channel.id] for channel in channels],
-            outputs=outputs,
-            input_of=[self._plan.edges[channel.edge].input_index for channel in channels],
-            overtakable=overtakable,
-            strategy=self._strategy(len(channels), frozenset(overtakable)),
-            in_flight_bytes_max=self._plan.settings.get(options.MAX_IN_FLIGHT_SIZE),
-            debloating=Debloating.of(self._plan.settings),
-        )
-
-    def _strategy(self, channels: int, overtakable: frozenset[int]) -> AlignmentStrategy:
-        every = frozenset(range(max(1, channels)))
-        if self._plan.settings.get(options.CHECKPOINT_MODE) == "AT_LEAST_ONCE":
-            return BarrierTracker(every)
-        return BarrierAligner(every, overtakable=overtakable)
-
-    def _address(self, channel: ChannelPlan) -> ChannelAddress | None:
-        """Return the address of a channel on which barriers may overtake, None for any other."""
-        return address_of(self._plan, channel) if self._unaligned else None
 
     def _operators(self, subtask: SubtaskId, deploy: Deploy, restored: dict[str, RestoredState]) -> list[Operator]:
         vertex = self._plan.vertex_of(subtask)
@@ -186,40 +154,12 @@ class Execution:
         self._metrics.setdefault(subtask, []).append((operator.uid, group))
         return group
 
-    def _outputs(self, subtask: SubtaskId, context: OperatorContext) -> list[Output]:
-        """Make the outputs of a subtask; `context` is that of its last operator, which selects keys."""
-        timeout_ms = self._plan.vertex_of(subtask).buffer_timeout_ms
-        outputs: list[Output] = []
-        for edge_index, channels in self._channels.out_of(subtask).items():
-            edge = self._plan.edges[edge_index]
-            target = self._plan.vertices[edge.target_vertex]
-            if isinstance(edge.key_selector, KeySelector):
-                self._open_selector(edge.key_selector, subtask, context)
-            senders = self._placement.parallelism[edge.source_vertex]
-            part = partitioner(edge, subtask.index, senders, len(channels), target.max_parallelism, context.passing)
-            ends = [self._output(channel) for channel in channels]
-            output = Output(ends, part, self._batch_records, timeout_ms, edge.tag)
-            output.tag_type = OutputType.of(edge.tag_type)
-            output.overtakable = [
-                (address, end)
-                for channel, end in zip(channels, ends, strict=True)
-                if (address := self._address(channel)) is not None
-            ]
-            outputs.append(output)
-        return outputs
-
     def _open_selector(self, selector: KeySelector, subtask: SubtaskId, context: OperatorContext) -> None:
         """Open a key selector; once, also if a union has it select the keys of several streams."""
         if not any(selector is known for known, _ in self._selectors):
             self._selectors.append((selector, context))
             with _opening(subtask, context):
                 open_function(selector, Runtime(context))
-
-    def _output(self, channel: ChannelPlan) -> OvertakableChannel:
-        target = self._placement.slot_of(channel.target)
-        if target == self._host.index:
-            return LocalOutput(self._inputs[channel.id], self._credit_batches)
-        return self._exchange.output(channel, target)
 
     # --- data in flight
 

@@ -1,4 +1,4 @@
-"""What the operators of a slot's subtasks may ask for, and what they ask of the slot for it."""
+"""Services around a slot: what its host provides, what subtasks ask of it, and what it provides to operators."""
 
 from __future__ import annotations
 
@@ -8,16 +8,43 @@ from pathlib import Path
 from typing import Protocol, TypeVar, final
 
 from headgate.checkpoint.messages import SubtaskCommitted
+from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.operators.services import Services
 from headgate.operators.stepped_loop import SteppedLoop
 from headgate.runtime.control.messages import Collected, FromSlot, SplitsRead, WatermarkReported
+from headgate.runtime.exchange import Exchange
+from headgate.runtime.io import WaitingIo
+from headgate.runtime.slot.log_tail import LogTail
 from headgate.runtime.slot.subtask import SubtaskHost
+from headgate.runtime.slot_storage.scratch import Scratch
+from headgate.runtime.wire.poller import Watch
 from headgate.state.backend import BackendServices, StateWriter
 
 T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotServices:
+    """What the host of a slot provides.
+
+    `store` is the job's folder, `open_store` opens another one by its location (of a savepoint, or of another job): it
+    blocks and raises StorageError. `send` takes a message to the job master; it does not block. `watch` ends the wait
+    of the host when a file is ready. `log` has what is logged and printed, None where that is not kept.
+    """
+
+    clock: Clock
+    io: WaitingIo
+    store: CheckpointStore
+    open_store: Callable[[str], CheckpointStore]
+    exchange: Exchange
+    send: Callable[[FromSlot], None]
+    scratch: Scratch
+    watch: Watch
+    log: LogTail | None = None
 
 
 class ExecutionHost(SubtaskHost, Protocol):

@@ -11,14 +11,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast, final
 
 from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
-from headgate.checkpoint.store import CheckpointStore
-from headgate.clock import Clock
 from headgate.elements import Barrier
 from headgate.errors import DamagedFileError, InternalError, NetworkError
 from headgate.graph.job_graph import JobGraph
@@ -46,17 +44,13 @@ from headgate.runtime.control.messages import (
     TearDown,
     ToSlot,
 )
-from headgate.runtime.exchange.exchange import Exchange
-from headgate.runtime.io import WaitingIo
 from headgate.runtime.slot import garbage
 from headgate.runtime.slot.attempt_loop import AttemptLoop
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
-from headgate.runtime.slot.log_tail import LogTail
+from headgate.runtime.slot.services import SlotServices
 from headgate.runtime.slot.taps import SlotTaps
-from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.slot_storage.slot_storage import FetchedAttempt, SlotStorage
 from headgate.runtime.slot_storage.upload import TakenSnapshot, Uploads
-from headgate.runtime.wire.poller import Watch
 from headgate.state.backend import StateWriter
 
 T = TypeVar("T")
@@ -69,27 +63,6 @@ ROUNDS_PER_STEP: Final = 4
 
 ROUNDS_MS: Final = 5.0
 """After this time there is no further round: slow user code does not keep a barrier waiting for more than a piece."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotServices:
-    """What the host of a slot provides.
-
-    `store` is the job's folder, `open_store` opens another one by its location (of a savepoint, or of another job): it
-    blocks and raises StorageError. `send` takes a message to the job master; it does not block. `watch` ends the wait
-    of the host when a file is ready. `log` has what is logged and printed, None where that is not kept.
-    """
-
-    clock: Clock
-    io: WaitingIo
-    store: CheckpointStore
-    open_store: Callable[[str], CheckpointStore]
-    exchange: Exchange
-    send: Callable[[FromSlot], None]
-    scratch: Scratch
-    watch: Watch
-    log: LogTail | None = None
 
 
 @final

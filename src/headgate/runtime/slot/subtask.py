@@ -12,15 +12,13 @@ A subtask that is restored with data in flight processes that first, before it r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, final
 
-from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner
+from headgate.checkpoint.alignment import BarrierAligner
 from headgate.dataflow.chain import Chain, Waiting
-from headgate.dataflow.channel import ChannelAddress, InputChannel
-from headgate.dataflow.output import Output
-from headgate.dataflow.pace import Debloater, Debloating
+from headgate.dataflow.pace import Debloater
 from headgate.elements import (
     MAX_TIMESTAMP,
     Barrier,
@@ -36,32 +34,11 @@ from headgate.functions.metrics import MetricReport
 from headgate.functions.source import EndOfInput, NotReady, SplitAssignment
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator
-from headgate.options import MAX_IN_FLIGHT_SIZE
 from headgate.runtime.control.subtask_metrics import BarrierWait, SubtaskMetrics, Traffic
 from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, PartialBatch, Process
 from headgate.runtime.slot.metrics import SubtaskMeter
+from headgate.runtime.slot.wiring import Wiring
 from headgate.time.valve import InputsValve, Progress
-
-__all__ = ["RestoredBatch", "Subtask", "SubtaskHost", "Wiring"]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Wiring:
-    """The channels and outputs that begin or end at a subtask, and how barriers are aligned."""
-
-    inputs: list[InputChannel]
-    outputs: list[Output]
-    input_of: list[int]
-    """For each channel in `inputs`, which input of the first operator it belongs to: 0 or 1."""
-    overtakable: dict[int, ChannelAddress] = field(default_factory=dict)
-    """The channels in `inputs` that barriers may overtake, by index."""
-    strategy: AlignmentStrategy | None = None
-    """How barriers are aligned, None: exactly once, without overtaking."""
-    in_flight_bytes_max: int = MAX_IN_FLIGHT_SIZE.default
-    """What may be overtaken in one snapshot."""
-    debloating: Debloating | None = field(default_factory=Debloating)
-    """How the records that wait are limited, None: by the credit for batches only."""
 
 
 @final

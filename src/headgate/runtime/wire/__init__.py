@@ -13,11 +13,10 @@ docs/internals/decisions/0001-network-transport.md.
 from headgate.runtime.wire.blocking import BlockingConnection
 from headgate.runtime.wire.config import ANY_PORT, Address, NetworkConfig, TlsConfig
 from headgate.runtime.wire.connection import CloseCause, Closed, Connection, Handlers
+from headgate.runtime.wire.credentials import JobSecret, ThrowAwayCertificate
 from headgate.runtime.wire.frames import LARGE_BYTES, Frame, Sendable
 from headgate.runtime.wire.listener import Listener, OnConnection
 from headgate.runtime.wire.poller import Deadline, Poller
-from headgate.runtime.wire.secret import JobSecret
-from headgate.runtime.wire.throw_away import ThrowAwayCertificate
 from headgate.runtime.wire.wire import Wire
 
 __all__ = [

@@ -12,9 +12,9 @@ from typing import final
 from headgate.errors import NetworkError
 from headgate.runtime.wire.config import Address, NetworkConfig
 from headgate.runtime.wire.connection import TRY_AGAIN_S
+from headgate.runtime.wire.credentials import JobSecret
 from headgate.runtime.wire.frames import LENGTH, Frame, FrameReader
 from headgate.runtime.wire.handshake import NONCE_BYTES, Handshake, Proof, prove_as_client
-from headgate.runtime.wire.secret import JobSecret
 from headgate.runtime.wire.stream import ByteStream, PlainStream, StreamCut, TlsContexts, tune
 
 SEND_TIMEOUT_S = 10.0

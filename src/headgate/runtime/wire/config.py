@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headgate.errors import ConfigError, NetworkError
-from headgate.runtime.wire.throw_away import ThrowAwayCertificate
+from headgate.runtime.wire.credentials import ThrowAwayCertificate
 
 PORT_MAX = 65_535
 ANY_PORT = (0, 0)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import NoReturn, final
 
 from headgate.errors import NetworkError
-from headgate.runtime.wire.secret import MAC_BYTES, JobSecret
+from headgate.runtime.wire.credentials import MAC_BYTES, JobSecret
 
 MAGIC = b"hdgt"
 VERSION = 2

@@ -12,9 +12,9 @@ from typing import Final, final
 
 from headgate.runtime.wire.config import Address, NetworkConfig, bind
 from headgate.runtime.wire.connection import CloseCause, Closed, Connection, Handlers, Opening
+from headgate.runtime.wire.credentials import JobSecret
 from headgate.runtime.wire.handshake import NONCE_BYTES, Handshake, prove_as_server
 from headgate.runtime.wire.poller import Poller
-from headgate.runtime.wire.secret import JobSecret
 from headgate.runtime.wire.stream import ByteStream, PlainStream, TlsContexts, tune
 from headgate.runtime.wire.unproven import SummedLines, UnprovenPeers
 

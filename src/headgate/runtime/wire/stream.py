@@ -10,7 +10,7 @@ from typing import Protocol, final
 
 from headgate.errors import NetworkError
 from headgate.runtime.wire.config import NetworkConfig, TlsConfig
-from headgate.runtime.wire.throw_away import ThrowAwayCertificate
+from headgate.runtime.wire.credentials import ThrowAwayCertificate
 
 
 class StreamCut(NetworkError):

@@ -11,10 +11,10 @@ from typing import final
 from headgate.runtime.wire.blocking import BlockingConnection, dial
 from headgate.runtime.wire.config import Address, NetworkConfig
 from headgate.runtime.wire.connection import CloseCause, Connection, Handlers, Opening
+from headgate.runtime.wire.credentials import JobSecret
 from headgate.runtime.wire.handshake import NONCE_BYTES, Handshake, prove_as_client
 from headgate.runtime.wire.listener import Listener, OnConnection
 from headgate.runtime.wire.poller import Poller
-from headgate.runtime.wire.secret import JobSecret
 from headgate.runtime.wire.stream import ByteStream, PlainStream, TlsContexts, tune
 
 

@@ -16,7 +16,8 @@ from headgate.ids import Launch, SlotIndex
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot
-from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot.services import SlotServices
+from headgate.runtime.slot.slot import Slot
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.process import Process

@@ -17,8 +17,7 @@ from headgate.graph.job_graph import VertexPlan
 from headgate.ids import SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.job_storage.sources import sources_of
-from headgate.runtime.monitoring.barrier_wait import waiting_of
-from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus, waiting_of
 from headgate.runtime.monitoring.progress import JobProgress
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checkpoint_phases import flow_of, slowest

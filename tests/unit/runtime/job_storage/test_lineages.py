@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.drivers.job_records import last_attempt
-from headgate.checkpoint.drivers.lineages import read_lineage
+from headgate.checkpoint.drivers.job_records import last_attempt, read_lineage
 from headgate.functions.sink import SinkIdentity
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, Lineage

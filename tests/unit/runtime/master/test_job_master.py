@@ -22,7 +22,7 @@ from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.messages import Deploy, RegisterSlot, Shutdown
 from headgate.runtime.monitoring import statistics_json
-from headgate.runtime.monitoring.failures import FailureOrigin
+from headgate.runtime.monitoring.outcome import FailureOrigin
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.runtime.masters import Link, MasterRig

@@ -16,8 +16,8 @@ from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.control.subtask_metrics import Rates, SubtaskMetrics, TimeShares, Traffic
 from headgate.runtime.monitoring.exposition import exposition
-from headgate.runtime.monitoring.failures import Failure, FailureOrigin
 from headgate.runtime.monitoring.metrics import JOB_METRICS, TASK_METRICS, JobMetrics, PressureLevel
+from headgate.runtime.monitoring.outcome import Failure, FailureOrigin
 from headgate.runtime.monitoring.progress import JobProgress
 from tests.unit.runtime.plans import Step, line_plan
 

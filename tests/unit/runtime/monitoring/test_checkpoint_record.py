@@ -9,8 +9,7 @@ from headgate.checkpoint.messages import SubtaskAcked
 from headgate.elements import Barrier
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.runtime.control.subtask_metrics import BarrierWait, Rates, SubtaskMetrics, TimeShares, Traffic
-from headgate.runtime.monitoring.barrier_wait import LongestWait, waiting_of
-from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, LongestWait, waiting_of
 from headgate.runtime.monitoring.statistics import CheckpointStatistics
 
 A1 = Attempt(1)
