@@ -9,6 +9,7 @@ import pytest
 
 from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierReceived, BarrierTracker
 from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.coordination.completion import Completion
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.pending import PendingCheckpoint
 from headgate.checkpoint.coordination.vocabulary import AttemptStarted, CoordinatorEffect, NotifyCompleted
@@ -149,16 +150,16 @@ def stop_commits_before_it_is_recorded(patch: pytest.MonkeyPatch) -> None:
 
 
 def _notify_of_savepoints(patch: pytest.MonkeyPatch, *, stops: bool) -> None:
-    stored = CheckpointCoordinator._on_savepoint_stored
+    stored = Completion._on_savepoint_stored
 
-    def notify(self: CheckpointCoordinator, savepoint: PendingCheckpoint, now_ms: float) -> list[CoordinatorEffect]:
+    def notify(self: Completion, savepoint: PendingCheckpoint, now_ms: float) -> list[CoordinatorEffect]:
         effects = stored(self, savepoint, now_ms)
-        if savepoint.stops is stops and savepoint.attempt == self._attempt:
+        if savepoint.stops is stops and savepoint.attempt == self._state.attempt:
             told = NotifyCompleted(attempt=savepoint.attempt, checkpoint_id=savepoint.checkpoint_id)
             return [told, *effects]
         return effects
 
-    patch.setattr(CheckpointCoordinator, "_on_savepoint_stored", notify)
+    patch.setattr(Completion, "_on_savepoint_stored", notify)
 
 
 def stop_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, Barri
 from headgate.checkpoint.cleanup import deletion, retention
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.commit import CheckpointConfirmed, CommitTracker
+from headgate.checkpoint.coordination.completion import Completion
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.vocabulary import CoordinatorEffect, DiscardFiles
 from headgate.checkpoint.drivers import job_records
@@ -72,7 +73,7 @@ def no_fencing(patch: pytest.MonkeyPatch) -> None:
     on_message, on_attempt_event = CheckpointCoordinator._on_message, Supervisor._on_attempt_event
 
     def coordinated(self: CheckpointCoordinator, message: CheckpointMessage, now_ms: float) -> list[CoordinatorEffect]:
-        return [] if self._attempt is None else on_message(self, _as_current(self, message), now_ms)
+        return [] if self._state.attempt is None else on_message(self, _as_current(self, message), now_ms)
 
     def supervised(self: Supervisor, event: Any) -> list[SupervisorEffect]:
         return on_attempt_event(self, replace(event, attempt=self.attempt))
@@ -119,12 +120,13 @@ def ack_of_an_old_attempt(patch: pytest.MonkeyPatch) -> None:
 
 def _as_current(coordinator: CheckpointCoordinator, message: CheckpointMessage) -> CheckpointMessage:
     """Return a message of an older attempt as one of this attempt, about the checkpoint that is being collected."""
-    if coordinator._attempt in (None, message.attempt):
+    state = coordinator._state
+    if state.attempt in (None, message.attempt):
         return message
-    if isinstance(message, SubtaskAcked) and coordinator._pending:
-        oldest = min(coordinator._pending)
-        return replace(message, attempt=coordinator._attempt, checkpoint_id=oldest)
-    return replace(message, attempt=coordinator._attempt)
+    if isinstance(message, SubtaskAcked) and state.pending:
+        oldest = min(state.pending)
+        return replace(message, attempt=state.attempt, checkpoint_id=oldest)
+    return replace(message, attempt=state.attempt)
 
 
 def metadata_before_the_state(patch: pytest.MonkeyPatch) -> None:
@@ -198,25 +200,24 @@ def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
 
 def abort_in_doubt(patch: pytest.MonkeyPatch) -> None:
     """The end of an attempt gives up also the checkpoint whose manifest is being written, and restores at once."""
-    ended, stored = CheckpointCoordinator._on_attempt_ended, CheckpointCoordinator._on_stored
-    refused = CheckpointCoordinator._on_refused
+    ended, stored, refused = CheckpointCoordinator._on_attempt_ended, Completion.on_stored, Completion.on_refused
 
     def give_up_all(self: CheckpointCoordinator, attempt: Attempt, cause: str | None) -> list[CoordinatorEffect]:
         effects = ended(self, attempt, cause)
         if self.gate.storing is None:
             return effects
-        doubtful, self.gate.storing = self._pending.pop(self.gate.storing), None
+        doubtful, self.gate.storing = self._state.pending.pop(self.gate.storing), None
         return [*effects, DiscardFiles(checkpoint_id=doubtful.checkpoint_id, attempt=doubtful.attempt)]
 
     def when_known(settle: Callable[..., list[CoordinatorEffect]]) -> Callable[..., list[CoordinatorEffect]]:
-        def handle(self: CheckpointCoordinator, checkpoint_id: CheckpointId, *rest: Any) -> list[CoordinatorEffect]:
-            return settle(self, checkpoint_id, *rest) if checkpoint_id == self.gate.storing else []
+        def handle(self: Completion, checkpoint_id: CheckpointId, *rest: Any) -> list[CoordinatorEffect]:
+            return settle(self, checkpoint_id, *rest) if checkpoint_id == self._state.gate.storing else []
 
         return handle
 
     patch.setattr(CheckpointCoordinator, "_on_attempt_ended", give_up_all)
-    patch.setattr(CheckpointCoordinator, "_on_stored", when_known(stored))
-    patch.setattr(CheckpointCoordinator, "_on_refused", when_known(refused))
+    patch.setattr(Completion, "on_stored", when_known(stored))
+    patch.setattr(Completion, "on_refused", when_known(refused))
 
 
 def lost_replay(patch: pytest.MonkeyPatch) -> None:

@@ -342,20 +342,17 @@ class Checkpoints:
             self._prepared.saving(checkpoint_id)
         self._being_stored.add(checkpoint_id)
 
+        answer = self._answering(checkpoint_id, coordination.ManifestStored, _manifest_refused)
+
         def known(outcome: Outcome) -> None:
-            now_ms = self._now()
             self._being_stored.discard(checkpoint_id)
             if not isinstance(outcome, Superseded) or outcome.stored:
                 self._stored = max(self._stored, checkpoint_id)
             if isinstance(outcome, Stored):
                 if location is None:
                     self._registry.register(manifest)
-                self.statistics.completed(checkpoint_id, location or self._storage.locate(checkpoint_id), now_ms)
-                self._post(coordination.ManifestStored(checkpoint_id=checkpoint_id, now_ms=now_ms))
-            else:
-                self._heed(outcome)
-                reason = outcome.reason
-                self._post(coordination.ManifestRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
+                self.statistics.completed(checkpoint_id, location or self._storage.locate(checkpoint_id), self._now())
+            answer(outcome)
 
         gone = [] if location is not None else self._registry.unknown(manifest)
         if gone:
@@ -364,41 +361,49 @@ class Checkpoints:
         self._storage.store(manifest, location, known, stops=stops)
 
     def _record_stop(self, order: coordination.RecordStop) -> None:
-        checkpoint_id = order.checkpoint_id
-
-        def known(outcome: Outcome) -> None:
-            now_ms = self._now()
-            if isinstance(outcome, Stored):
-                self._post(coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms))
-            else:
-                self._heed(outcome)
-                reason = outcome.reason
-                self._post(coordination.StopRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
-
-        self._storage.record_stop(checkpoint_id, order.savepoint.location, known)
+        answer = self._answering(order.checkpoint_id, coordination.StopRecorded, _stop_refused)
+        self._storage.record_stop(order.checkpoint_id, order.savepoint.location, answer)
 
     def _commit_for_all(self, order: coordination.StoreManifest) -> None:
-        checkpoint_id = order.checkpoint_id
         savepoint = None if order.savepoint is None else order.savepoint.location
+        manifest = manifest_of(self._plan, self._placement, order, None)
+        answer = self._answering(order.checkpoint_id, coordination.CommittedForAll, _commit_refused)
+        self._storage.commit(self._plan, manifest, savepoint, answer)
+
+    def _answering(
+        self,
+        checkpoint_id: CheckpointId,
+        stored: type[coordination.ManifestStored | coordination.StopRecorded | coordination.CommittedForAll],
+        refused: Callable[[CheckpointId, Refused | Superseded, float], coordination.CoordinatorEvent],
+    ) -> Callable[[Outcome], None]:
+        """Return a function that tells the coordinator the outcome of its order.
+
+        It also tells the job master when another driver has taken over the job.
+        """
 
         def known(outcome: Outcome) -> None:
-            now_ms = self._now()
             if isinstance(outcome, Stored):
-                self._post(coordination.CommittedForAll(checkpoint_id=checkpoint_id, now_ms=now_ms))
+                self._post(stored(checkpoint_id=checkpoint_id, now_ms=self._now()))
                 return
-            self._heed(outcome)
-            retriable = isinstance(outcome, Refused) and outcome.retriable
-            refused = coordination.CommitRefused(
-                checkpoint_id=checkpoint_id, reason=outcome.reason, retriable=retriable, now_ms=now_ms
-            )
-            self._post(refused)
+            if isinstance(outcome, Superseded):
+                self._post(JobTakenOver(outcome.reason))
+            self._post(refused(checkpoint_id, outcome, self._now()))
 
-        self._storage.commit(self._plan, manifest_of(self._plan, self._placement, order, None), savepoint, known)
-
-    def _heed(self, outcome: Refused | Superseded) -> None:
-        if isinstance(outcome, Superseded):
-            self._post(JobTakenOver(outcome.reason))
+        return known
 
     def _telling(self, over: type[coordination.CheckpointsRetained | coordination.OutputAborted]) -> Callable[[], None]:
-        """Return what tells the coordinator that clean-up is over, however it went."""
+        """Return a function that tells the coordinator that a clean-up is over, whether it succeeded or not."""
         return lambda: self._post(over(now_ms=self._now()))
+
+
+def _manifest_refused(id_: CheckpointId, outcome: Refused | Superseded, now_ms: float) -> coordination.ManifestRefused:
+    return coordination.ManifestRefused(checkpoint_id=id_, reason=outcome.reason, now_ms=now_ms)
+
+
+def _stop_refused(id_: CheckpointId, outcome: Refused | Superseded, now_ms: float) -> coordination.StopRefused:
+    return coordination.StopRefused(checkpoint_id=id_, reason=outcome.reason, now_ms=now_ms)
+
+
+def _commit_refused(id_: CheckpointId, outcome: Refused | Superseded, now_ms: float) -> coordination.CommitRefused:
+    retriable = isinstance(outcome, Refused) and outcome.retriable
+    return coordination.CommitRefused(checkpoint_id=id_, reason=outcome.reason, retriable=retriable, now_ms=now_ms)
