@@ -1,4 +1,4 @@
-"""Files of checkpoints in object stores, on HDFS, and wherever else Arrow can write: complete when they are closed."""
+"""Checkpoint files in object stores, on HDFS, and on other file systems of Arrow: complete when they are closed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WITHOUT_FOLDERS: Final = frozenset({"s3", "gcs", "abfs"})
 
 @final
 class ArrowFiles:
-    """The files of a file system of `pyarrow.fs`, by their full paths. May be used from several threads."""
+    """The files of a `pyarrow.fs` file system, by their full paths. May be used from several threads."""
 
     def __init__(self, file_system: fs.FileSystem) -> None:
         self._fs = file_system
@@ -32,7 +32,7 @@ class ArrowFiles:
                 stream.write(chunk)
 
     def secure(self, path: str) -> None:
-        """Do nothing: what is there was closed."""
+        """Do nothing: a file that exists was closed, and is durable."""
 
     def read(self, path: str) -> bytes:
         with self._fs.open_input_file(path) as file:
@@ -52,7 +52,7 @@ class ArrowFiles:
         return [info.base_name for info in infos if info.type == fs.FileType.Directory]
 
     def make_private(self, folder: str) -> None:
-        """Do nothing: who may see what is the storage's to say."""
+        """Do nothing: the storage has its own access rules."""
 
     def delete(self, files: Iterable[str]) -> None:
         for path in files:

@@ -1,24 +1,24 @@
-"""Commits of one sink subtask: what has been prepared, what may be committed, and what is being committed.
+"""Commits of one sink subtask: which committables are pending, which may be committed, and which are being committed.
 
 Theory of operation
 -------------------
-At each barrier the sink prepares committables; they are part of the checkpoint and stay *pending* here. A completed
-checkpoint is the permission to commit everything prepared up to it: the manifest that names them is durable, so that a
-restore will commit them again. An aborted checkpoint takes nothing away: what it prepared goes with the next one that
-completes. Committing twice is harmless, committing early is not.
+At each barrier the sink prepares committables. They are part of the checkpoint, and stay *pending* here. A completed
+checkpoint permits to commit everything that was prepared up to it: the manifest that names the committables is durable,
+so a restore will commit them again. An aborted checkpoint removes nothing: its committables are committed with the next
+checkpoint that completes. Committing twice is harmless, committing early is not.
 
     state       meaning                                            legal edges
     IDLE        nothing is being committed                        CheckpointConfirmed, CommitsRestored -> COMMITTING, if
                                                                    something up to it is pending; else reported at once
-    COMMITTING  one checkpoint's committables are on their way     CommitSucceeded -> COMMITTING (the next oldest), or
+    COMMITTING  one checkpoint's committables are being committed  CommitSucceeded -> COMMITTING (the next oldest), or
                                                                    reported -> IDLE
                                                                    CommitPutOff -> COMMITTING, the same a while later,
-                                                                   or FAILED when that was tried often enough
+                                                                   or FAILED after too many retries
                                                                    CommitFailed -> FAILED
     FAILED      the task was told to fail                          everything is ignored
 
-Commits go oldest first, and one checkpoint is committed wholly before the next begins. Completions may come late, twice
-or never: a later one covers earlier ones. Those of another attempt are dropped.
+Commits go oldest first, and one checkpoint is committed as a whole before the next begins. Completions may come late,
+twice or never: a later completion covers earlier ones. Completions of another attempt are dropped.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from headgate.event_history import EventHistory
 from headgate.ids import Attempt, CheckpointId
 
 RETRIES_MAX: Final = 10
-"""How often a commit is put off, as of Flink's `sink.committer.retries`."""
+"""The number of retries of a commit, as in Flink's `sink.committer.retries`."""
 _DELAY_MIN_MS: Final = 100.0
 _DELAY_MAX_MS: Final = 10_000.0
 
 
 def retry_delay_ms(retries: int) -> float:
-    """Return how long to wait before a commit that was tried again `retries` times is tried once more.
+    """Return the milliseconds to wait before the next retry of a commit that was retried `retries` times.
 
     >>> [retry_delay_ms(retries) for retries in (0, 1, 2, 20)]
     [100.0, 200.0, 400.0, 10000.0]
@@ -48,7 +48,7 @@ def retry_delay_ms(retries: int) -> float:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCommit:
-    """Committables that were prepared for a checkpoint, opaque here; this is what a snapshot keeps."""
+    """Committables that were prepared for a checkpoint. Snapshots contain such objects."""
 
     checkpoint_id: CheckpointId
     committables: tuple[Any, ...]
@@ -57,7 +57,7 @@ class PendingCommit:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The sink has prepared these for the checkpoint, at its barrier."""
+    """The sink has prepared these committables at the barrier of the checkpoint."""
 
     checkpoint_id: CheckpointId
     committables: tuple[Any, ...]
@@ -66,7 +66,7 @@ class Prepared:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitsRestored:
-    """The subtask started from the completed checkpoint, in which these were pending."""
+    """The subtask started from the completed checkpoint, which contained these pending commits."""
 
     checkpoint_id: CheckpointId
     pending: tuple[PendingCommit, ...]
@@ -75,7 +75,7 @@ class CommitsRestored:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointConfirmed:
-    """The manifest of the checkpoint, taken by `attempt`, is durable."""
+    """The checkpoint of `attempt` is complete: its manifest is durable."""
 
     checkpoint_id: CheckpointId
     attempt: Attempt
@@ -84,7 +84,7 @@ class CheckpointConfirmed:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitSucceeded:
-    """Everything of the last `Commit` is final."""
+    """All committables of the last `Commit` are committed."""
 
     checkpoint_id: CheckpointId
 
@@ -92,7 +92,7 @@ class CommitSucceeded:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitPutOff:
-    """The last `Commit` could not be made now; some of it may be final."""
+    """The last `Commit` failed and may be retried. Some of its committables may be committed."""
 
     checkpoint_id: CheckpointId
     reason: str
@@ -101,7 +101,7 @@ class CommitPutOff:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFailed:
-    """The last `Commit` failed; some of it may be final. `lost`: what is not can never be."""
+    """The last `Commit` failed. Some committables may be committed. `lost`: the others can never be committed."""
 
     checkpoint_id: CheckpointId
     reason: str
@@ -114,7 +114,7 @@ CommitEvent = Prepared | CommitsRestored | CheckpointConfirmed | CommitSucceeded
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitPermit:
-    """The right to commit what was prepared up to `completed_id`: only a durable manifest gives it."""
+    """The permission to commit everything prepared up to `completed_id`. Only a durable manifest gives it."""
 
     attempt: Attempt
     completed_id: CheckpointId
@@ -123,7 +123,7 @@ class CommitPermit:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """Commit these on an I/O thread when `delay_ms` are over, then answer with one of the events above."""
+    """Commit these committables on an I/O thread after `delay_ms`, then answer with one of the events above."""
 
     permit: CommitPermit
     checkpoint_id: CheckpointId
@@ -142,7 +142,7 @@ class ReportCommitted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailTask:
-    """A commit failed: fail the subtask. What is pending is committed again after the restore, unless it is `lost`."""
+    """Fail the subtask: a commit failed. A restore commits the pending committables again, unless they are `lost`."""
 
     reason: str
     lost: bool = False
@@ -156,7 +156,7 @@ class CommitTracker:
     """Tracks the commits of one sink subtask in one attempt. Pure; owned by the slot's loop."""
 
     def __init__(self, attempt: Attempt, retries_max: int = RETRIES_MAX) -> None:
-        """`retries_max` is how often one commit is put off before the subtask fails."""
+        """`retries_max` is the number of retries of one commit before the subtask fails."""
         self._attempt = attempt
         self._retries_max = retries_max
         self._retries = 0
@@ -167,11 +167,14 @@ class CommitTracker:
         self._history = EventHistory("commit tracker")
 
     def pending(self) -> tuple[PendingCommit, ...]:
-        """All that is not known to be final, oldest first: what a snapshot must keep."""
+        """Return the commits that are not known to be final, oldest first: a snapshot must contain them."""
         return tuple(PendingCommit(checkpoint_id=id_, committables=some) for id_, some in self._pending.items())
 
     def handle(self, event: CommitEvent) -> list[CommitEffect]:
-        """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
+        """Return the effects of the event, in the order to perform them.
+
+        Raises InternalError for an event that the protocol rules out.
+        """
         self._history.add(event)
         if self._failed:
             return []

@@ -1,7 +1,7 @@
-"""Files of a local file system that outlive a loss of power. All of it blocks, and raises OSError.
+"""Durable files on a local file system: they outlive a loss of power. All functions block, and raise OSError.
 
-A file is durable when both its contents and the names that lead to it are on the disk: a sync of the file is for the
-contents, one of its folder for the name in it. Until then a crash of the machine may leave any part of either.
+A file is durable when its contents and the names that lead to it are on the disk. A sync of the file writes its
+contents, a sync of its folder writes its name. Until then a crash of the machine may leave any part of either.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
 _NO_FOLDER_SYNC: Final = frozenset({errno.EBADF, errno.EINVAL})
-"""What file systems answer that have no such operation; some of those that reach a server by the network."""
+"""Error codes of file systems that lack the operation, such as some network file systems."""
 
 
 def sync_file(path: str) -> None:
-    """Bring the contents of a file to the disk, whoever has written and closed it."""
+    """Write the contents of a closed file to the disk, whichever process has written it."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -27,14 +27,14 @@ def sync_file(path: str) -> None:
 
 
 def sync_files(paths: Iterable[str]) -> None:
-    """Bring the contents of files to the disk, except those that are not there."""
+    """Write the contents of files to the disk. Files that do not exist are skipped."""
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             sync_file(path)
 
 
 def sync_folder(path: str) -> None:
-    """Bring to the disk which names there are in a folder."""
+    """Write the names in a folder to the disk."""
     try:
         sync_file(path)
     except OSError as error:
@@ -43,7 +43,7 @@ def sync_folder(path: str) -> None:
 
 
 def make_folder(path: str) -> None:
-    """Make a folder, and those above it, unless they are there; what is made is durable."""
+    """Make a durable folder with its parents, unless it exists."""
     if os.path.isdir(path):
         return
     above = os.path.dirname(path)
@@ -54,16 +54,16 @@ def make_folder(path: str) -> None:
 
 
 def give_name(temporary: str, path: str) -> None:
-    """Rename a file, unless there is one of the new name; the folder is not synced. Raises FileExistsError."""
+    """Rename a file. The folder is not synced. Raises FileExistsError when a file has the new name."""
     try:
         os.link(temporary, path)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
     else:
-        with contextlib.suppress(OSError):  # the file has its name; what is left over is cleaned up by its own
+        with contextlib.suppress(OSError):  # clean-up deletes what is left under the temporary name
             os.unlink(temporary)
         return
-    if os.path.lexists(path):  # without links nothing is atomic; that names are used once has to do
+    if os.path.lexists(path):  # not atomic without links; it is enough because each name is used once
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
     os.rename(temporary, path)

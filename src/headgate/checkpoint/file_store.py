@@ -1,4 +1,4 @@
-"""Checkpoint storage on the local file system, or any that Arrow knows: a part of its own, as Arrow is slow to load."""
+"""Checkpoint storage on the local file system, or on any that Arrow knows. Arrow is slow to load: import this late."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headgate.state.files import FileHandle
 
 
 def in_plain_words(error: Exception, path: str, verb: str) -> str:
-    """Return why `path` could not be read or written, whatever the verb is; else what the error says itself.
+    """Return why `path` could not be read or written, in words of the user; else the text of the error.
 
     >>> in_plain_words(NotADirectoryError(20, "Not a directory"), "/etc/passwd/checkpoints/_result", "read")
     '/etc/passwd is a file, not a folder'
@@ -40,7 +40,7 @@ def in_plain_words(error: Exception, path: str, verb: str) -> str:
 
 
 def _nearest(path: Path) -> Path:
-    """Return the path, or the nearest folder above it that this user can see."""
+    """Return the path, or its nearest parent that this user can see."""
     return next((each for each in (path, *path.parents) if os.path.lexists(each)), path)
 
 
@@ -50,7 +50,7 @@ _SETTING: Final = f"{CHECKPOINT_DIR.key} or {STORAGE_DIR.key}"
 
 
 def without_secret(location: str) -> str:
-    """Return the location without the user and password that a URI may have, also where they are not well-formed.
+    """Return the location without the user and password of a URI, also if the URI is malformed.
 
     >>> without_secret("s3://key:sec/ret@bucket/checkpoints?endpoint_override=http://minio")
     's3://...@bucket/checkpoints?endpoint_override=http://minio'
@@ -74,7 +74,7 @@ class Files(Protocol):
         ...
 
     def secure(self, path: str) -> None:
-        """Make a file durable that is there."""
+        """Make an existing file durable."""
         ...
 
     def read(self, path: str) -> bytes:
@@ -86,23 +86,23 @@ class Files(Protocol):
         ...
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Return the sizes of all files in the folder and below, none when there is no such folder."""
+        """Return the sizes in bytes of all files in the folder and below. Empty when the folder does not exist."""
         ...
 
     def folders(self, folder: str) -> list[str]:
-        """Return the names of the folders in a folder, none when there is no such folder."""
+        """Return the names of the folders in a folder. Empty when the folder does not exist."""
         ...
 
     def make_private(self, folder: str) -> None:
-        """Make a folder that only this user can enter, where a file system has such a thing."""
+        """Make a folder that only this user can enter, if the file system supports that."""
         ...
 
     def delete(self, files: Iterable[str]) -> None:
-        """Delete the files, in this order. One that is not there is no error."""
+        """Delete the files, in this order. Missing files are no error."""
         ...
 
     def delete_folder(self, folder: str) -> None:
-        """Delete the folder with all that is in it. One that is not there is no error."""
+        """Delete the folder with its contents. A missing folder is no error."""
         ...
 
 
@@ -124,7 +124,7 @@ class FileSystemStore:
 
     @classmethod
     def open_folder(cls, location: str) -> FileSystemStore:
-        """Open the folder at `location`: of a job, or of a savepoint. Otherwise as `open`."""
+        """Open the folder of a job or savepoint at `location`. Blocks and raises as `open` does."""
         return cls._open(location, "")
 
     @classmethod
@@ -189,7 +189,7 @@ class FileSystemStore:
         return {path[len(self._folder) + 1 :]: sizes[path] for path in sorted(sizes)}
 
     def list_folders(self) -> list[str]:
-        """Return the names of the folders right below this one, sorted; none when it is not there. Blocks."""
+        """Return the names of the folders directly in this one, sorted; empty when it does not exist. Blocks."""
         with self._failing("list", ""):
             return sorted(self._files.folders(self._folder))
 

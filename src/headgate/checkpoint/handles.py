@@ -1,4 +1,4 @@
-"""What subtasks and their operators have in a checkpoint."""
+"""The state of subtasks and their operators in a checkpoint, as handles on stored bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.state.operator.list_elements import ListMode
 @final
 @dataclass(frozen=True, slots=True)
 class ListStateHandle:
-    """An operator list state: `handle` is on its pickled elements (a list of bytes), `type` describes their type."""
+    """An operator list state. `handle` leads to its pickled elements (a list of bytes), `type` describes their type."""
 
     mode: ListMode
     handle: StateHandle
@@ -22,14 +22,14 @@ class ListStateHandle:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorState:
-    """What one operator of one subtask has in a checkpoint; `lists` are its operator list states by name."""
+    """The state of one operator of one subtask in a checkpoint. `lists` are its operator list states by name."""
 
     uid: str
     keyed: KeyedState | None = None
     lists: dict[str, ListStateHandle] = field(default_factory=dict)
 
     def handles(self) -> list[StateHandle]:
-        """Return the handles on all of its state."""
+        """Return the handles of all its state."""
         keyed = [] if self.keyed is None else self.keyed.handles()
         return [*keyed, *(state.handle for state in self.lists.values())]
 
@@ -39,10 +39,10 @@ class OperatorState:
 class InFlightState:
     """Batches that an unaligned barrier has overtaken on one channel, in their order.
 
-    They were on their way to input `input_index` of the operator `uid`: from subtask `source` of the operator
-    `source_uid` to subtask `target`. `sequence` orders the parts of one channel: what lay nearer to its end is lower.
-    `handle` is on the pickled list of their payloads, each an encoded batch. `keyed`: they went to the subtasks by the
-    groups of their keys. `arrow`: some of the batches are encoded as Arrow streams.
+    They were on their way to input `input_index` of the operator `uid`, from subtask `source` of the operator
+    `source_uid` to subtask `target`. `sequence` orders the parts of one channel: the receiver's part has a lower number
+    than the sender's. `handle` leads to the pickled list of payloads, each an encoded batch. `keyed`: the channel
+    partitions by key group. `arrow`: some batches are encoded as Arrow streams.
     """
 
     uid: str
@@ -59,13 +59,13 @@ class InFlightState:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskState:
-    """What one subtask has in a checkpoint, and what taking it cost.
+    """The state of one subtask in a checkpoint, and the cost of the snapshot.
 
-    `start_delay_ms` is the time from the trigger to the first barrier here, `alignment_ms` that from the first barrier
-    to the last. `upload_ms` is the end of `async_ms`: from when the last part was handed to an I/O thread until all was
-    in storage; before it, the state was walked between batches. `processed_bytes` and `persisted_bytes` are of data in
-    flight: what came in during the alignment and was processed, and what became part of the checkpoint. `pending` is
-    the number of inputs whose asynchronous calls had not ended.
+    `start_delay_ms` is the time from the trigger to the first barrier at the subtask, `alignment_ms` the time from the
+    first barrier to the last. `async_ms` has two parts: first the state is walked between batches, then, in
+    `upload_ms`, the last part is written to storage. `processed_bytes` counts data that arrived during the alignment
+    and was processed, `persisted_bytes` data in flight that became part of the checkpoint. `pending` is the number of
+    inputs whose asynchronous calls had not ended.
     """
 
     operators: tuple[OperatorState, ...]
@@ -82,6 +82,6 @@ class SubtaskState:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of state, inline state and data in flight included."""
+        """The bytes of state, including inline state and data in flight."""
         handles = [handle for operator in self.operators for handle in operator.handles()]
         return sum(handle.size_bytes for handle in [*handles, *(each.handle for each in self.in_flight)])

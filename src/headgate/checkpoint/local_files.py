@@ -1,8 +1,8 @@
-"""Files of checkpoints on a local file system, durable when they are written.
+"""Checkpoint files on a local file system, durable when they are written.
 
-A file is written under a temporary name, synced, renamed, and its folder is synced: whoever sees it sees all of it, and
-so does whoever looks after a loss of power. A process that is killed leaves the temporary file behind, which clean-up
-knows by its name (`paths.target_of`).
+A file is written under a temporary name, synced and renamed, then its folder is synced. So a file under its final name
+is whole, also after a loss of power. A killed process leaves the temporary file behind. Clean-up recognises it by its
+name (`paths.target_of`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FOLDERS_KNOWN_MAX: Final = 256
 
 @final
 class LocalFiles:
-    """The files below the folder `root`, by their full paths. May be used from several threads."""
+    """The files in and below the folder `root`, by their full paths. May be used from several threads."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -43,14 +43,14 @@ class LocalFiles:
             with open(temporary, "xb") as file:
                 file.writelines(chunks)
                 file.flush()
-                if file.tell():  # an empty file has nothing but its name, which is synced below
+                if file.tell():  # an empty file has only its name, which is synced below
                     os.fsync(file.fileno())
             durable.give_name(temporary, path)
             own = path
             durable.sync_folder(folder)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(own)  # whoever finds a file must be able to count on it
+                os.unlink(own)  # a file that exists must be durable
             raise
 
     def secure(self, path: str) -> None:
@@ -60,7 +60,7 @@ class LocalFiles:
         durable.sync_folder(folder)
 
     def _make_folder(self, folder: str) -> None:
-        """Have the folder, and those it is in up to the root, be there and durable, whoever has made them."""
+        """Make sure that the folder and its parents up to the root exist and are durable, whoever made them."""
         if folder in self._durable_folders and os.path.isdir(folder):
             return
         if folder != self._root:

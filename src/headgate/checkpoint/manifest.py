@@ -1,23 +1,23 @@
-"""The manifest of a checkpoint or savepoint, kept in its `_metadata` file: what there is, of which operators, where.
+"""The manifest of a checkpoint or savepoint, kept in its `_metadata` file: the state of each operator, and its files.
 
 Format, version 4: a sealed JSON document (see `seal`) with
 
     format "headgate-checkpoint", version, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
     before it, or null), nonce, trigger_ms (wall clock), final (whether it ended a bounded job), savepoint (null for a
     checkpoint, else the format "canonical" or "native"), in_flight: a list of
-      uid, input, source_uid, source, target, sequence, keyed, arrow (if so), and what its handle has: what an unaligned
-        barrier has overtaken
+      uid, input, source_uid, source, target, sequence, keyed, arrow (only if true), and the fields of its handle: the
+        batches of a channel that an unaligned barrier has overtaken
     operators: a list of
       uid, name, parallelism, max_parallelism, subtasks: {index: state}, where a state is
         keyed: null or {key_groups: [first, last], kind, base: [file, ...], log: [file, ...]}, where a file is
-          {name} and what its handle has
-        lists: {name: {mode, type} and what its handle has}, and a handle has
-          {path, size_bytes, crc32}, the path relative to the folder of the job, or of the savepoint, and one of the
+          {name} and the fields of its handle
+        lists: {name: {mode, type} and the fields of its handle}, and a handle has
+          {path, size_bytes, crc32}, where the path is relative to the folder of the job or savepoint, and one of the
           names for state in `paths`; or {inline: base64}
 
-`epoch` counts the drivers that have owned the job, and with the nonce names one. Version 3 had neither arrow nor lists
-of mode "keyed", and is written where there is none of them; version 2 had neither nonce, savepoint nor in_flight. Both
-are read. A reader refuses versions it does not know.
+`epoch` and nonce together name the driver that has stored the manifest. Version 3 has neither arrow nor lists of mode
+"keyed"; it is written for manifests without them. Version 2 has neither nonce, savepoint nor in_flight. Both are read.
+A reader refuses unknown versions.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ OLDEST_VERSION: Final = 2
 
 @final
 class Arrival(Enum):
-    """How records come to an input of an operator."""
+    """How records are distributed to the subtasks of an operator's input."""
 
     KEYED = "keyed"
-    """By the group of their key."""
+    """Each record goes to one subtask, by its key group."""
     DEALT = "dealt"
-    """Each to one subtask, from an exchange or from the operator that this one is chained to."""
+    """Each record goes to one subtask, from an exchange or from the previous operator of the chain."""
     COPIED = "copied"
-    """Each to every subtask."""
+    """Each record goes to all subtasks."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorShape:
-    """An operator of the job as it runs now. `vertex` is the one that it is chained into; a source has no inputs.
+    """An operator of the current job. `vertex` is the vertex that contains it. A source has no `inputs`.
 
-    `uid_hash` is another uid that snapshots may have its state under.
+    `uid_hash` is another uid under which snapshots may have the operator's state.
     """
 
     uid: str
@@ -75,7 +75,7 @@ class OperatorShape:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorManifest:
-    """What one operator has in the checkpoint, by subtask index."""
+    """The state of one operator in the checkpoint, by subtask index."""
 
     uid: str
     name: str
@@ -84,14 +84,14 @@ class OperatorManifest:
     subtasks: dict[int, OperatorState]
 
     def handles(self) -> list[StateHandle]:
-        """Return the handles on all of the operator's state."""
+        """Return the handles of all the operator's state."""
         return [handle for state in self.subtasks.values() for handle in state.handles()]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A completed checkpoint, or a savepoint in the given format."""
+    """A completed checkpoint, or a completed savepoint in the format `savepoint`."""
 
     job_id: JobId
     checkpoint_id: CheckpointId
@@ -107,11 +107,11 @@ class Manifest:
 
     @property
     def owner(self) -> EpochOwner:
-        """The driver that has stored it."""
+        """The driver that has stored the manifest."""
         return EpochOwner(self.epoch, self.nonce)
 
     def handles(self) -> list[StateHandle]:
-        """Return the handles on all state that the checkpoint needs."""
+        """Return the handles of all state that the checkpoint needs."""
         own = [handle for operator in self.operators for handle in operator.handles()]
         return [*own, *(each.handle for each in self.in_flight)]
 
@@ -123,7 +123,7 @@ class Manifest:
 def gather_operators(
     shapes: Iterable[OperatorShape], states: Mapping[SubtaskId, SubtaskState]
 ) -> tuple[OperatorManifest, ...]:
-    """Return what the acknowledged subtasks hold, operator by operator."""
+    """Return the state of all operators, from the acknowledged states of subtasks."""
     found = {(state.uid, id_.index): state for id_, subtask in states.items() for state in subtask.operators}
     return tuple(
         OperatorManifest(
@@ -161,17 +161,17 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def _is_new(manifest: Manifest) -> bool:
-    """Whether the manifest has anything that version 3 does not know."""
+    """Return whether the manifest has anything that version 3 does not know."""
     states = [state for operator in manifest.operators for state in operator.subtasks.values()]
     has_keyed_lists = any(own.mode is ListMode.KEYED for state in states for own in state.lists.values())
     return has_keyed_lists or any(each.arrow for each in manifest.in_flight)
 
 
 def decode(data: bytes, where: str) -> Manifest:
-    """Return the manifest. `where` is the full path, for messages.
+    """Return the manifest in `data`. `where` is the full path, for messages.
 
-    Raises DamagedFileError when a single byte is missing or changed, or when the manifest names a file that is not
-    state of its own job or savepoint; RestoreError when it is of an unknown version.
+    Raises DamagedFileError when a byte is missing or changed, or when the manifest names a file that is not state of
+    its own job or savepoint; RestoreError for an unknown version.
     """
     document = unseal(data, where)
     if document.get("format") != FORMAT:

@@ -1,4 +1,4 @@
-"""Storing the manifest of a checkpoint or savepoint, and finding out whether a write took effect. All of it blocks."""
+"""Writes of manifests to storage, and their outcome. All functions block."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from headgate.errors import StorageError
 @final
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The manifest is durable."""
+    """The write is done and durable."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The manifest is not in storage, or what it holds is not committed. Not `retriable`: a restart cannot help."""
+    """The write or commit has failed and took no effect. Not `retriable`: a restart cannot help."""
 
     reason: str
     retriable: bool = True
 
 
 class InDoubt(StorageError):
-    """Storage cannot tell yet whether the manifest is stored: call `settle_manifest` until it says."""
+    """Storage cannot tell whether the manifest is stored: call `settle_manifest` until it can."""
 
 
 def store_manifest(store: CheckpointStore, path: str, data: bytes) -> Stored | Refused:
-    """Write the encoded manifest, which completes the checkpoint. All state must be in storage before.
+    """Write the encoded manifest, which completes the checkpoint. All its state must be in storage before.
 
-    A write that fails may have succeeded all the same, so it is read back. Raises InDoubt when that fails too, never
-    anything else.
+    A write that raised may have taken effect, so the manifest is read back. Raises only InDoubt, when this fails, too.
     """
     try:
         store.write(path, [data])
@@ -45,12 +44,12 @@ def store_manifest(store: CheckpointStore, path: str, data: bytes) -> Stored | R
 
 
 def settle_manifest(store: CheckpointStore, path: str, data: bytes) -> Stored | Refused:
-    """Look again whether a manifest in doubt is stored. Raises InDoubt when storage still does not answer."""
+    """Return whether a manifest in doubt is stored. Raises InDoubt when storage still does not answer."""
     return _read_back(store, path, data, "its write failed")
 
 
 def metadata_of(manifest: Manifest) -> str:
-    """Return the path of the manifest in the folder that it is of: of the job, or of the savepoint alone."""
+    """Return the path of the manifest, relative to the folder of the job or of the savepoint."""
     return paths.METADATA if manifest.savepoint is not None else paths.metadata(manifest.checkpoint_id)
 
 

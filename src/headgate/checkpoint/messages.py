@@ -1,4 +1,4 @@
-"""What subtasks tell the checkpoint coordinator, and what they are told when they start from a checkpoint."""
+"""Messages of subtasks to the checkpoint coordinator, and the state that they get when they restore."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.state.operator.list_elements import ListElements
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskAcked:
-    """The subtask's state for the checkpoint is complete in storage."""
+    """The subtask acknowledges the checkpoint: its state is in storage."""
 
     attempt: Attempt
     checkpoint_id: CheckpointId
@@ -25,7 +25,7 @@ class SubtaskAcked:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskDeclined:
-    """The subtask does not take part in the checkpoint: because of a `fault`, or since another has given it up."""
+    """The subtask declines the checkpoint: because of a `fault`, or because another subtask has given it up."""
 
     attempt: Attempt
     checkpoint_id: CheckpointId
@@ -37,7 +37,7 @@ class SubtaskDeclined:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskEnded:
-    """The subtask has processed all of its bounded input. It stays, and still forwards barriers."""
+    """The subtask has processed all its input, which is bounded. It stays, and forwards barriers."""
 
     attempt: Attempt
     subtask: SubtaskId
@@ -58,8 +58,8 @@ class SubtaskCommitted:
 class RestoredOperator:
     """The state that one operator of one subtask starts from.
 
-    `keyed` are parts that may hold more key groups than the subtask owns; it takes its own. `lists` has every list
-    state of the operator, with the elements assigned to this subtask.
+    The parts in `keyed` may hold more key groups than the subtask owns; it reads only its own. `lists` are the list
+    states of the operator, with the elements that this subtask gets.
     """
 
     keyed: tuple[KeyedState, ...] = ()
@@ -69,7 +69,7 @@ class RestoredOperator:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskRecovered:
-    """The subtask has processed all data in flight that it was restored with."""
+    """The subtask has processed all data in flight with which it was restored."""
 
     attempt: Attempt
     subtask: SubtaskId

@@ -3,8 +3,8 @@
     <root>/<job id>/chk-<n>/_metadata                                      the manifest: whole, it completes chk-n
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-<name>     a file of keyed state of one subtask
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-list-<name>
-    <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-flight-<name>  batches that a barrier has overtaken
-    <root>/<job id>/chk-<n>/a<attempt>-claim                               id n is used by a driver, whatever follows
+    <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-flight-<name>  batches that barriers have overtaken
+    <root>/<job id>/chk-<n>/a<attempt>-claim                               a driver uses id n, complete or not
     <root>/<job id>/shared/<n>-a<attempt>-<operator uid>-<subtask>-<name>  the same, but later checkpoints may use it
     <root>/<job id>/shared/ahead-<number>-a<attempt>-<operator uid>-<subtask>-<name>
                                                                            the same, written before its checkpoint
@@ -14,17 +14,18 @@
     <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>                 chk-n was complete (`completion_evidence`)
     <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>-stop            so was the savepoint that the job ends with
     <root>/<job id>/_epoch/<n>-<nonce>                                     a driver has taken epoch n
-    <root>/<job id>/_epoch/<n>-<nonce>-base                                where it, and those before it, started from
+    <root>/<job id>/_epoch/<n>-<nonce>-base                                the checkpoints that it and earlier drivers
+                                                                           started from
     <root>/<job id>/_stopped/<n>-<nonce>                                   the savepoint that the job is to end with
     <root>/<job id>/_savepoint/<n>-<nonce>-<key>                           a savepoint was begun, and is not complete
-    <root>/<job id>/_claimed                                               the snapshot that the job deletes some time
+    <root>/<job id>/_claimed                                               the snapshot that the job has claimed
     <root>/<job id>/_lineage/<n>-<nonce>-<time>-<lineage>                  sinks write under it: see `job_records`
     <root>/<job id>/_master/<n>-<nonce>                                    where a running driver is reached
     <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
 
-All functions return paths relative to the folder of the job. A name carries the attempt that wrote it: a zombie of an
-older attempt can never overwrite anything. On a local file system a file that is being written has a temporary name,
-`<its name>.<nonce>.tmp`: so what a killed process leaves is known by whose it is, and goes when that may go.
+All functions return paths relative to the folder of the job. A name contains the attempt that wrote the file, so a
+process of an older attempt can never overwrite a file. On a local file system a file has a temporary name while it is
+written: `<its name>.<nonce>.tmp`. So clean-up knows which file a killed process was writing, and when to delete it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ SAVEPOINTS: Final = "_savepoint"
 COMPLETE: Final = "_complete"
 CLAIMED: Final = "_claimed"
 SAVEPOINT: Final = "savepoint-"
-"""How the names of savepoints' folders begin, wherever they are."""
+"""The beginning of the name of every savepoint's folder."""
 
 TASK_OWNED: Final = "taskowned"
 METADATA: Final = "_metadata"
@@ -65,7 +66,7 @@ _NAME_MAX: Final = 80
 
 
 def below(location: str, path: str) -> str:
-    """Return the location, a URI or a local path, of what lies at `path` below another.
+    """Return the location (a URI or a local path) of `path` below `location`.
 
     >>> below("/data/", "a/b"), below("s3://bucket/checkpoints?region=eu", "cd61")
     ('/data/a/b', 's3://bucket/checkpoints/cd61?region=eu')
@@ -75,7 +76,7 @@ def below(location: str, path: str) -> str:
 
 
 def absolute(location: str) -> str:
-    """Return a URI as it is, a local path absolute: what it means to a process with another working folder.
+    """Return a location that is the same for processes with other working folders: local paths become absolute.
 
     >>> absolute("file:/data/checkpoints"), absolute("/data/checkpoints")
     ('file:/data/checkpoints', '/data/checkpoints')
@@ -84,7 +85,7 @@ def absolute(location: str) -> str:
 
 
 def split(location: str) -> tuple[str, str]:
-    """Return the location that another lies in, and its name there: the reverse of `below`.
+    """Return the parent of a location, and the location's name in it: the reverse of `below`.
 
     >>> split("/data/a/"), split("s3://bucket/cd61/chk-3?region=eu")
     (('/data', 'a'), ('s3://bucket/cd61?region=eu', 'chk-3'))
@@ -95,7 +96,7 @@ def split(location: str) -> tuple[str, str]:
 
 
 def temporary(path: str, nonce: str) -> str:
-    """Return the path of a file while it is being written; `nonce` is unique, in hexadecimal digits.
+    """Return the temporary path of a file while it is written. `nonce` is unique, in hexadecimal digits.
 
     >>> temporary("chk-3/_metadata", "5f")
     'chk-3/_metadata.5f.tmp'
@@ -104,7 +105,7 @@ def temporary(path: str, nonce: str) -> str:
 
 
 def target_of(path: str) -> str:
-    """Return the path that a file with a temporary name is to have; that of any other file as it is.
+    """Return the final path of a file with a temporary name. Every other path is returned as it is.
 
     >>> target_of("chk-3/_metadata.5f.tmp"), target_of("chk-3/_metadata")
     ('chk-3/_metadata', 'chk-3/_metadata')
@@ -134,19 +135,19 @@ def metadata(checkpoint_id: CheckpointId) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes state: an operator of a subtask in an attempt."""
+    """The writer of state files: an operator of one subtask in one attempt."""
 
     attempt: Attempt
     uid: str
     subtask: int
 
     def own(self) -> str:
-        """Return what its names have that no other writer's have."""
+        """Return the part of file names that identifies this writer."""
         return f"{_prefix(self.attempt)}{_encode(self.uid)}-{self.subtask}"
 
 
 def keyed_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
-    """Return the path of the file `name` of keyed state, used by this checkpoint only.
+    """Return the path of the file `name` of keyed state that only this checkpoint uses.
 
     >>> keyed_state(CheckpointId(3), Writer(Attempt(1), "count per-key", 0), "keyed")
     'chk-3/a1-count%20per%2Dkey-0-keyed'
@@ -155,12 +156,12 @@ def keyed_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
 
 
 def list_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
-    """Return the path of the operator list state called `name`."""
+    """Return the path of the operator list state `name`."""
     return f"{checkpoint_folder(checkpoint_id)}/{writer.own()}-list-{_encode(name)}"
 
 
 def in_flight(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
-    """Return the path of the batches that a barrier has overtaken on one side of a channel.
+    """Return the path of the batches that a barrier has overtaken at one end of a channel.
 
     >>> in_flight(CheckpointId(3), Writer(Attempt(1), "count", 0), "in12")
     'chk-3/a1-count-0-flight-in12'
@@ -178,12 +179,12 @@ def savepoint_state(writer: Writer, name: str) -> str:
 
 
 def savepoint_list(writer: Writer, name: str) -> str:
-    """Return the path of the operator list state called `name`, relative to the folder of a savepoint."""
+    """Return the path of the operator list state `name`, relative to the folder of a savepoint."""
     return f"{writer.own()}-list-{_encode(name)}"
 
 
 def shared_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
-    """Return the path of the file `name` of keyed state, which later checkpoints may use as well.
+    """Return the path of the file `name` of keyed state that later checkpoints may also use.
 
     >>> shared_state(CheckpointId(3), Writer(Attempt(1), "count", 0), "000012.sst")
     'shared/3-a1-count-0-000012.sst'
@@ -192,7 +193,7 @@ def shared_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
 
 
 def ahead_state(number: int, writer: Writer, name: str) -> str:
-    """Return the path of the file `name`, the writer's `number`-th before the checkpoint that is to use it.
+    """Return the path of the file `name`, the `number`-th that the writer writes ahead of its checkpoint.
 
     >>> ahead_state(7, Writer(Attempt(1), "count", 0), "delta-e12")
     'shared/ahead-7-a1-count-0-delta%2De12'
@@ -203,7 +204,7 @@ def ahead_state(number: int, writer: Writer, name: str) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who made a shared file, and when: for which checkpoint, or as the writer's which file ahead of any."""
+    """The origin of a shared file: its writer, and its checkpoint, or its `number` if it was written ahead."""
 
     attempt: Attempt
     writer: str
@@ -239,12 +240,12 @@ def probe(nonce: str, who: str) -> str:
 
 
 def attempt_marker(attempt: Attempt) -> str:
-    """Return the path of the file that says that the attempt was begun."""
+    """Return the path of the file that records that the attempt was begun."""
     return f"{ATTEMPTS}/{attempt}"
 
 
 def epoch(owner: str) -> str:
-    """Return the path of the file that says that `owner`, a number and a nonce, has taken an epoch.
+    """Return the path of the claim by which `owner`, a number and a nonce, has taken an epoch.
 
     >>> epoch("2-5f")
     '_epoch/2-5f'
@@ -253,7 +254,7 @@ def epoch(owner: str) -> str:
 
 
 def epoch_base(owner: str) -> str:
-    """Return the path of the file that says which checkpoint the owner started from.
+    """Return the path of the file that records which checkpoint the owner started from.
 
     >>> epoch_base("2-5f")
     '_epoch/2-5f-base'
@@ -262,7 +263,7 @@ def epoch_base(owner: str) -> str:
 
 
 def lineage(owner: str, began_ms: int, digits: str) -> str:
-    """Return the path of the file by which the owner says which lineage it has begun.
+    """Return the path of the file that records which lineage the owner has begun.
 
     >>> lineage("2-5f", 1700000000000, "cd61")
     '_lineage/2-5f-1700000000000-cd61'
@@ -271,7 +272,7 @@ def lineage(owner: str, began_ms: int, digits: str) -> str:
 
 
 def stop_intent(owner: str) -> str:
-    """Return the path of the file by which the owner says which savepoint the job is to end with.
+    """Return the path of the file in which the owner records the savepoint that the job is to end with.
 
     >>> stop_intent("2-5f")
     '_stopped/2-5f'
@@ -280,7 +281,9 @@ def stop_intent(owner: str) -> str:
 
 
 def begun_savepoint(owner: str, key: str) -> str:
-    """Return the path of the file by which the owner says that it has begun a savepoint; `key` is of its location.
+    """Return the path of the file in which the owner records a savepoint that it has begun.
+
+    `key` is the `savepoint_key` of its location.
 
     >>> begun_savepoint("2-5f", "c0ffee")
     '_savepoint/2-5f-c0ffee'
@@ -289,7 +292,7 @@ def begun_savepoint(owner: str, key: str) -> str:
 
 
 def id_claim(checkpoint_id: CheckpointId, attempt: Attempt) -> str:
-    """Return the path of a file that only says that the id of the checkpoint is used.
+    """Return the path of an empty file that marks the id of the checkpoint as used.
 
     >>> id_claim(CheckpointId(3), Attempt(1))
     'chk-3/a1-claim'
@@ -298,7 +301,7 @@ def id_claim(checkpoint_id: CheckpointId, attempt: Attempt) -> str:
 
 
 def attempt_of_marker(path: str) -> Attempt:
-    """Return the attempt that the file says was begun; 0 for a file of any other name.
+    """Return the attempt of an attempt marker; 0 for every other name.
 
     >>> attempt_of_marker("_attempt/12"), attempt_of_marker("_attempt/notes")
     (12, 0)
@@ -308,7 +311,7 @@ def attempt_of_marker(path: str) -> Attempt:
 
 
 def master_address(number: int, nonce: str) -> str:
-    """Return the path of the file that says where a driver is reached, the `number`-th of the job.
+    """Return the path of the address of the job's `number`-th driver.
 
     >>> master_address(2, "5f")
     '_master/2-5f'
@@ -317,7 +320,7 @@ def master_address(number: int, nonce: str) -> str:
 
 
 def master_number(path: str) -> int:
-    """Return which of the job's drivers a file in the folder of addresses is of; 0 for a file of any other name.
+    """Return the number of the driver whose address is at `path`; 0 for every other name.
 
     >>> master_number("_master/2-5f"), master_number("_master/notes")
     (2, 0)
@@ -329,7 +332,7 @@ def master_number(path: str) -> int:
 
 
 def checkpoint_of(path: str) -> CheckpointId | None:
-    """Return the checkpoint whose folder the path is or lies in, or None when it is in no such folder.
+    """Return the checkpoint whose folder contains the path, or is the path; None for every other path.
 
     >>> checkpoint_of("chk-12/_metadata"), checkpoint_of("_result"), checkpoint_of("chk-x/a")
     (12, None, None)
@@ -339,7 +342,7 @@ def checkpoint_of(path: str) -> CheckpointId | None:
 
 
 def attempt_of(path: str) -> Attempt | None:
-    """Return the attempt that wrote the file, None for one that bears no attempt's name.
+    """Return the attempt that wrote the file, None for a name without an attempt.
 
     >>> attempt_of("chk-3/a1-count-0-keyed"), attempt_of("shared/3-a2-count-0-000012.sst"), attempt_of("_result")
     (1, 2, None)
@@ -352,9 +355,9 @@ def attempt_of(path: str) -> Attempt | None:
 
 
 def is_state_file(path: str, *, of_savepoint: bool) -> bool:
-    """Return whether a manifest may name the path: whether it is one of the names for state that are listed above.
+    """Return whether a manifest may name the path, because it is a name for state as listed above.
 
-    Such a path never leads out of the folder that it is relative to, and never to a file that is not state.
+    Such a path never leads out of its folder, and never to a file that is not state.
 
     >>> is_state_file("chk-3/a1-count-0-keyed", of_savepoint=False), is_state_file("a1-op-0-keyed", of_savepoint=True)
     (True, True)
@@ -374,7 +377,7 @@ def _prefix(attempt: Attempt) -> str:
 
 
 def _encode(name: str) -> str:
-    """Return a file name part without `-` and `/`: no two names share it, and it is never too long."""
+    """Return the name as a part of a file name: unique, without `-` and `/`, and never too long."""
     encoded = quote(name, safe="").replace("-", "%2D")
     if len(encoded) <= _NAME_MAX:
         return encoded

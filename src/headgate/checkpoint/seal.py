@@ -1,8 +1,8 @@
-"""Seals: small documents in storage that cannot be taken for whole when they are torn or changed.
+"""Sealed documents: small JSON files with a checksum, so that a torn or changed file never counts as whole.
 
-A sealed document is JSON, then a line `sha256 <64 hexadecimal digits>` over it. Two kinds of trouble are told apart.
-*Torn*: neither the last line nor the JSON before it is whole, as a write that was cut short leaves it: the document
-never existed. *Damaged*: it was whole once and has changed since.
+A sealed document is JSON, then the line `sha256 <64 hexadecimal digits>` over it. There are two faults. *Torn*: neither
+the last line nor the JSON before it is whole, because the write was interrupted: the document never existed. *Damaged*:
+the document was whole once and has changed since.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SEAL_BYTES: Final = 73
 
 
 def seal(document: Mapping[str, object]) -> bytes:
-    """Return the document, sealed.
+    """Return the bytes of the sealed document.
 
     >>> seal({"a": 1})[:10]
     b'{\\n "a": 1\\n'
@@ -30,7 +30,7 @@ def seal(document: Mapping[str, object]) -> bytes:
 
 
 def unseal(data: bytes, where: str) -> dict[str, Any]:
-    """Return the document. Raises DamagedFileError naming `where` when it is torn or has changed."""
+    """Return the document in `data`. Raises DamagedFileError naming `where` when it is torn or has changed."""
     body = data[:-_SEAL_BYTES]
     if len(data) < _SEAL_BYTES or data[-_SEAL_BYTES:] != _seal_of(body):
         raise DamagedFileError(f"{where} is torn or has changed since it was written: its checksum does not match")
@@ -39,7 +39,7 @@ def unseal(data: bytes, where: str) -> dict[str, Any]:
 
 
 def is_torn(data: bytes) -> bool:
-    """Return whether this is only the beginning of a sealed document: its write never came to an end."""
+    """Return whether the data is only the beginning of a sealed document, because its write was interrupted."""
     return _SEAL.search(data) is None and not _is_json(data[:-_SEAL_BYTES])
 
 

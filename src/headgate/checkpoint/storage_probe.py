@@ -17,9 +17,9 @@ MASTER: Final = "master"
 
 
 def check_writable(store: CheckpointStore, nonce: str) -> None:
-    """Write a file and delete it. Raises StorageError, naming the path, when the job could store nothing.
+    """Write a file and delete it. Raises StorageError, naming the path, when storage cannot be written.
 
-    `nonce` is unique: two drivers may start the job at the same time.
+    `nonce` is unique, because two drivers may start the job at the same time.
     """
     path = paths.probe(nonce, MASTER)
     store.write(path, [b""])
@@ -27,14 +27,14 @@ def check_writable(store: CheckpointStore, nonce: str) -> None:
 
 
 def write_probe(store: CheckpointStore, nonce: str) -> None:
-    """The master's first part: write a file for all slots to find."""
+    """Write the driver's probe file, for all slots to read. This is the driver's first part of the proof."""
     store.write(paths.probe(nonce, MASTER), [nonce.encode()])
 
 
 def answer_probe(store: CheckpointStore, nonce: str, slot: SlotIndex, host: str) -> None:
-    """A slot's part: find the master's file and write one of its own.
+    """Read the driver's probe file and write the slot's. This is a slot's part of the proof.
 
-    Raises StorageError, naming host and path, when the slot does not see what the master wrote.
+    Raises StorageError, naming host and path, when the slot does not see the driver's file.
     """
     path = paths.probe(nonce, MASTER)
     if store.read(path) != nonce.encode():
@@ -43,9 +43,9 @@ def answer_probe(store: CheckpointStore, nonce: str, slot: SlotIndex, host: str)
 
 
 def check_probes(store: CheckpointStore, nonce: str, hosts: Mapping[SlotIndex, str]) -> None:
-    """The master's second part, when every slot has answered: find their files, then delete them.
+    """Read the probe files of all slots, then delete all files. This is the driver's second part of the proof.
 
-    Raises StorageError, naming host and path, for a slot whose file is not there.
+    Call this when every slot has answered. Raises StorageError, naming host and path, when a slot's file is missing.
     """
     for slot, host in sorted(hosts.items()):
         path = paths.probe(nonce, f"slot-{slot}")
@@ -55,7 +55,7 @@ def check_probes(store: CheckpointStore, nonce: str, hosts: Mapping[SlotIndex, s
 
 
 def remove_probes(store: CheckpointStore, nonce: str) -> None:
-    """Delete the files of this proof; another driver may be at its own."""
+    """Delete the probe files of this proof, but not those of another driver."""
     own = paths.probe(nonce, "")
     store.delete(path for path in store.list_files(paths.PROBES) if path.startswith(own))
 

@@ -1,8 +1,8 @@
-"""Checkpoint storage: the few operations that checkpoints need, and where they are done in memory.
+"""Checkpoint storage: the operations that checkpoints need, and a store in memory.
 
-Nothing is overwritten, and no file has to be renamed: object stores have no atomic rename and no dependable
-create-if-absent. Whoever may read a file learns of it only after it is complete, from a handle with its length and
-checksum. What was written, or deleted, stays so when machines lose power.
+Files are never overwritten, and need no rename: object stores have no atomic rename and no dependable create-if-absent.
+A reader learns of a file only when it is complete, from a handle with its length and checksum. Writes and deletions
+outlive a loss of power.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from headgate.state.files import FileHandle, InlineHandle, StateHandle
 Chunk = bytes | bytearray | memoryview
 
 CHUNK_BYTES: Final = 2**20
-"""How much of a local file is held in memory at a time."""
+"""Bytes of a file that are in memory at a time while it is copied."""
 
 _MEND: Final = "Bring the file back as it was written, or start from another snapshot"
 
 
 class CheckpointStore(Protocol):
-    """The folder of one job in checkpoint storage. Paths are relative to it, with `/` between their parts.
+    """The folder of one job in checkpoint storage. Paths are relative to this folder, with `/` between their parts.
 
-    All calls block, and may be made from several threads at once. All raise StorageError, naming the full path, when
-    the storage fails; what a failed write left behind is then unknown.
+    All methods block, and may be called from several threads at once. All raise StorageError, naming the full path,
+    when storage fails. A failed write may have left a file behind.
     """
 
     def locate(self, path: str) -> str:
@@ -35,36 +35,36 @@ class CheckpointStore(Protocol):
         ...
 
     def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
-        """Write a new file. When this returns, the file is complete and durable, and can be read by everybody.
+        """Write a new file. When this returns, the file is complete and durable, and every process can read it.
 
-        Raises StorageError when there is a file of this name: files are never overwritten.
+        Raises StorageError when the file exists: files are never overwritten.
         """
         ...
 
     def upload(self, path: str, source: Path) -> FileHandle:
-        """Write a new file with the contents of a local one; otherwise as `write`."""
+        """Write a new file with the contents of a local one, as `write` does."""
         ...
 
     def secure(self, path: str) -> None:
-        """Make a file durable that is there: its writer may have been killed before it had."""
+        """Make an existing file durable: its writer may have been killed before."""
         ...
 
     def read(self, path: str) -> bytes | None:
-        """Return the contents of the file, unchecked, or None when there is no such file."""
+        """Return the contents of the file, unchecked, or None when the file does not exist."""
         ...
 
     def download(self, handle: FileHandle, target: Path) -> None:
-        """Write the contents of the file to a new local one, checked. It is not to be changed: it may be a link.
+        """Write the contents of the file to the new local file `target`, checked. Do not change it: it may be a link.
 
-        Raises DamagedFileError when it is missing or not what was written; what is at `target` then is of no use.
+        Raises DamagedFileError when the file is missing or has changed; `target` is of no use then.
         """
         ...
 
     def list_files(self, folder: str) -> list[str]:
-        """Return the paths of all files in the folder and below, sorted; none when there is no such folder.
+        """Return the paths of all files in the folder and below, sorted; empty when the folder does not exist.
 
-        The folder of the job itself is "". A file that is being written, or whose writer was killed, may be among them
-        under a temporary name: `paths.target_of` tells which one it was to be.
+        The folder of the job itself is "". A file that is being written, or whose writer was killed, may appear under
+        a temporary name: `paths.target_of` returns its final name.
         """
         ...
 
@@ -73,19 +73,16 @@ class CheckpointStore(Protocol):
         ...
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete the files, in this order. One that is not there is no error.
-
-        When this returns they are gone for good, whatever becomes of the machine.
-        """
+        """Delete the files, in this order. Missing files are no error. Deletions outlive a loss of power."""
         ...
 
     def delete_folder(self, folder: str) -> None:
-        """Delete the folder and all that is in it. One that is not there is no error."""
+        """Delete the folder with its contents. A missing folder is no error."""
         ...
 
 
 def read_state(store: CheckpointStore, handle: StateHandle) -> bytes:
-    """Return the state behind the handle. Blocks. Raises DamagedFileError when it is not what was written."""
+    """Return the state that the handle leads to. Blocks. Raises DamagedFileError when the file has changed."""
     if isinstance(handle, InlineHandle):
         return handle.data
     data = store.read(handle.path)
@@ -97,14 +94,14 @@ def read_state(store: CheckpointStore, handle: StateHandle) -> bytes:
 
 
 def missing(where: str) -> DamagedFileError:
-    """Return the error for a state file that is gone. `where` is its full path."""
+    """Return the error for a missing state file. `where` is its full path."""
     return DamagedFileError(
         f"{where} is missing, but a checkpoint needs it: was it deleted from outside the job? {_MEND}"
     )
 
 
 def check_whole(handle: FileHandle, size_bytes: int, crc32: int, where: str) -> None:
-    """Raise DamagedFileError, naming `where`, unless a file of this size and checksum is what was written."""
+    """Check the size and checksum of a file against its handle. Raises DamagedFileError, naming `where`."""
     if size_bytes != handle.size_bytes:
         raise DamagedFileError(f"{where} has {size_bytes} bytes instead of {handle.size_bytes}: it is damaged. {_MEND}")
     if crc32 != handle.crc32:
@@ -122,7 +119,7 @@ def chunks_of(source: Path) -> Iterator[bytes]:
 
 
 def receive(chunks: Iterable[Chunk], handle: FileHandle, target: Path, where: str) -> None:
-    """Write what comes from `where` to the new local file `target`, and check it, as `download` is to."""
+    """Write chunks read from `where` to the new local file `target`, and check them against the handle."""
     size_bytes, crc32 = 0, 0
     with target.open("xb") as file:
         for chunk in chunks:
@@ -134,7 +131,7 @@ def receive(chunks: Iterable[Chunk], handle: FileHandle, target: Path, where: st
 
 @final
 class MemoryStore:
-    """A job's folder in memory: for checkpoints that the driver keeps, and for tests."""
+    """A job's folder in memory, for checkpoints that the driver keeps, and for tests."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -153,7 +150,7 @@ class MemoryStore:
         return self.write(path, chunks_of(source))
 
     def secure(self, path: str) -> None:
-        """Do nothing: what is in memory is as durable as it gets."""
+        """Do nothing: memory is never more durable."""
 
     def read(self, path: str) -> bytes | None:
         return self.files.get(path)

@@ -1,10 +1,10 @@
-"""Which input channels of a subtask wait for barriers, and when its snapshot is taken: one strategy for each mode.
+"""Which input channels of a subtask wait for barriers, and when it takes its snapshot: one strategy for each mode.
 
-    aligner     exactly once: a channel waits, from its barrier on, for the barriers of all others; or barriers overtake
-                batches, which become part of the checkpoint, at once or after a time
+    aligner     exactly once: after its barrier a channel waits for the barriers of all other channels; or barriers
+                overtake batches, at once or after a time, and these batches become part of the checkpoint
     tracker     at least once: no channel waits
 
-Both take the same events and give the same effects.
+Both take the same events and return the same kinds of effects.
 """
 
 from headgate.checkpoint.alignment.aligner import BarrierAligner

@@ -1,30 +1,30 @@
-"""Exactly once: a channel waits, from its barrier on, for the barriers of all others; or barriers overtake batches.
+"""Exactly once: after its barrier a channel waits for the barriers of all others; or barriers overtake batches.
 
 Theory of operation
 -------------------
 A snapshot of a subtask must hold the effects of every record before the barrier and of none after it, on every input
-channel. The subtask therefore stops reading a channel on which the barrier has arrived until it has arrived on all of
-them: then it forwards the barrier, takes its snapshot and reads on. *Which* channels have delivered is a set, never a
-count: a repeated or late barrier must not stand in for a missing one.
+channel. So when the barrier has arrived on a channel, the subtask stops reading the channel until the barrier has
+arrived on all channels. Then it forwards the barrier, takes its snapshot and reads on. The channels that have delivered
+their barrier are a set, never a count: a repeated or late barrier must not replace a missing one.
 
-A snapshot need not wait for the records before the barrier if they are part of it. A barrier that may overtake is
-*announced* when it arrives on a channel, ahead of what is queued there. As soon as one has come, the subtask forwards
-it ahead of what it has emitted, takes its snapshot, and goes on. What lies before the barrier on each channel is
-*recorded*: what is queued then, and what still comes until the barrier does. When it has come on all channels, all
-data in flight is known.
+A snapshot need not wait for the records before the barrier if the snapshot contains them. A barrier that may overtake
+is *announced* when it arrives on a channel, ahead of the batches that are queued there. At the first announcement the
+subtask forwards the barrier ahead of the batches in its outputs, takes its snapshot, and goes on. On each channel it
+*records* the batches before the barrier: those that are queued, and those that arrive until the barrier does. When the
+barrier has arrived on all channels, all data in flight is known.
 
-Some channels may not be overtaken: all but `overtakable`. The snapshot then waits until their barriers have been read.
-So subtasks may differ within one checkpoint. Where nothing may be overtaken all checkpoints are aligned.
+Only the `overtakable` channels may be overtaken. The snapshot waits until the barriers of all other channels have been
+read. So one checkpoint may be aligned in some subtasks and unaligned in others.
 
-`Barrier.unaligned_after_ms` says when a barrier overtakes: at once (0), never (None: all savepoints), or that long
-after the trigger. Until then barriers are read in order and their channels wait. When the time has come before the
-barrier was read on all channels, the same happens as at once: what waits on the channels whose barrier was not read is
-recorded.
+`Barrier.unaligned_after_ms` says when a barrier overtakes: at once (0), never (None: all savepoints), or so many
+milliseconds after the trigger. Until then barriers are read in order and their channels wait. If this time comes before
+the barrier was read on all channels, the barrier overtakes then: the batches of the channels whose barrier was not read
+are recorded.
 
-Ids only grow. `current` is the highest id that this subtask has dealt with (aligned, cancelled, or is aligning now):
+Ids only grow. `current` is the highest id that this subtask has aligned, cancelled, or is aligning now:
 
     state       meaning                                     legal edges
-    IDLE        nothing waits; ids <= current are over      a barrier of a later id -> ALIGNING, from there at once on
+    IDLE        nothing waits; ids <= current are over      a barrier of a later id -> ALIGNING, and on from there
     ALIGNING    `announced`: the barrier has arrived;       barriers of it, TimePassed -> ALIGNING
                 `aligned`: it was read, the channel waits   all read: snapshot -> IDLE
                                                             it overtakes by now, and all in order were read:
@@ -35,13 +35,14 @@ Ids only grow. `current` is the highest id that this subtask has dealt with (ali
                 `late` its barrier has not come             a later id: declined, then as from IDLE
                                                             cancelled or aborted -> IDLE
 
-A barrier of a checkpoint that was forwarded is not cancelled downstream any more: who gave it up has told the master.
+Once the subtask has forwarded a barrier, it cancels the checkpoint downstream no more: whoever gave the checkpoint up
+has told the master.
 
-A blocked channel is not read, so an element from a blocked channel is a broken rule. Channels stay open after end of
-data and still deliver barriers: the end of data is no event here.
+The subtask does not read a blocked channel, so an element from a blocked channel breaks the protocol. Channels stay
+open after the end of their data and still deliver barriers: the end of data is no event here.
 
-The master may abort a checkpoint whose barrier has not come yet. Its id is kept, and its barrier, when it comes, is
-taken for a cancel. Acting at once instead would harm an earlier checkpoint whose barrier is still on its way.
+The master may abort a checkpoint before its barrier arrives. The aligner keeps the id, and treats the barrier as a
+cancellation when it arrives. Cancelling at once would harm an earlier checkpoint whose barrier is still on its way.
 
 A source subtask has no input; to its aligner the trigger is a barrier on a single channel of its own.
 """
@@ -124,17 +125,17 @@ class BarrierAligner:
 
     @property
     def pending(self) -> CheckpointId | None:
-        """The checkpoint whose barriers are awaited before the snapshot, if there is one."""
+        """The checkpoint whose snapshot waits for barriers, None for none."""
         return None if self._barrier is None else self._barrier.checkpoint_id
 
     @property
     def recorded(self) -> CheckpointId | None:
-        """The checkpoint whose data in flight is still being recorded, if there is one."""
+        """The checkpoint whose data in flight is being recorded, None for none."""
         return self._recorded
 
     @property
     def due_ms(self) -> float | None:
-        """The wall clock time from which the pending barrier overtakes, None: it does already, or never will."""
+        """The wall clock time at which the pending barrier begins to overtake; None: it does already, or never will."""
         barrier = self._barrier
         if barrier is None or barrier.unaligned_after_ms is None or self._overtakes:
             return None
@@ -142,17 +143,20 @@ class BarrierAligner:
 
     @property
     def blocked(self) -> frozenset[int]:
-        """The channels that must not be read now."""
+        """The channels that the subtask must not read now."""
         return frozenset(self._aligned)
 
     def handle(self, event: AlignmentEvent) -> list[AlignmentEffect]:
-        """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
+        """Return the effects of the event, in the order to perform them.
+
+        Raises InternalError for an event that the protocol rules out.
+        """
         self._history.add(event)
         match event:
             case BarrierAnnounced(channel=channel, barrier=barrier):
                 if channel not in self._overtakable:
                     raise self._history.broken(f"a barrier is announced on channel {channel}, which is read in order")
-                # The barrier of an aborted checkpoint is taken for a cancel when it is read.
+                # When the barrier of an aborted checkpoint is read, it counts as a cancellation.
                 return [] if barrier.checkpoint_id in self._aborted else self._on_announced(channel, barrier)
             case BarrierReceived(channel=channel, barrier=barrier):
                 self._check_readable(channel)
@@ -205,7 +209,7 @@ class BarrierAligner:
         return [*effects, *(concluded or [BlockChannel(channel=channel)])]
 
     def _begin(self, barrier: Barrier) -> list[AlignmentEffect]:
-        """Take up the alignment of a later checkpoint; of any other there is nothing to begin."""
+        """Begin the alignment if the checkpoint is later than all before; otherwise do nothing."""
         if barrier.checkpoint_id <= self._current:
             return []
         effects = self._subsume(barrier.checkpoint_id)
@@ -215,7 +219,7 @@ class BarrierAligner:
         return effects
 
     def _conclude(self, waiting: frozenset[int]) -> list[AlignmentEffect]:
-        """Take the snapshot if nothing more is to be waited for; `waiting` are the channels that were blocked."""
+        """Take the snapshot if no more barriers are awaited. `waiting` are the channels that were blocked."""
         barrier = self._barrier
         assert barrier is not None
         overtaken = self._channels - self._aligned
@@ -281,7 +285,7 @@ class BarrierAligner:
         return effects
 
     def _forget(self) -> None:
-        """Become IDLE."""
+        """Return to IDLE."""
         self._barrier = self._recorded = None
         self._overtakes = False
         self._aligned.clear()

@@ -15,9 +15,9 @@ from headgate.ids import CheckpointId
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarrierAnnounced:
-    """A barrier that may overtake has arrived on `channel`, behind what has not been read yet.
+    """A barrier that may overtake has arrived on `channel`, behind elements that have not been read.
 
-    It is told before the barrier is read, and only of channels whose batches may be overtaken.
+    The event comes before the barrier is read, and only for channels whose batches may be overtaken.
     """
 
     channel: int
@@ -36,7 +36,7 @@ class BarrierReceived:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelReceived:
-    """A cancel barrier was read from `channel`: upstream gave the checkpoint up."""
+    """A cancel barrier was read from `channel`: an upstream subtask has given the checkpoint up."""
 
     channel: int
     checkpoint_id: CheckpointId
@@ -45,7 +45,7 @@ class CancelReceived:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointGivenUp:
-    """The job master has given the checkpoint up. Comes beside the channels, so perhaps before any barrier."""
+    """The job master has given the checkpoint up. The message may overtake all barriers."""
 
     checkpoint_id: CheckpointId
 
@@ -53,7 +53,7 @@ class CheckpointGivenUp:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePassed:
-    """It is `now_ms` on the wall clock, which the strategy asked for by `due_ms`."""
+    """The wall clock has reached `due_ms` of the strategy: it is `now_ms`."""
 
     now_ms: float
 
@@ -64,7 +64,7 @@ AlignmentEvent = BarrierAnnounced | BarrierReceived | CancelReceived | Checkpoin
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockChannel:
-    """Read no further element from `channel`; what has been read after the barrier waits."""
+    """Read no further element from `channel`; elements after the barrier wait."""
 
     channel: int
 
@@ -72,7 +72,7 @@ class BlockChannel:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnblockChannels:
-    """Read all channels again. Perform after every effect that precedes it in the list."""
+    """Read all channels again, after all effects before this one are performed."""
 
 
 @final
@@ -80,7 +80,7 @@ class UnblockChannels:
 class TakeSnapshot:
     """Forward `barrier` on all outputs, then take the synchronous part of the snapshot, before any further record.
 
-    `unaligned`: the barrier overtakes what has not left yet, where it may; that is in flight and part of the snapshot.
+    `unaligned`: where it may, the barrier overtakes batches in the outputs. These are part of the snapshot.
     """
 
     barrier: Barrier
@@ -90,9 +90,9 @@ class TakeSnapshot:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordChannel:
-    """Make what has come on `channel` before the barrier, and was not processed, part of the snapshot now taken.
+    """Add the unprocessed batches before the barrier on `channel` to the snapshot that was just taken.
 
-    Batches that still come before the barrier belong to it too, until `StopRecording`.
+    Also add batches that arrive before the barrier, until `StopRecording`.
     """
 
     channel: int
@@ -102,7 +102,7 @@ class RecordChannel:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRecording:
-    """The barrier has come on `channel`: what follows is not part of the snapshot."""
+    """End the recording of `channel`: its barrier has arrived."""
 
     channel: int
 
@@ -110,7 +110,7 @@ class StopRecording:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompleteInFlight:
-    """The barrier has come on all channels: all data in flight of the unaligned snapshot is known."""
+    """Complete the unaligned snapshot: barriers have arrived on all channels, so all its data in flight is known."""
 
     checkpoint_id: CheckpointId
 
@@ -118,7 +118,7 @@ class CompleteInFlight:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortAlignment:
-    """Forget what was measured and recorded for the checkpoint: it will not be completed here."""
+    """Drop the measurements and recorded batches of the checkpoint: this subtask does not complete it."""
 
     checkpoint_id: CheckpointId
 
@@ -126,7 +126,7 @@ class AbortAlignment:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardCancel:
-    """Send a cancel barrier on all outputs, behind all that has been sent and before any further record."""
+    """Send a cancel barrier on all outputs, before any further record."""
 
     checkpoint_id: CheckpointId
 
@@ -134,7 +134,7 @@ class ForwardCancel:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclineCheckpoint:
-    """Tell the job master that this subtask takes no part in the checkpoint."""
+    """Tell the job master that this subtask declines the checkpoint."""
 
     checkpoint_id: CheckpointId
     reason: str
@@ -154,26 +154,29 @@ AlignmentEffect = (
 
 
 def subsumed(checkpoint_id: CheckpointId, by: CheckpointId) -> DeclineCheckpoint:
-    """Return what is told of a checkpoint that a newer one has overtaken on a channel."""
+    """Return the decline of a checkpoint after the barrier of the newer checkpoint `by` came first on a channel."""
     reason = f"subsumed by checkpoint {by}, whose barrier came first on a channel"
     return DeclineCheckpoint(checkpoint_id=checkpoint_id, reason=reason)
 
 
 class AlignmentStrategy(Protocol):
-    """Decides on the barriers of one subtask. Pure; owned by the slot's loop."""
+    """Handles the barriers of one subtask. Pure; owned by the slot's loop."""
 
     @property
     def due_ms(self) -> float | None:
-        """The wall clock time at which it wants to be told `TimePassed`, None: at none."""
+        """The wall clock time at which the strategy expects `TimePassed`, None for none."""
         ...
 
     @property
     def blocked(self) -> frozenset[int]:
-        """The channels that must not be read now."""
+        """The channels that the subtask must not read now."""
         ...
 
     def handle(self, event: AlignmentEvent) -> list[AlignmentEffect]:
-        """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
+        """Return the effects of the event, in the order to perform them.
+
+        Raises InternalError for an event that the protocol rules out.
+        """
         ...
 
     def check_invariants(self) -> None:
@@ -182,12 +185,15 @@ class AlignmentStrategy(Protocol):
 
 
 ABORTED_IDS_MAX: Final = 128
-"""Ids kept of checkpoints aborted before their barrier; the oldest is forgotten first, which costs one alignment."""
+"""The greatest number of aborted ids that are kept. The oldest is dropped first, which costs one useless alignment."""
 
 
 @final
 class AbortedAhead:
-    """Such ids, all above those that a strategy has dealt with."""
+    """The ids of checkpoints that the job master gave up before their barriers arrived.
+
+    All are above the ids that the strategy has handled.
+    """
 
     __slots__ = ("_ids",)
 
@@ -198,15 +204,15 @@ class AbortedAhead:
         return checkpoint_id in self._ids
 
     def add(self, checkpoint_id: CheckpointId) -> None:
-        """Keep an id."""
+        """Keep the id of an aborted checkpoint."""
         self._ids.add(checkpoint_id)
         if len(self._ids) > ABORTED_IDS_MAX:
             self._ids.remove(min(self._ids))
 
     def advance(self, checkpoint_id: CheckpointId) -> None:
-        """Forget all ids up to this one, which has been dealt with."""
+        """Drop all ids up to this one, which the strategy has handled."""
         self._ids = {aborted for aborted in self._ids if aborted > checkpoint_id}
 
     def is_above(self, checkpoint_id: CheckpointId) -> bool:
-        """Return whether all ids are above this one."""
+        """Return whether all kept ids are above this one."""
         return all(aborted > checkpoint_id for aborted in self._ids)

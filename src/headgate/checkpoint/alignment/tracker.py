@@ -1,21 +1,22 @@
-"""At least once: no channel waits, and the snapshot is taken when the barrier has come on all channels.
+"""At least once: no channel waits, and the subtask takes its snapshot when the barrier has arrived on all channels.
 
 Theory of operation
 -------------------
-Records behind a barrier are processed while the barrier is still awaited on other channels. They are part of the
-snapshot, and come once more after a restore. With a single channel there are none, so that it is exactly once.
+The subtask processes records after a barrier while it awaits the barrier on other channels. The snapshot contains the
+effects of these records, and they come again after a restore. With a single channel there are no such records, so the
+guarantee is exactly once.
 
-Several checkpoints may be pending. For each, the set of channels that have delivered is kept:
+Several checkpoints may be pending. The tracker keeps for each the set of channels that have delivered their barrier:
 
-    BarrierReceived    adds the channel. When it was the last one, the snapshot is taken; all older pending checkpoints
-                       are subsumed: on each channel the newer barrier has passed, so theirs will not come
+    BarrierReceived    adds the channel. After the last channel the snapshot is taken, and all older pending checkpoints
+                       are subsumed: the newer barrier has passed on each channel, so no older barrier will arrive
     CancelReceived     the checkpoint is given up, and cancelled downstream. Its channels are still counted, so that it
-                       can be removed. Older ones are subsumed: downstream would not take their barriers after it
-    CheckpointGivenUp  the same, but downstream hears of it from the master as well: nothing is sent, and older ones go
-                       on. Before the first barrier the id is kept, and begins given up
+                       can be removed. Older checkpoints are subsumed: downstream would ignore their later barriers
+    CheckpointGivenUp  the checkpoint is given up. Downstream hears of it from the master, so nothing is sent, and older
+                       checkpoints continue. Before the first barrier the id is kept, and its checkpoint begins given up
 
-At most `PENDING_MAX` are kept; a further one takes the place of the oldest. An id that is not pending and not above all
-that were seen is over, and is ignored. What is sent downstream is in the order of ids, each once.
+At most `PENDING_MAX` checkpoints are kept; a further one replaces the oldest. An id that is neither pending nor above
+all ids seen is over, and is ignored. Barriers and cancel barriers go downstream in the order of ids, each once.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from headgate.event_history import EventHistory
 from headgate.ids import CheckpointId
 
 PENDING_MAX: Final = 50
-"""Checkpoints whose barriers are counted at one time."""
+"""The greatest number of checkpoints whose barriers are counted at a time."""
 
 
 @final
@@ -78,21 +79,24 @@ class BarrierTracker:
 
     @property
     def pending(self) -> tuple[CheckpointId, ...]:
-        """The checkpoints whose barriers are counted, those that were given up among them; oldest first."""
+        """The checkpoints whose barriers are counted, including those that were given up; oldest first."""
         return tuple(self._pending)
 
     @property
     def due_ms(self) -> None:
-        """None: it waits for no time."""
+        """None: the tracker waits for no time."""
         return
 
     @property
     def blocked(self) -> frozenset[int]:
-        """No channel: none ever waits."""
+        """The empty set: no channel ever waits."""
         return frozenset()
 
     def handle(self, event: AlignmentEvent) -> list[AlignmentEffect]:
-        """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
+        """Return the effects of the event, in the order to perform them.
+
+        Raises InternalError for an event that the protocol rules out.
+        """
         self._history.add(event)
         match event:
             case BarrierReceived(channel=channel, barrier=barrier):
@@ -175,7 +179,7 @@ class BarrierTracker:
         return [*_give_up(oldest), DeclineCheckpoint(checkpoint_id=oldest, reason=reason)]
 
     def _subsume(self, by: CheckpointId) -> list[AlignmentEffect]:
-        """Drop all pending checkpoints that are older."""
+        """Give up all pending checkpoints that are older than `by`."""
         effects: list[AlignmentEffect] = []
         for older in [pending for pending in self._pending if pending < by]:
             if not self._pending.pop(older).given_up:

@@ -1,1 +1,1 @@
-"""What goes of checkpoints and savepoints, and what others still need."""
+"""Deletion of checkpoints and savepoints: which files no snapshot needs any more."""

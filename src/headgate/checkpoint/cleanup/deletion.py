@@ -1,7 +1,7 @@
-"""Disposal: deleting snapshots that are no longer needed, and what drivers before this one have left behind.
+"""Deletion of checkpoints and savepoints that are no longer needed, and of files that earlier drivers have left.
 
-Which files go is decided by pure functions in `retention`. All of it blocks, and raises StorageError when storage
-fails.
+Pure functions in `retention` decide which files to delete. All functions here block, and raise StorageError when
+storage fails.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from headgate.state.files import SHARED
 
 
 def retain(store: CheckpointStore, keep: Iterable[CheckpointId], shared: SharedFiles) -> None:
-    """Delete the checkpoints older than the newest kept one, and shared files that may go.
+    """Delete the checkpoints older than the newest kept one, and the shared files that no checkpoint needs.
 
-    No file that a kept manifest names is among them. `shared` is what was known when `keep` was decided upon.
-
-    Deletes nothing when a kept manifest cannot be read, since what it names is then not known; nor when one is gone, as
-    a later retention has then overtaken this one.
+    Files that a kept manifest names stay. `shared` is the registry's state when `keep` was decided. If a kept manifest
+    is gone, nothing is deleted: a later retention has overtaken this one. Raises DamagedFileError, and deletes nothing,
+    when a kept manifest cannot be read: the files that it needs are then not known.
     """
     manifests: list[Manifest] = []
     for checkpoint_id in keep:
@@ -45,7 +44,7 @@ def retain(store: CheckpointStore, keep: Iterable[CheckpointId], shared: SharedF
 
 
 def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
-    """Delete what the attempt wrote for a checkpoint that was given up; nothing, if there is a whole manifest."""
+    """Delete the files that the attempt wrote for a checkpoint that was given up, unless its manifest is whole."""
     manifest = store.read(paths.metadata(checkpoint_id))
     if manifest is not None and not is_torn(manifest):
         return
@@ -55,16 +54,16 @@ def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: 
 
 
 def delete_checkpoints(store: CheckpointStore) -> None:
-    """Delete all checkpoints of the job, which is over. Its result must be written before."""
+    """Delete all checkpoints of a job that has ended. Write the job's result before."""
     listing = store.list_files("")
     files = checkpoint_files(listing)
     _delete(store, files, sorted({*_emptied(listing, files), SHARED, paths.PROBES}))
 
 
 def _delete(store: CheckpointStore, files: Sequence[str], folders: Sequence[str]) -> None:
-    """Delete manifests, then the folders, each in one go, then the rest of the files.
+    """Delete the manifests, then the folders as a whole, then the other files.
 
-    What was written to one of the folders after it was listed goes, too.
+    Files that were written to one of the folders after the listing are deleted, too.
     """
     manifests = [path for path in files if path.endswith(f"/{paths.METADATA}")]
     store.delete(manifests)
@@ -75,13 +74,13 @@ def _delete(store: CheckpointStore, files: Sequence[str], folders: Sequence[str]
 
 
 def _emptied(listing: Sequence[str], files: Sequence[str]) -> list[str]:
-    """Return the folders of the listing that have nothing else than these files."""
+    """Return the folders of the listing that contain only these files."""
     used = {_folder_of(path) for path in set(listing) - set(files)}
     return sorted({_folder_of(path) for path in files} - used - {""})
 
 
 def _checkpoints_of(folders: Sequence[str]) -> list[str]:
-    """Return those that are of a checkpoint: while the job runs, slots write to all others."""
+    """Return the folders of checkpoints: slots of a running job write to all other folders."""
     return [folder for folder in folders if paths.checkpoint_of(folder) is not None]
 
 
@@ -90,9 +89,9 @@ def _folder_of(path: str) -> str:
 
 
 def dispose_savepoint(location: str, open_store: Callable[[str], CheckpointStore]) -> None:
-    """Delete the savepoint at `location`: its manifest first, then its files, then its folder if nothing else is in it.
+    """Delete the savepoint at `location`: its manifest, then its files, then its folder if that is empty.
 
-    Raises RestoreError when there is no savepoint; checkpoints belong to their job, and are refused.
+    Raises RestoreError when there is no savepoint, or a checkpoint: only the job may delete its checkpoints.
     """
     opened = open_snapshot(location, open_store)
     if opened.manifest.savepoint is None:
@@ -104,14 +103,14 @@ def dispose_savepoint(location: str, open_store: Callable[[str], CheckpointStore
 
 
 def dispose_claimed(location: str, open_store: Callable[[str], CheckpointStore]) -> None:
-    """Delete the snapshot that a job has claimed, and of it what no other checkpoint in that folder needs.
+    """Delete a snapshot that a job has claimed, except for files that other checkpoints in its folder need.
 
-    Of a job's folder only the checkpoint goes, not the folder. One that is gone already is no error.
+    A checkpoint's job folder stays. A snapshot that is gone already is no error.
     """
     try:
         opened = open_snapshot(location, open_store)
     except RestoreError:
-        return  # deleted before, or not to be recognised any more
+        return  # it was deleted before, or cannot be recognised any more
     _dispose(opened)
 
 
@@ -128,14 +127,14 @@ def _dispose(opened: OpenedSnapshot) -> None:
 
 
 def _is_own(path: str, opened: OpenedSnapshot) -> bool:
-    """Return whether the file is the snapshot's, complete or not: a folder below its own may be another job's."""
+    """Return whether the file belongs to the snapshot, complete or not. A subfolder may belong to another job."""
     if path.rpartition("/")[0] != opened.metadata.rpartition("/")[0]:
         return False
     return paths.attempt_of(path) is not None or paths.target_of(path) == opened.metadata
 
 
 def _named_by_others(opened: OpenedSnapshot) -> set[str] | None:
-    """Return what the other snapshots in the folder name, None when that cannot be known."""
+    """Return the files that other snapshots in the folder need, None when that cannot be known."""
     if opened.manifest.savepoint is not None:
         return set()
     named: set[str] = set()
@@ -153,9 +152,10 @@ def _named_by_others(opened: OpenedSnapshot) -> set[str] | None:
 
 
 def remove_leftovers(store: CheckpointStore, own: EpochOwner, found: Resolution, before: Attempt) -> None:
-    """Delete what drivers before `own`, and attempts before `before`, have left. `found` is what is complete.
+    """Delete the files that drivers before `own`, and attempts before `before`, have left behind.
 
-    Nothing goes that a complete checkpoint names. When a damaged checkpoint was passed over, nothing goes at all.
+    `found` names the complete checkpoints: the files that they need stay. If the restore passed over a damaged
+    checkpoint, nothing is deleted.
     """
     if found.passed_over:
         return

@@ -1,21 +1,21 @@
-"""The registry of shared files: which files in `shared/` checkpoints may still need, and which may go. Pure.
+"""The registry of shared files: which files in `shared/` a checkpoint may still need, and which may be deleted. Pure.
 
 Theory of operation
 -------------------
-A subtask that takes an increment names, beside the files that it writes, files of a checkpoint that it knows to be
-complete. It may know late: at the barrier of checkpoint n it may not yet have heard of the completion of n-1. A shared
-file is therefore kept for some checkpoints longer than the last one that names it: `checkpoints_kept` are as many as
-are retained, and as many more as may be under way at one time.
+A subtask that takes an increment names the files that it writes, and files of a checkpoint that it knows to be
+complete. It may learn of a completion late: at the barrier of checkpoint n it may not have heard that n-1 is complete.
+So the registry keeps a shared file for some checkpoints longer than the last checkpoint that names it.
+`checkpoints_kept` is the number of retained checkpoints plus the number that may be under way at a time.
 
-A name is used once: it tells the checkpoint that the file was made for, and the attempt. So there are never two files
-of one name to choose from, and a file that is not registered may go as soon as no checkpoint to come can name it:
+A file name is used once: it contains the checkpoint that the file was made for, and the attempt. So two files never
+have the same name. A file that is not registered may be deleted as soon as no later checkpoint can name it:
 
-- one made for checkpoint n, when a checkpoint from n on is complete: increments build on complete checkpoints only
-- one made ahead of its checkpoint, when a complete checkpoint has named it or a later one of the same writer, since
-  what a writer writes ahead is used in order; or when a checkpoint of a later attempt is complete
+- a file made for checkpoint n, when checkpoint n or a later one is complete: increments build on complete checkpoints
+- a file made ahead of its checkpoint, when a complete checkpoint names this or a later file of the same writer, because
+  checkpoints use such files in their order; or when a checkpoint of a later attempt is complete
 
-By the same rule a manifest that names a file which may have gone is refused (`unknown`). The registry lives as long as
-the job master; a new one begins with the checkpoint that it restores.
+By the same rule a manifest is refused when it names a file that may have been deleted (`unknown`). The registry lives
+as long as the job master; a new one begins with the restored checkpoint.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ from headgate.ids import Attempt, CheckpointId
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFiles:
-    """What is known of shared files at one moment. `used_ahead`: how far complete checkpoints have come, by writer."""
+    """The shared files in use at one moment.
+
+    `newest` is the newest complete checkpoint, and `attempt` its attempt. `used_ahead` is, for each writer, the number
+    of the last file written ahead that a complete checkpoint has used.
+    """
 
     in_use: frozenset[str]
     newest: CheckpointId
@@ -40,7 +44,7 @@ class SharedFiles:
     used_ahead: Mapping[str, int]
 
     def may_go(self, path: str) -> bool:
-        """Return whether this is a shared file that no checkpoint needs, nor any to come can."""
+        """Return whether this is a shared file that no present or later checkpoint can need."""
         origin = None if path in self.in_use else paths.origin_of(path)
         if origin is None:
             return False
@@ -63,7 +67,7 @@ class SharedStateRegistry:
         self._used_ahead: dict[str, int] = {}
 
     def register(self, manifest: Manifest) -> None:
-        """Note a complete or restored checkpoint, and drop what only older ones than are kept have used."""
+        """Add a complete or restored checkpoint. Drop files that only checkpoints before the kept ones have used."""
         checkpoint_id = manifest.checkpoint_id
         self._checkpoints = sorted({*self._checkpoints, checkpoint_id})[-self._checkpoints_kept :]
         if manifest.attempt > self._attempt:
@@ -77,19 +81,19 @@ class SharedStateRegistry:
         self._last_used_by = {path: used_by for path, used_by in self._last_used_by.items() if used_by >= lowest}
 
     def _is_shared(self, path: str) -> bool:
-        """Return whether the file, named for the first time, is a shared one; note how far its writer has come."""
+        """Return whether the file, which is named for the first time, is shared; note its number if written ahead."""
         origin = paths.origin_of(path)
         if origin is not None and origin.number is not None and origin.attempt == self._attempt:
             self._used_ahead[origin.writer] = max(self._used_ahead.get(origin.writer, 0), origin.number)
         return origin is not None
 
     def unknown(self, manifest: Manifest) -> list[str]:
-        """Return the files named by a manifest, not yet registered, that are none of its own and may have gone."""
+        """Return the files that a manifest, not yet registered, names although they may have been deleted."""
         shared = self.files()
         return sorted(path for path in manifest.files() if shared.may_go(path))
 
     def files(self) -> SharedFiles:
-        """Return what is known now."""
+        """Return the shared files as they are known now."""
         return SharedFiles(
             in_use=frozenset(self._last_used_by),
             newest=max(self._checkpoints, default=CheckpointId(0)),

@@ -1,8 +1,8 @@
-"""Retention: which files go when some checkpoints are kept. Pure: it looks at names and kept manifests only.
+"""Retention: which files to delete when some checkpoints are kept. Pure: it knows only names and kept manifests.
 
-What lies in the folder of a checkpoint goes with it. What lies in `shared/` goes when the registry of shared files says
-so, or with the checkpoint that it was made for, if that was given up. What has a temporary name goes when the file that
-it was to become may go.
+A file in the folder of a checkpoint is deleted with the checkpoint. A file in `shared/` is deleted when the registry of
+shared files says so, or when the checkpoint that it was made for is given up. A file with a temporary name is deleted
+when the file that it was to become may be deleted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from headgate.ids import Attempt, CheckpointId
 
 
 def superseded_files(listing: Iterable[str], keep: Sequence[Manifest], shared: SharedFiles) -> list[str]:
-    """Return the files to delete, in this order: those of checkpoints older than the newest kept one.
+    """Return the files of checkpoints older than the newest kept one, in the order in which to delete them.
 
-    No file that a kept manifest names is among them, wherever it lies, nor anything of a newer checkpoint, which may be
-    under way. Manifests come first, so that a deletion that is cut short leaves no checkpoint that looks complete, and
-    none whose shared files are gone.
+    Files that a kept manifest names are not among them, nor are files of newer checkpoints, which may be under way.
+    Manifests come first. So a deletion that is interrupted leaves no checkpoint that looks complete but has lost files.
     """
     if not keep:
         return []
@@ -41,9 +40,9 @@ def superseded_files(listing: Iterable[str], keep: Sequence[Manifest], shared: S
 
 
 def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt: Attempt) -> list[str]:
-    """Return what `attempt` wrote for a checkpoint that it gave up, a torn manifest included.
+    """Return the files that `attempt` wrote for a checkpoint that was given up, including a torn manifest.
 
-    A shared file that the checkpoint was to use, but that was made for another, is not among them.
+    Shared files that were made for another checkpoint are not among them.
     """
 
     def goes(path: str) -> bool:
@@ -59,10 +58,10 @@ def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt
 def leftover_files(
     listing: Iterable[str], complete: Sequence[Manifest], never: frozenset[CheckpointId], before: Attempt
 ) -> list[str]:
-    """Return what attempts older than `before` have left behind, once none of them runs any more.
+    """Return the files that attempts older than `before`, which run no more, have left behind.
 
-    `complete` are all complete checkpoints: no file that one of them names is among them. The checkpoints `never` were
-    never completed.
+    `complete` are all complete checkpoints: files that they name are not among the result. The checkpoints in `never`
+    were never completed.
     """
     named = frozenset[str]().union(*(manifest.files() for manifest in complete))
 
@@ -83,7 +82,7 @@ def leftover_files(
 
 
 def checkpoint_files(listing: Iterable[str]) -> list[str]:
-    """Return the files of all checkpoints and probes of the job: not its result, savepoints, and what is not ours."""
+    """Return all files of the job except its result, its savepoints and files in `taskowned/`."""
     kept = (f"{paths.TASK_OWNED}/", paths.SAVEPOINT)
     return _manifests_first(path for path in listing if path != paths.RESULT and not path.startswith(kept))
 

@@ -1,8 +1,9 @@
-"""Why there is no checkpoint, no savepoint, or no further attempt: the reasons, and which failures count. Pure.
+"""The reasons why a checkpoint, a savepoint or an attempt fails, and the counter of failed checkpoints. Pure.
 
-A timeout, a state that cannot be written, a refusal by a subtask and a manifest that cannot be stored count. Savepoints
-do not, nor does what is no fault: a newer checkpoint came first, or the attempt ended. Each checkpoint counts once, and
-not if a later one is complete already. Each completed checkpoint begins a new row.
+These failures count: a timeout, state that cannot be written, a subtask that declines, a manifest that cannot be
+stored. A failed savepoint does not count. Neither does a checkpoint that was given up without a fault, because a newer
+checkpoint came first or the attempt ended. Each checkpoint counts once, and not if a later checkpoint is complete
+already. Each complete checkpoint resets the counter.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from headgate.ids import CheckpointId
 @final
 @dataclass(frozen=True, slots=True)
 class CheckpointFailure:
-    """A reason, and its text with the details."""
+    """The reason of a failure, and its text with the details."""
 
     reason: FailureReason
     text: str
@@ -28,7 +29,7 @@ class CheckpointFailure:
 
 @final
 class FailureReason(Enum):
-    """Why something is not had. The value is its text, with places for the details."""
+    """Why a request or a checkpoint failed. The value is the text, with placeholders for the details."""
 
     EXPIRED = "not complete after {timeout_ms} ms: {missing} of {subtasks} subtasks have not acknowledged ({names})"
     DECLINED = "declined by subtask {subtask}: {why}"
@@ -66,7 +67,7 @@ class FailureReason(Enum):
     NOT_COMMITTED = "commit of checkpoint {checkpoint_id} failed: {why}"
 
     def told(self, **details: object) -> CheckpointFailure:
-        """Return this reason with its text.
+        """Return the failure with this reason, and with `details` in its text.
 
         >>> str(FailureReason.SUBSUMED.told(newer=4))
         'subsumed by checkpoint 4'
@@ -84,13 +85,13 @@ class FailureCounter:
         self._completed = CheckpointId(0)
 
     def completed(self, checkpoint_id: CheckpointId) -> None:
-        """The checkpoint is complete: a new row begins, unless a later one has begun it."""
+        """Reset the counter: the checkpoint is complete. Does nothing if a later checkpoint was complete before."""
         if checkpoint_id > self._completed:
             self._completed = checkpoint_id
             self._failed.clear()
 
     def failed(self, checkpoint_id: CheckpointId, why: CheckpointFailure) -> CheckpointFailure | None:
-        """The checkpoint has failed. If these are too many in a row, say so, and begin a new row."""
+        """Count a failed checkpoint. Return a failure, and reset the counter, if too many have failed in a row."""
         if checkpoint_id > self._completed:
             self._failed.add(checkpoint_id)
         in_row = len(self._failed)

@@ -1,4 +1,4 @@
-"""What is under way: a checkpoint or savepoint that is neither complete nor given up, and the stop of a job. Pure."""
+"""Pending checkpoints and savepoints, neither complete nor given up, and the stop of a job with a savepoint. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ _NAMED_MAX: Final = 5
 @final
 @dataclass(slots=True, kw_only=True)
 class PendingCheckpoint:
-    """A checkpoint that is neither complete nor given up. `request` is what it answers, None: it is periodic."""
+    """A checkpoint that is neither complete nor given up.
+
+    `expires_ms` is the monotonic time at which it times out. `request` is the request that it answers. It is None for
+    a periodic checkpoint, and for the savepoint of a stop, which `Stop` answers.
+    """
 
     barrier: Barrier
     attempt: Attempt
@@ -37,29 +41,29 @@ class PendingCheckpoint:
 
     @property
     def checkpoint_id(self) -> CheckpointId:
-        """Its id."""
+        """The id of the checkpoint."""
         return self.barrier.checkpoint_id
 
     @property
     def savepoint(self) -> SavepointOrder | None:
-        """Where and how it is written, if it is a savepoint."""
+        """The savepoint's location and format, None for a checkpoint."""
         return self.barrier.savepoint
 
     @property
     def stops(self) -> bool:
-        """Whether the job ends with it."""
+        """Whether the job ends with this savepoint."""
         return self.savepoint is not None and self.savepoint.stops
 
     def is_acked(self, subtasks: frozenset[SubtaskId]) -> bool:
-        """Whether all subtasks have acknowledged it."""
+        """Return whether all subtasks have acknowledged the checkpoint."""
         return self.states.keys() == subtasks
 
     def ack(self, subtask: SubtaskId, state: SubtaskState) -> None:
-        """A subtask has acknowledged it; what it says again does not count."""
+        """Keep the state that a subtask has acknowledged. A repeated acknowledgement changes nothing."""
         self.states.setdefault(subtask, state)
 
     def expired(self, subtasks: frozenset[SubtaskId], timeout_ms: int) -> CheckpointFailure:
-        """Return why it is late."""
+        """Return the timeout as a failure: it names subtasks that have not acknowledged."""
         missing = sorted(subtasks - self.states.keys())
         names = ", ".join(str(subtask) for subtask in missing[:_NAMED_MAX]) + (", ..." if missing[_NAMED_MAX:] else "")
         return FailureReason.EXPIRED.told(
@@ -67,7 +71,7 @@ class PendingCheckpoint:
         )
 
     def manifest_order(self) -> StoreManifest:
-        """Return the order to store its manifest."""
+        """Return the order to store the manifest."""
         return StoreManifest(
             checkpoint_id=self.checkpoint_id,
             attempt=self.attempt,
@@ -78,19 +82,19 @@ class PendingCheckpoint:
         )
 
     def abort(self, failure: CheckpointFailure) -> list[CoordinatorEffect]:
-        """Return what is owed to its subtasks, its files and its asker when it is given up while its attempt runs."""
+        """Return the effects of giving it up while its attempt runs: subtasks and asker are told, files deleted."""
         told = NotifyAborted(attempt=self.attempt, checkpoint_id=self.checkpoint_id, failure=failure)
         return [told, *self.forget(failure)]
 
     def forget(self, failure: CheckpointFailure) -> list[CoordinatorEffect]:
-        """Return what is owed to its files and its asker."""
+        """Return the effects of giving it up after its attempt: its files are deleted, and its asker is told."""
         return [
             self.discard(),
             *([] if self.request is None else [RequestFailed(request=self.request, failure=failure)]),
         ]
 
     def discard(self) -> DiscardFiles | DiscardSavepoint:
-        """Return the order to delete what was written for it."""
+        """Return the order to delete the files that were written for it."""
         if self.savepoint is not None:
             return DiscardSavepoint(checkpoint_id=self.checkpoint_id, savepoint=self.savepoint)
         return DiscardFiles(checkpoint_id=self.checkpoint_id, attempt=self.attempt)
@@ -99,9 +103,9 @@ class PendingCheckpoint:
 @final
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A request to stop the job, from its turn to the end of the job. `saved` is the savepoint once it is complete.
+    """A request to stop the job, from its turn to the end of the job.
 
-    `is_committed`: all that it holds is.
+    `saved` is the savepoint, once it is complete. `is_committed`: everything that the savepoint holds is committed.
     """
 
     request: CheckpointRequest
@@ -110,7 +114,7 @@ class Stop:
 
     @property
     def savepoint(self) -> SavepointOrder:
-        """The savepoint's place and form."""
+        """The savepoint's location and format."""
         assert self.request.savepoint is not None
         return self.request.savepoint
 

@@ -1,11 +1,12 @@
 """The gate: what has to be known or done before an attempt may start from storage, and before the job may end. Pure.
 
     in doubt    a manifest, the record of a stop or a commit for all was ordered, and its outcome is not known
-    abort       of the output that an ended attempt prepared for commits for all; begins when nothing is in doubt
-    retention   deletes checkpoints, which may take long: one order at a time; the next one covers all that became due
+    abort       aborts output that an ended attempt prepared for commits for all; begins when nothing is in doubt
+    retention   deletes checkpoints, which may take long: one order at a time; the next order covers all that became due
 
 The gate is open for a restore when nothing is in doubt and no abort is due or under way. It is open for the end of the
-job when, besides, no retention is under way. The job master asks it after each event, and waits while it is shut.
+job when, in addition, no retention is under way. The job master asks the gate after each event, and waits while it is
+shut.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Gate:
         return self.is_open_for_restore and not self._retaining
 
     def retain(self, keep: tuple[CheckpointId, ...]) -> list[c.CoordinatorEffect]:
-        """Have all complete checkpoints deleted but these."""
+        """Order the deletion of all complete checkpoints except `keep`, or remember it while one is under way."""
         if self._retaining:
             self._to_keep = keep
             return []
@@ -65,16 +66,16 @@ class Gate:
         return [c.RetainCheckpoints(keep=keep)]
 
     def retained(self) -> list[c.CoordinatorEffect]:
-        """A retention is done: begin the next one, if one became due meanwhile."""
+        """Note that a retention is done. Order the next one, if it became due meanwhile."""
         self._retaining = False
         return [] if self._to_keep is None else self.retain(self._to_keep)
 
     def abort_output(self) -> None:
-        """Have the output of an ended attempt aborted, once nothing is in doubt."""
+        """Note that the output of an ended attempt is to be aborted. `due` orders it once nothing is in doubt."""
         self._to_abort = True
 
     def output_aborted(self) -> None:
-        """An abort is done."""
+        """Note that the abort is done."""
         self._aborting = False
 
     def due(self) -> list[c.CoordinatorEffect]:

@@ -1,18 +1,18 @@
-"""The schedule: which checkpoint starts next, and when. Requests in their order, interval, pause and limits. Pure.
+"""The schedule: which checkpoint starts next, and when: by requests, interval, pause and limits. Pure.
 
-Requests go before the periodic checkpoint: savepoints first, then the oldest. Only the first one is looked at: while it
-waits, all wait.
+Requests go before the periodic checkpoint: savepoints first, then the oldest request. Only the first request is
+considered: while it waits, all others wait.
 
     what              starts                                              but not
     savepoint         at once, also at the limit of concurrency           beside a checkpoint that may overtake batches
     requested         below the limit, whatever interval and pause say    beside a savepoint, if it may overtake batches
     checkpoint
-    periodic          an interval after the start of the one before,      (the same); with a pause, beside any other
+    periodic          an interval after the start of the previous one,    (the same); with a pause, beside any other
     checkpoint        a pause after the end of the last, below the limit
 
-A savepoint never overtakes batches. When checkpoints may, a savepoint beside one would have to align what the other
-does not. Where `forced` is set, the limit and the pause hold nothing back; checkpoints that may overtake batches are
-never forced, since two of them would each have to keep what is in flight for both.
+A savepoint never overtakes batches. A savepoint beside a checkpoint that overtakes would have to align channels that
+the checkpoint does not align. With `forced`, limit and pause do not apply. Checkpoints that may overtake batches are
+never forced: two of them at a time would each have to keep the data in flight for both.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from headgate.checkpoint.coordination.pending import PendingCheckpoint
 from headgate.checkpoint.coordination.vocabulary import CheckpointRequest, CheckpointSettings
 
 REQUESTS_MAX: Final = 1000
-"""Requests that wait; more are refused."""
+"""The greatest number of requests that wait for their turn. Further requests are refused."""
 
 NOW: Final = float("-inf")
-"""A time that has come."""
+"""A time that has passed, whatever the clock says."""
 
 
 @final
@@ -48,18 +48,18 @@ class RequestQueue:
         return next((request for request in self._waiting if request.stops), None)
 
     def add(self, request: CheckpointRequest) -> bool:
-        """Let a request wait; False: there are too many."""
+        """Add a request. Return False, and add nothing, when too many wait."""
         if len(self._waiting) >= REQUESTS_MAX:
             return False
         self._waiting.append(request)
         return True
 
     def take(self, request: CheckpointRequest) -> None:
-        """Let a request wait no longer."""
+        """Remove the request: its turn has come."""
         self._waiting.remove(request)
 
     def take_all(self) -> list[CheckpointRequest]:
-        """Let no request wait any longer; return those that did, oldest first."""
+        """Remove all requests and return them, oldest first."""
         waiting, self._waiting = self._waiting, []
         return waiting
 
@@ -78,22 +78,22 @@ class CheckpointSchedule:
         self._last_end_ms: float | None = None
 
     def begin(self, now_ms: float) -> None:
-        """An attempt begins."""
+        """Begin an attempt: the interval runs from now, and no pause."""
         self._last_end_ms = None
         self.started(now_ms)
 
     def started(self, now_ms: float) -> None:
-        """A checkpoint starts: from here the interval runs."""
+        """Note that a checkpoint starts: the interval runs from now."""
         self._periodic_ms = None if self._interval_ms is None else now_ms + self._interval_ms
 
     def ended(self, now_ms: float) -> None:
-        """A checkpoint or savepoint is complete or given up: from here the pause runs."""
+        """Note that a checkpoint or savepoint is complete or given up: the pause runs from now."""
         self._last_end_ms = now_ms
 
     def due_ms(self, first: CheckpointRequest | None, pending: Collection[PendingCheckpoint]) -> float | None:
-        """Return when the first request, or the periodic checkpoint if there is none, may start.
+        """Return when the checkpoint of the `first` request may start, without a request the periodic checkpoint.
 
-        None: not before something else happens.
+        None: not before another event.
         """
         if first is not None:
             return NOW if self._has_room(first, pending) else None

@@ -1,6 +1,6 @@
-"""The vocabulary of the checkpoint coordinator: its settings, what happens to it, and what it orders.
+"""The vocabulary of the checkpoint coordinator: its settings, events and effects.
 
-Effects are performed in the order given; the docstrings say what else the performer owes.
+The job master performs the effects in the order given. Their docstrings say what else it must do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headgate.ids import Attempt, CheckpointId, SubtaskId
 
 @final
 class Phase(Enum):
-    """What the coordinator is doing; see its theory of operation."""
+    """The coordinator's phase; see its theory of operation."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -30,7 +30,7 @@ class Phase(Enum):
 
     @property
     def refusal(self) -> CheckpointFailure:
-        """Why no checkpoint that is asked for now can start."""
+        """Why a checkpoint that is requested in this phase cannot start."""
         match self:
             case Phase.IDLE | Phase.FAILING:
                 return FailureReason.NOT_RUNNING.told()
@@ -43,10 +43,11 @@ class Phase(Enum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSettings:
-    """When checkpoints start and how many failures are borne. `interval_ms` None: only final and requested ones.
+    """When checkpoints start, and how many failures in a row the job tolerates.
 
-    `unaligned_after_ms` is as in `Barrier`. `forced`: checkpoints start when they are due, however many are under way
-    and whatever the pause. Without `after_tasks_ended` none but the final one starts once a subtask has ended.
+    `interval_ms` None: only final and requested checkpoints start. `unaligned_after_ms` is as in `Barrier`. `forced`:
+    checkpoints start when they are due, however many are under way and whatever the pause. Without `after_tasks_ended`
+    only the final checkpoint starts once a subtask has ended.
     """
 
     interval_ms: int | None = None
@@ -63,9 +64,9 @@ class CheckpointSettings:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointRequest:
-    """Somebody wants a checkpoint, or a savepoint. `number` is the asker's, for the answer.
+    """A request for a checkpoint, or for a savepoint. `number` identifies it in the answer.
 
-    A savepoint that stops the job may drain it: its sources end first, as if their input had.
+    A savepoint that stops the job may drain it: the sources end first, as if their input had ended.
     """
 
     number: int
@@ -74,21 +75,21 @@ class CheckpointRequest:
 
     @property
     def stops(self) -> bool:
-        """Whether the job ends with it."""
+        """Whether the job ends with the savepoint."""
         return self.savepoint is not None and self.savepoint.stops
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStarted:
-    """All `subtasks` of `attempt` run; those in `committing` report commits.
+    """All `subtasks` of `attempt` run; the subtasks in `committing` report commits.
 
-    `last_id` is the highest checkpoint id ever used for this job, complete or not (0: none); `restored` the one among
-    the job's own checkpoints that the attempt started from, `older` those before its start that are complete, too.
-    `wall_ms` is the wall clock at `now_ms`: trigger times are reckoned from it, and so never step back within an
-    attempt. No checkpoint starts before the `recovering` subtasks have recovered. `finishing` is the savepoint that the
-    job was stopped with: the attempt only commits what it holds. `commits_for_all`: each complete checkpoint is to be
-    committed for all subtasks before subtasks hear of it, and what an attempt has left behind is to be aborted.
+    `last_id` is the highest checkpoint id ever used for this job, complete or not; 0 for none. `restored` is the job's
+    own checkpoint that the attempt started from, `older` are earlier complete checkpoints. `wall_ms` is the wall clock
+    at `now_ms`: trigger times are computed from it, so they never step back within an attempt. No checkpoint starts
+    before the `recovering` subtasks have recovered. `finishing` is the savepoint that the job was stopped with: the
+    attempt only commits what that savepoint holds. `commits_for_all`: the driver commits each complete checkpoint for
+    all subtasks before they hear of it, and aborts output that an ended attempt has left behind.
     """
 
     attempt: Attempt
@@ -115,7 +116,7 @@ class Tick:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A subtask sent `message`."""
+    """A subtask has sent `message`."""
 
     message: CheckpointMessage
     now_ms: float
@@ -133,7 +134,7 @@ class ManifestStored:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestRefused:
-    """The manifest is certainly not stored and never will be. A write in doubt is settled before this is said."""
+    """The manifest is not in storage and never will be. A write in doubt was settled before."""
 
     checkpoint_id: CheckpointId
     reason: str
@@ -143,7 +144,7 @@ class ManifestRefused:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedForAll:
-    """What the checkpoint, or the savepoint that ends the job, holds for all subtasks together is committed."""
+    """The output that all subtasks prepared together is committed, for a checkpoint or for the job's last savepoint."""
 
     checkpoint_id: CheckpointId
     now_ms: float
@@ -152,7 +153,7 @@ class CommittedForAll:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRefused:
-    """What the checkpoint holds for all subtasks together cannot be committed now; `retriable`: later it may."""
+    """The output that all subtasks prepared together cannot be committed. `retriable`: a restart may commit it."""
 
     checkpoint_id: CheckpointId
     reason: str
@@ -163,7 +164,7 @@ class CommitRefused:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointsRetained:
-    """`RetainCheckpoints` is done, as far as it could be."""
+    """`RetainCheckpoints` is done, or has failed."""
 
     now_ms: float
 
@@ -171,7 +172,7 @@ class CheckpointsRetained:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputAborted:
-    """`AbortOutput` is done, as far as it could be."""
+    """`AbortOutput` is done, or has failed."""
 
     now_ms: float
 
@@ -179,7 +180,7 @@ class OutputAborted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRecorded:
-    """That the job is to end with this savepoint is durable: every later attempt only commits what it holds."""
+    """The job's folder says that the job ends with this savepoint: later attempts only commit what it holds."""
 
     checkpoint_id: CheckpointId
     now_ms: float
@@ -188,7 +189,7 @@ class StopRecorded:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRefused:
-    """That the job is to end with this savepoint is certainly not in storage and never will be."""
+    """The job's folder does not say that the job ends with this savepoint, and never will."""
 
     checkpoint_id: CheckpointId
     reason: str
@@ -198,7 +199,7 @@ class StopRefused:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointRequested:
-    """Somebody asks. `RequestCompleted` or `RequestFailed` answers, once: at the latest when the job has ended."""
+    """A checkpoint is requested. `RequestCompleted` or `RequestFailed` answers once, at the latest at the job's end."""
 
     request: CheckpointRequest
     now_ms: float
@@ -207,7 +208,7 @@ class CheckpointRequested:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptEnded:
-    """Nothing of `attempt` counts any more; `cause` says in a line why it failed, None: it did not.
+    """The attempt has ended: its messages do not count any more. `cause` is one line, None if it did not fail.
 
     An attempt that never started is ignored.
     """
@@ -220,7 +221,7 @@ class AttemptEnded:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnded:
-    """The job is over, finished or not (`cause` says why, None: it was cancelled). Nothing follows."""
+    """The job has ended. If it has not finished, `cause` says why, None: it was cancelled. No event follows."""
 
     finished: bool
     cause: str | None
@@ -248,7 +249,7 @@ CoordinatorEvent = (
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerCheckpoint:
-    """Have all source subtasks inject the barrier."""
+    """Tell all source subtasks to inject the barrier."""
 
     attempt: Attempt
     barrier: Barrier
@@ -258,9 +259,10 @@ class TriggerCheckpoint:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndAllSources:
-    """Have all sources emit nothing more, as if their input had come to its end.
+    """Tell all sources to emit nothing more, as if their input had ended.
 
-    All checkpoints up to `over` are: a subtask that still waits for barriers of one has missed that it was given up.
+    All checkpoints up to `over` are complete or given up. A subtask that still waits for barriers of such a checkpoint
+    has missed that it was given up.
     """
 
     attempt: Attempt
@@ -272,7 +274,8 @@ class EndAllSources:
 class StoreManifest:
     """Write the manifest; answer `ManifestStored` or `ManifestRefused`, after settling any doubt.
 
-    Until the answer: no restore, and no clean-up of this checkpoint's files. That of a savepoint goes to its location.
+    Until the answer, begin no restore and delete none of this checkpoint's files. The manifest of a savepoint goes to
+    the savepoint's location.
     """
 
     checkpoint_id: CheckpointId
@@ -286,9 +289,9 @@ class StoreManifest:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordStop:
-    """Note in the job's folder that the job ends with this savepoint; answer `StopRecorded` or `StopRefused`.
+    """Record in the job's folder that the job ends with this savepoint; answer `StopRecorded` or `StopRefused`.
 
-    Any doubt is settled before, and no attempt starts before the answer.
+    Settle any doubt before the answer, and start no attempt until then.
     """
 
     checkpoint_id: CheckpointId
@@ -298,9 +301,10 @@ class RecordStop:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitForAll:
-    """Commit what the checkpoint with this manifest holds for all subtasks together, and have sources acknowledge it.
+    """Commit the output that all subtasks prepared together for the checkpoint, then have sources acknowledge.
 
-    Answer `CommittedForAll` or `CommitRefused`, after settling any doubt. Until the answer no restore begins.
+    `order` names the checkpoint's state. Answer `CommittedForAll` or `CommitRefused`, after settling any doubt. Until
+    the answer, begin no restore.
     """
 
     order: StoreManifest
@@ -309,7 +313,7 @@ class CommitForAll:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyCompleted:
-    """Tell all subtasks of the attempt that the manifest is durable. May be lost: the next one covers it."""
+    """Tell all subtasks of the attempt that the checkpoint is complete. A lost message is covered by the next one."""
 
     attempt: Attempt
     checkpoint_id: CheckpointId
@@ -328,7 +332,7 @@ class NotifyAborted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardFiles:
-    """Delete what `attempt` wrote for the checkpoint, which has no manifest and never will. Best effort."""
+    """Delete the files that `attempt` wrote for a checkpoint without a manifest, which never gets one. Best effort."""
 
     checkpoint_id: CheckpointId
     attempt: Attempt
@@ -337,7 +341,7 @@ class DiscardFiles:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardSavepoint:
-    """Delete the folder of a savepoint that has no manifest and never will. Best effort."""
+    """Delete the folder of a savepoint without a manifest, which never gets one. Best effort."""
 
     checkpoint_id: CheckpointId
     savepoint: SavepointOrder
@@ -346,7 +350,7 @@ class DiscardSavepoint:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetainCheckpoints:
-    """Keep these completed checkpoints; delete the older ones of this job, but no file that a kept manifest names.
+    """Keep these completed checkpoints. Delete the job's older ones, but no file that a kept manifest names.
 
     Best effort; answer `CheckpointsRetained`.
     """
@@ -357,7 +361,7 @@ class RetainCheckpoints:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortOutput:
-    """Abort what the ended attempt has prepared for commits for all, and no complete checkpoint holds.
+    """Abort output that the ended attempt prepared for commits for all and that no complete checkpoint holds.
 
     Best effort; answer `OutputAborted`.
     """
@@ -366,9 +370,9 @@ class AbortOutput:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailAttempt:
-    """Too many checkpoints failed, sources have stopped for a savepoint that failed, or a commit did.
+    """Fail the attempt: too many checkpoints failed, sources stopped for a savepoint that failed, or a commit failed.
 
-    `retriable`: another attempt may do better.
+    `retriable`: another attempt may succeed.
     """
 
     attempt: Attempt
@@ -379,7 +383,7 @@ class FailAttempt:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishJob:
-    """All input is processed, or the job is stopped; the last checkpoint or savepoint is complete and committed."""
+    """Finish the job: all input is processed, or a savepoint stops it, and the last snapshot is committed."""
 
     attempt: Attempt
 
@@ -387,7 +391,7 @@ class FinishJob:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCompleted:
-    """Tell the asker that the checkpoint is complete; a job that was to be stopped with it has ended."""
+    """Tell the asker that the checkpoint is complete. A job that the savepoint stops has ended."""
 
     request: CheckpointRequest
     checkpoint_id: CheckpointId
@@ -396,7 +400,7 @@ class RequestCompleted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFailed:
-    """Tell the asker why there is no such checkpoint, or why the job did not end with it."""
+    """Tell the asker why the checkpoint failed, or why the job did not end with the savepoint."""
 
     request: CheckpointRequest
     failure: CheckpointFailure

@@ -1,1 +1,1 @@
-"""What the drivers of a job leave for each other and for others: who owns it, what is intended, where it is."""
+"""Files in a job's folder through which its drivers speak to each other: ownership, records, intents, addresses."""

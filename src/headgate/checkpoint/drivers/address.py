@@ -1,8 +1,8 @@
-"""Where a running driver is reached: a small file in the folder of its job, and another in a folder of the user's.
+"""The address of a running driver: a small file in the folder of its job, and another in a folder of the user.
 
-The first is found by whoever can read the job's storage, on whichever machine; the second by programs of the same user
-on the same machine, also when the job has no storage of its own. Both hold the token, so who can read one may operate
-the job.
+Everybody who can read the job's storage finds the first file, on any machine. Programs of the same user on the same
+machine find the second file, also when the job has no storage. Both contain the token, so whoever can read one of them
+can operate the job.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from headgate.errors import DamagedFileError, EnvironmentFault
 from headgate.ids import JobId
 
 RUN_DIRECTORY: Final = "HEADGATE_RUN_DIR"
-"""Environment variable that names another folder for the addresses of this user's drivers."""
+"""The environment variable that names another folder for the addresses of this user's drivers."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverAddress:
-    """Where the REST interface of a job's driver is, and what proves the right to use it.
+    """The URL of the REST interface of a job's driver, and the token that gives access to it.
 
     `certificate` is the PEM text of the driver's certificate, None without TLS. `storage` is the location of the job's
     folder, None when the driver keeps everything in memory. `token` never shows in `repr`.
@@ -50,9 +50,9 @@ class DriverAddress:
 
 
 def write_address(store: CheckpointStore, address: DriverAddress) -> str:
-    """Write the address to the job's folder, where it counts as the latest; return its path, for `remove_address`.
+    """Write the address to the job's folder as the latest one. Return its path, for `remove_address`.
 
-    Addresses that drivers before it have left behind are deleted. Blocks. Raises StorageError.
+    Deletes the addresses that earlier drivers have left behind. Blocks. Raises StorageError.
     """
     earlier = store.list_files(paths.MASTERS)
     number = max(map(paths.master_number, earlier), default=0) + 1
@@ -63,7 +63,7 @@ def write_address(store: CheckpointStore, address: DriverAddress) -> str:
 
 
 def read_address(store: CheckpointStore) -> DriverAddress | None:
-    """Return where the latest driver of the job is, or was if it ended badly; None: none runs. Blocks.
+    """Return the address of the job's latest driver, which may have crashed; None: no driver runs. Blocks.
 
     Raises StorageError, and DamagedFileError when the file has changed.
     """
@@ -76,7 +76,7 @@ def read_address(store: CheckpointStore) -> DriverAddress | None:
 
 
 def remove_address(store: CheckpointStore, path: str) -> None:
-    """Take the address at `path` away, and the folder with it if a later driver has none there. Raises StorageError."""
+    """Delete the address at `path`, and its folder if no later driver has an address there. Raises StorageError."""
     store.delete([path])
     if not store.list_files(paths.MASTERS):
         store.delete_folder(paths.MASTERS)
@@ -94,14 +94,14 @@ def without_credentials(location: str) -> str:
 
 @final
 class RunDirectory:
-    """The folder where this user's drivers on this machine leave their addresses. Only the user can enter it."""
+    """The folder for the addresses of this user's drivers on this machine. Only the user can enter it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @staticmethod
     def of_user() -> RunDirectory:
-        """Return the one of `HEADGATE_RUN_DIR`, else below `XDG_RUNTIME_DIR`, else below the temporary folder."""
+        """Return the folder of `HEADGATE_RUN_DIR`, else one below `XDG_RUNTIME_DIR` or below the temporary folder."""
         own = os.environ.get(RUN_DIRECTORY)
         if own:
             return RunDirectory(Path(own))
@@ -111,9 +111,9 @@ class RunDirectory:
         return RunDirectory(Path(tempfile.gettempdir()) / f"headgate-{os.getuid()}")
 
     def write(self, address: DriverAddress) -> None:
-        """Leave the address; those of processes that are gone are removed, unless their job has something left.
+        """Write the address. Remove the addresses of dead processes whose jobs have nothing in storage.
 
-        Earlier drivers of the same job have not: what is left of it is this one's.
+        Also remove those of earlier drivers of the same job, since its storage belongs to this driver now.
 
         Raises EnvironmentFault when the folder belongs to another user, OSError when it cannot be written.
         """
@@ -128,11 +128,11 @@ class RunDirectory:
             file.write(seal(asdict(address)))
 
     def remove(self, address: DriverAddress) -> None:
-        """Take the address away. Nothing happens when it is not there."""
+        """Delete the address. Does nothing when it does not exist."""
         self._path(address).unlink(missing_ok=True)
 
     def read(self) -> list[DriverAddress]:
-        """Return all addresses, also of drivers that are gone without taking theirs away, by the time of their start.
+        """Return all addresses, also those of drivers that have crashed, in the order of their start.
 
         Raises EnvironmentFault when the folder belongs to another user.
         """
@@ -159,7 +159,7 @@ class RunDirectory:
 
 
 def is_alive(address: DriverAddress) -> bool:
-    """Return whether the process of a driver on this machine is there."""
+    """Return whether the process of a driver on this machine runs."""
     try:
         os.kill(address.pid, 0)
     except ProcessLookupError:
@@ -170,7 +170,7 @@ def is_alive(address: DriverAddress) -> bool:
 
 
 def _is_stored(address: DriverAddress) -> bool:
-    """Whether there may still be checkpoints of the job."""
+    """Return whether storage may still have checkpoints of the job."""
     where = address.storage
     return where is not None and (not where.startswith("/") or os.path.isdir(where))
 

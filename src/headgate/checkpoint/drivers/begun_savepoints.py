@@ -1,15 +1,15 @@
-"""Savepoints that were begun: recorded in the job's folder, so that it is known later which never became complete.
+"""Records of savepoints that were begun, in the job's folder: a later driver learns which never became complete.
 
-Sinks mark what they have prepared for a savepoint before the savepoint is complete, since it has to stay from the
-moment on at which the manifest is there. The mark counts with the savepoint: if its driver dies before that, whoever
-goes on with the job has to release what was marked. So a driver records a savepoint before any subtask hears of it, and
-deletes the record when the manifest is stored. A record that is still there is of a savepoint that
+Sinks mark the output that they have prepared for a savepoint before the savepoint is complete, because the output must
+stay from the moment at which the manifest is stored. If the driver dies before that, the next driver must release the
+marked output. So a driver records a savepoint before any subtask hears of it, and deletes the record when the manifest
+is stored. If a record still exists, its savepoint
 
-    has a whole manifest    is complete: its driver died before it had deleted the record
-    has none                was given up: no mark that names it counts
-    cannot be looked at     may be complete: its marks count
+    has a whole manifest    is complete: its driver died before it deleted the record
+    has no manifest         was given up: the marks that name it do not count
+    cannot be read          may be complete: its marks count
 
-All of it blocks, and raises StorageError when the job's own storage fails.
+All functions block, and raise StorageError when the job's own storage fails.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from headgate.errors import StorageError
 _log = logging.getLogger(__name__)
 
 _OWNERS_KEPT: Final = 2
-"""Drivers, the newest, whose records stay: slots of the last one may still place marks."""
+"""The number of newest drivers whose records stay: slots of the previous driver may still place marks."""
 
 
 def record_begun(store: CheckpointStore, own: EpochOwner, location: str) -> None:
-    """Record that a savepoint is begun. Only then may subtasks hear of it."""
+    """Record that a savepoint is begun. Call this before any subtask hears of the savepoint."""
     store.write(_path(own, location), [seal({"location": location})])
 
 
 def record_complete(store: CheckpointStore, own: EpochOwner, location: str) -> None:
-    """Delete the record of a savepoint whose manifest is stored. Only then may its asker hear of it.
+    """Delete the record of a savepoint whose manifest is stored. Call this before its asker hears of it.
 
-    The record of a savepoint that no subtask has heard of may be deleted, too.
+    The record of a savepoint that no subtask has heard of may also be deleted.
     """
     store.delete([_path(own, location)])
 
@@ -47,7 +47,7 @@ def record_complete(store: CheckpointStore, own: EpochOwner, location: str) -> N
 def given_up(store: CheckpointStore, open_store: Callable[[str], CheckpointStore]) -> frozenset[str]:
     """Return the locations of the savepoints that were begun and are not complete.
 
-    To be called while none is being stored. Records of complete ones are deleted.
+    Deletes the records of complete savepoints. Call this while no savepoint is being stored.
     """
     found: set[str] = set()
     for path, _, location in _records(store):
@@ -60,9 +60,9 @@ def given_up(store: CheckpointStore, open_store: Callable[[str], CheckpointStore
 
 
 def clear_given_up(store: CheckpointStore, own: EpochOwner, open_store: Callable[[str], CheckpointStore]) -> None:
-    """Delete the folders of savepoints that earlier drivers than `own` have given up; in the end their records, too.
+    """Delete the folders of savepoints that drivers before `own` have given up, and the records of old drivers.
 
-    Called when all subtasks have restored, so that sinks keep nothing for them any more.
+    Call this when all subtasks have restored: sinks keep nothing for these savepoints any more.
     """
     for path, owner, location in _records(store):
         if owner < own and _is_complete(location, open_store) is False:
@@ -80,7 +80,7 @@ def _records(store: CheckpointStore) -> Iterator[tuple[str, EpochOwner, str]]:
 
 
 def _is_complete(location: str, open_store: Callable[[str], CheckpointStore]) -> bool | None:
-    """Return whether the savepoint has a manifest that was written to its end; None: that cannot be known now."""
+    """Return whether the savepoint has a whole manifest; None: this cannot be known now."""
     try:
         savepoint = open_store(location)
         data = savepoint.read(paths.METADATA)

@@ -1,10 +1,10 @@
-"""Evidence that a checkpoint was complete, apart from its manifest: then a manifest that is gone is missed. Pure.
+"""Evidence, apart from its manifest, that a checkpoint was complete: so the loss of a manifest is noticed. Pure.
 
 Theory of operation
 -------------------
-A manifest that is torn, empty or missing may be one of two things. Its write never came to an end: then no driver has
-acted upon the checkpoint, and the one before it is the latest. Or it was whole once, its sinks have committed, and it
-was damaged since: then to start from the one before it would write output twice. The manifest cannot tell which.
+A torn, empty or missing manifest has one of two causes. Either its write never ended: then no driver has acted upon the
+checkpoint, and the previous checkpoint is the latest. Or the manifest was whole, sinks have committed, and it was
+damaged later: then a start from the previous checkpoint would write output twice. The manifest itself cannot tell.
 
 So the driver writes a second file, in this order:
 
@@ -15,16 +15,16 @@ So the driver writes a second file, in this order:
 
     manifest               evidence    the checkpoint
     whole                  either      is complete
-    torn, empty, missing   none        never was: nothing came behind 1
-    torn, empty, missing   there       was complete, and is damaged
-    whole, but another     there       is damaged: another file was put in its place
+    torn, empty, missing   none        never was complete: the driver stopped before 2
+    torn, empty, missing   exists      was complete, and is damaged
+    whole, but another     exists      is damaged: another file has replaced the manifest
 
-All that the evidence says stands in its name, so evidence cannot be torn itself: a listing shows it, or does not. The
-epoch and nonce are those of the driver that stored the manifest, so that the chain decides whether it counts, as it
-does for the manifest. A driver that restores from a manifest without evidence (its driver died between 1 and 2, or was
-of an older release) writes the evidence before anything is committed.
+The evidence is the file's name, so it cannot be torn: a listing shows it, or does not. It contains epoch and nonce of
+the driver that stored the manifest, so the chain decides whether it counts, as it does for the manifest. If a driver
+restores from a manifest without evidence (the earlier driver died between 1 and 2, or was of an older release), it
+writes the evidence before anything is committed.
 
-Evidence goes when that of a newer checkpoint is there: from then on nothing starts from the older one unasked.
+Evidence is deleted when a newer checkpoint has evidence: from then on no restart uses the older checkpoint unasked.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _NAME: Final = re.compile(r"([1-9][0-9]*)-([0-9]+-[0-9a-z]*)-([0-9a-f]{64})(-sto
 @final
 @dataclass(frozen=True, slots=True)
 class CompletionEvidence:
-    """Says that `owner` has completed a checkpoint; `stop`: recorded the savepoint that the job ends with.
+    """Evidence that `owner` has completed a checkpoint, or, with `stop`, recorded the savepoint that the job ends with.
 
-    `digest` is of the manifest, or of the record of the stop, as it was written.
+    `digest` is the SHA-256 of the manifest, or of the record of the stop.
     """
 
     checkpoint_id: CheckpointId
@@ -58,7 +58,7 @@ class CompletionEvidence:
 
     @property
     def path(self) -> str:
-        """Return the path of the file, in the job's folder.
+        """The path of the file in the job's folder.
 
         >>> CompletionEvidence(CheckpointId(42), EpochOwner(2, "5f"), digest_of(b"")).path
         '_complete/42-2-5f-e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
@@ -67,7 +67,7 @@ class CompletionEvidence:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest of a file by its contents."""
+    """Return the SHA-256 of a file's contents, in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -94,9 +94,10 @@ def that_counts(evidence: Iterable[CompletionEvidence], chain: Chain) -> dict[Ch
 
 
 def outdated_evidence(listing: Iterable[str], keep: Iterable[CheckpointId]) -> list[str]:
-    """Return the evidence that is not needed while these complete checkpoints are kept.
+    """Return the evidence that is not needed while the complete checkpoints `keep` are kept.
 
-    None is, unless the newest kept one has evidence of its own, which therefore is durable; nor is any of a newer one.
+    While the newest kept checkpoint has no evidence of its own, all evidence is needed. So is all evidence of
+    checkpoints newer than the kept ones.
     """
     files, kept = list(listing), frozenset(keep)
     newest = max(kept, default=CheckpointId(0))

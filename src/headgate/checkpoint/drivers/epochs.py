@@ -1,25 +1,25 @@
-"""Epochs: which driver owns a job, and which manifests of the drivers before it count. Pure.
+"""Epochs: which driver owns a job, and which manifests of earlier drivers count. Pure.
 
 Theory of operation
 -------------------
-Two drivers may run one job at the same time: one was thought dead, or a user started it twice. The later one owns the
-job. Nothing in storage can be locked, as an object store has no dependable create-if-absent; all that is needed is that
-a file which was written is seen by every listing that begins later.
+Two drivers may run one job at the same time: one seemed dead, or a user started the job twice. The later driver owns
+the job. Storage has no locks, because object stores have no dependable create-if-absent. The protocol needs only this:
+every listing that begins after a write shows the written file.
 
-A driver *takes an epoch* by writing a claim, `<number>-<nonce>` with a number above all that it sees, and then lists
-again. Number, then nonce, order owners. A driver that sees a higher claim, or its own no more, is *taken over*: it
-tells no slot or client anything, deletes nothing and writes no result.
+A driver *takes an epoch* by writing a claim, `<number>-<nonce>`, with a number above all that it sees. Then it lists
+again. Owners are ordered by number, then by nonce. A driver that sees a higher claim, or no longer its own, is *taken
+over*: it tells no slot or client anything, deletes nothing and writes no result.
 
-Before a driver writes a manifest, its checkpoint's folder has a file of it, and then it looks for higher claims. So a
-later driver, whose claim comes before its listing, either sees the id as used, or is seen by the earlier one, which
-then writes no manifest: no two drivers ever write one manifest, and none overwrites another's. After the manifest is
-written, and before anybody is told, the driver looks again. If it sees no higher claim, every later driver sees the
-manifest in its listing and starts from there: it may be told and committed.
+Before a driver writes a manifest, it makes sure that the checkpoint's folder has a file, and then looks for higher
+claims. A later driver writes its claim before it lists. So either the later driver sees the checkpoint id as used, or
+the earlier driver sees the later claim and writes no manifest. Therefore two drivers never write the same manifest.
+After the manifest is written, and before the driver tells anybody, it looks again. If it sees no higher claim, every
+later driver sees the manifest in its listing and starts from it: the driver may tell slots and clients, and commit.
 
-If it does see one, the manifest stays, but whether the later driver has seen it is not known. So each driver records
-its *base*, the checkpoint that it starts from, before anything runs: of older owners, only manifests up to its base are
-valid. It records with it the bases that it went by itself. They are the *chain*; the chain of the highest owner that
-has recorded one is the one that counts. A base that a driver records after it was taken over is in no later chain.
+If it sees a higher claim, the manifest stays, but the later driver may not have seen it. So each driver records its
+*base*, the checkpoint that it starts from, before anything runs. Manifests of older owners count only up to this base.
+With its base a driver records the bases of earlier drivers. Together they are the *chain*. The chain of the highest
+owner that has recorded one counts. A base that a driver records after it was taken over is in no later chain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NAME: Final = re.compile(r"([0-9]+)-([0-9a-z]*)")
 @final
 @dataclass(frozen=True, slots=True, order=True)
 class EpochOwner:
-    """A driver that has taken an epoch; later ones are greater."""
+    """A driver that has taken an epoch. Later owners compare as greater."""
 
     number: int
     nonce: str
@@ -47,13 +47,13 @@ class EpochOwner:
 
 
 NOBODY: Final = EpochOwner(0, "")
-"""Before every owner."""
+"""The owner that compares as less than every driver."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The checkpoint that an owner has started from; 0 for none of the job's own."""
+    """The checkpoint of the job that an owner has started from; 0 for none."""
 
     owner: EpochOwner
     checkpoint_id: CheckpointId
@@ -64,7 +64,7 @@ Chain = tuple[Base, ...]
 
 
 def parse_owner(name: str) -> EpochOwner | None:
-    """Return the owner whose text this is, None for any other text.
+    """Return the owner that `name` is the text of, None for any other text.
 
     >>> parse_owner("3-5f"), parse_owner("3-5f-base")
     (EpochOwner(number=3, nonce='5f'), None)
@@ -74,12 +74,12 @@ def parse_owner(name: str) -> EpochOwner | None:
 
 
 def next_owner(seen: Iterable[EpochOwner], nonce: str) -> EpochOwner:
-    """Return the owner to claim to be, above all that are seen."""
+    """Return an owner above all that are `seen`, for the next claim."""
     return EpochOwner(max(seen, default=NOBODY).number + 1, nonce)
 
 
 def taken_over_by(own: EpochOwner, seen: Iterable[EpochOwner]) -> str | None:
-    """Return, in words, who owns the job when it is not `own`."""
+    """Return a description of the driver that owns the job, None if `own` does."""
     owners = set(seen)
     highest = max(owners, default=NOBODY)
     if highest > own:
@@ -88,7 +88,7 @@ def taken_over_by(own: EpochOwner, seen: Iterable[EpochOwner]) -> str | None:
 
 
 def is_valid(owner: EpochOwner, checkpoint_id: CheckpointId, chain: Chain) -> bool:
-    """Return whether what `owner` stored under this id counts: no later driver has started from before it.
+    """Return whether the checkpoint that `owner` stored counts: no later driver has started from an earlier one.
 
     >>> chain = (Base(EpochOwner(1, "a"), CheckpointId(0)), Base(EpochOwner(2, "b"), CheckpointId(5)))
     >>> [is_valid(EpochOwner(1, "a"), CheckpointId(id_), chain) for id_ in (5, 6)]

@@ -1,9 +1,9 @@
-"""Intents of a job in its folder, so that they outlive the driver: to end with a savepoint, to delete a snapshot.
+"""Intents of a job in its folder, which outlive the driver: to end with a savepoint, to delete a claimed snapshot.
 
-Each driver that has the job end writes a file of its own for that: one that was taken over, and has not noticed yet,
-cannot take away what a later one has recorded.
+Each driver that stops the job writes a file of its own. So a driver that was taken over without noticing it cannot
+remove the record of a later driver.
 
-All of it blocks, and raises StorageError when storage fails, unless it says otherwise.
+All functions block, and raise StorageError when storage fails, unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from headgate.ids import CheckpointId
 @final
 @dataclass(frozen=True, slots=True)
 class StopIntent:
-    """The job ends with the savepoint at `location`: whatever restarts only commits what it holds."""
+    """The job ends with the savepoint at `location`: every later attempt only commits what the savepoint holds."""
 
     location: str
     checkpoint_id: CheckpointId
 
 
 def record_stop(store: CheckpointStore, own: EpochOwner, stop: StopIntent) -> Stored | Refused | Superseded:
-    """Record that the job ends with this savepoint. Only after Stored may anybody be told.
+    """Record that the job ends with this savepoint. Tell slots and clients only after Stored.
 
-    Raises InDoubt when storage cannot tell whether it is recorded: call it again until it says. Never anything else.
+    Raises only InDoubt: storage cannot tell whether the stop is recorded. Call the function again until it can.
     """
     path, data = paths.stop_intent(str(own)), _encode(stop)
     try:
@@ -54,13 +54,13 @@ def record_stop(store: CheckpointStore, own: EpochOwner, stop: StopIntent) -> St
 
 
 def read_stop(store: CheckpointStore, chain: Chain) -> StopIntent | None:
-    """Return the savepoint that the job is to end with, by what counts; None for none. Raises DamagedFileError."""
+    """Return the savepoint that the job is to end with, None for none. Raises DamagedFileError."""
     found = _newest_stop(store, chain)
     return None if found is None else found[1]
 
 
 def attest_stop(store: CheckpointStore, chain: Chain) -> None:
-    """Make durable which savepoint the job is to end with, and that there is evidence of it: its commits follow."""
+    """Make the record of the stop durable and write evidence of it, before its savepoint is committed."""
     found = _newest_stop(store, chain)
     if found is not None:
         owner, stop = found

@@ -25,12 +25,12 @@ from headgate.job_status import JobStatus
 
 
 def begin_attempt(store: CheckpointStore, attempt: Attempt) -> None:
-    """Note that the attempt was begun, so that no later driver of this job uses its number again."""
+    """Record that the attempt was begun, so that no later driver of the job reuses its number."""
     store.write(paths.attempt_marker(attempt), [b""])
 
 
 def last_attempt(store: CheckpointStore) -> Attempt:
-    """Return the highest attempt that any driver has begun for this job; 0 when none has."""
+    """Return the highest attempt that any driver of the job has begun; 0 for none."""
     markers = store.list_files(paths.ATTEMPTS)
     return max(map(paths.attempt_of_marker, markers), default=Attempt(0))
 
@@ -38,9 +38,10 @@ def last_attempt(store: CheckpointStore) -> Attempt:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """How a job ended: its status, why if it failed, and when by the wall clock. `owner` wrote it.
+    """The end of a job: its status, the cause if it failed, and the wall clock in milliseconds. `owner` wrote it.
 
-    `kept`: its checkpoints stay. Whoever finds the result deletes nothing then, whatever its own settings say.
+    `kept`: the job's checkpoints stay. A later driver that finds the result then deletes nothing, whatever its own
+    settings say.
     """
 
     status: JobStatus
@@ -51,7 +52,7 @@ class JobResult:
 
 
 def write_result(store: CheckpointStore, result: JobResult) -> None:
-    """Write the durable result of the job, before its checkpoints are deleted. Writing it again is harmless."""
+    """Write the durable result of the job, before its checkpoints are deleted. A repeated call is harmless."""
     existing = store.read(paths.RESULT)
     if existing is not None and not is_torn(existing) and result.owner in ("", _result_of(existing, store).owner):
         return
@@ -60,10 +61,10 @@ def write_result(store: CheckpointStore, result: JobResult) -> None:
 
 
 def read_result(store: CheckpointStore) -> JobResult | None:
-    """Return how the job ended, or None when it has not. Raises DamagedFileError when the result has changed.
+    """Return the result of the job, None if it has not ended. Raises DamagedFileError when the result has changed.
 
-    One that is torn is no result while the driver that was writing it has its epoch: the job goes on. Where no driver
-    has one, the result was whole, and all else was deleted after it.
+    A torn result counts as none while the folder has a driver's epoch: the driver was writing the result, and the job
+    continues. Without an epoch the result was whole once, because epochs are deleted after it.
     """
     data = store.read(paths.RESULT)
     if data is None:
@@ -100,18 +101,18 @@ _NAME: Final = re.compile(r"([0-9]+)-([0-9a-z]*)-([0-9]+)-([0-9a-f]{32})")
 
 
 def read_lineage(store: CheckpointStore) -> Lineage | None:
-    """Return the lineage that the folder's drivers have written under last, None for none."""
+    """Return the lineage that the job's drivers have recorded last, None for none."""
     recorded = _recorded(store)
     return recorded[max(recorded)] if recorded else None
 
 
 def record_lineage(store: CheckpointStore, own: EpochOwner, lineage: Lineage) -> None:
-    """Record the lineage that `own` begins. The lease has to be looked at before anything is written under it."""
+    """Record the lineage that `own` begins. Check the lease before anything is written under the lineage."""
     store.write(_path(own, lineage), [b""])
 
 
 def earlier_records(store: CheckpointStore) -> list[str]:
-    """Return the files of all records but the one that counts."""
+    """Return the files of all lineage records except the one that counts."""
     recorded = _recorded(store)
     newest = max(recorded, default=None)
     return [_path(owner, lineage) for owner, lineage in recorded.items() if owner != newest]

@@ -1,6 +1,6 @@
-"""Ownership of a job in storage: taking an epoch, and doing what only the owner may do. All of it blocks.
+"""Ownership of a job in storage: taking an epoch, and writes that only the owner may make.
 
-The rules are in `epochs`. Everything raises StorageError when storage fails, unless it says otherwise.
+The rules are in `epochs`. All functions block, and raise StorageError when storage fails, unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from headgate.ids import CheckpointId
 @final
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """Another driver owns the job: this one must tell no slot or client anything, delete nothing and end.
+    """Another driver owns the job: this driver must tell no slot or client anything, delete nothing and end.
 
-    `stored`: what this one was to write is in storage all the same, and the other one may go by it.
+    `stored`: this driver's write is in storage all the same, and the other driver may start from it.
     """
 
     reason: str
@@ -35,7 +35,7 @@ class Superseded:
 
 
 def take_epoch(store: CheckpointStore, nonce: str) -> EpochOwner:
-    """Make the caller the owner of the job. `nonce` is unique among its drivers: digits and small letters."""
+    """Make the caller the owner of the job. `nonce` is unique among the job's drivers: digits and small letters."""
     own = epochs.next_owner(_owners(store), nonce)
     store.write(paths.epoch(str(own)), [b""])
     while max(seen := _owners(store), default=own) > own:  # another driver claims at the same time: go above that
@@ -45,7 +45,7 @@ def take_epoch(store: CheckpointStore, nonce: str) -> EpochOwner:
 
 
 def superseded(store: CheckpointStore, own: EpochOwner) -> Superseded | None:
-    """Return who has taken the job over, None when `own` owns it."""
+    """Return who has taken the job over, None while `own` owns it."""
     other = epochs.taken_over_by(own, _owners(store))
     if other is None:
         return None
@@ -64,14 +64,14 @@ def _owners(store: CheckpointStore) -> list[EpochOwner]:
 
 
 def read_chain(store: CheckpointStore) -> Chain:
-    """Return the chain that counts: that of the highest owner that has recorded one. Raises DamagedFileError."""
+    """Return the chain of the highest owner that has recorded one. Raises DamagedFileError."""
     while (chain := _read_chain(store)) is None:
         pass  # a later driver has recorded its own meanwhile
     return chain
 
 
 def _read_chain(store: CheckpointStore) -> Chain | None:
-    """Return the chain that counts, None if it went while it was read."""
+    """Return the chain that counts, None if its file was deleted meanwhile."""
     listing = store.list_files(paths.EPOCHS)
     recorded = [(owner, path) for path in listing if (owner := _recorded_by(path)) is not None]
     for _, path in sorted(recorded, reverse=True):
@@ -84,7 +84,7 @@ def _read_chain(store: CheckpointStore) -> Chain | None:
 
 
 def record_base(store: CheckpointStore, own: EpochOwner, before: Chain, checkpoint_id: CheckpointId) -> Chain:
-    """Record where `own` starts from, going by the chain `before`; return the chain that counts from now on."""
+    """Record the checkpoint that `own` starts from. `before` is the chain until now; return the new chain."""
     chain = (*before, Base(own, checkpoint_id))
     path, data = paths.epoch_base(str(own)), seal({"chain": [_encode_base(base) for base in chain]})
     if store.read(path) != data:
@@ -103,7 +103,7 @@ def _encode_base(base: Base) -> dict[str, object]:
 
 
 def decode_base(document: dict[str, object]) -> Base:
-    """Return the base that a chain in storage names."""
+    """Return the base from its JSON form in storage."""
     owner = epochs.parse_owner(str(document["owner"]))
     assert owner is not None
     return Base(owner, CheckpointId(int(str(document["checkpoint_id"]))))
@@ -115,11 +115,11 @@ def decode_base(document: dict[str, object]) -> Base:
 def store_as_owner(
     store: CheckpointStore, manifest: Manifest, savepoint: CheckpointStore | None
 ) -> Stored | Refused | Superseded:
-    """Write the manifest, then evidence, if its owner is still that of the job. Only after Stored may anybody be told.
+    """Write the manifest, then its evidence, if its owner still owns the job. Tell slots and clients only after Stored.
 
-    `store` is the job's folder, `savepoint` the folder that the manifest of a savepoint goes to: there is no evidence
-    of one, unless the job is recorded to end with it. Raises InDoubt, after which only `settle_as_owner` may follow,
-    and whatever a defect raises before the write is issued; nothing else.
+    `store` is the job's folder. `savepoint` is the folder for the manifest of a savepoint, which gets no evidence.
+    Raises InDoubt, after which only `settle_as_owner` may follow. Before the write is issued, a defect may raise
+    anything; after that, nothing else is raised.
     """
     own = manifest.owner
     try:
@@ -135,7 +135,7 @@ def store_as_owner(
 def settle_as_owner(
     store: CheckpointStore, manifest: Manifest, savepoint: CheckpointStore | None
 ) -> Stored | Refused | Superseded:
-    """Look again at a manifest in doubt, stored with the same arguments.
+    """Return the outcome of a manifest in doubt. Pass the arguments of `store_as_owner`.
 
     Raises InDoubt when storage still does not answer.
     """
@@ -148,7 +148,7 @@ def _completed(
     savepoint: CheckpointStore | None,
     put: Callable[[CheckpointStore, str, bytes], Stored | Refused],
 ) -> Stored | Refused | Superseded:
-    """Have the manifest put or looked for, then write evidence of a checkpoint, then look for later drivers."""
+    """Write or settle the manifest with `put`, then write the evidence of a checkpoint, then look for later drivers."""
     path, data = metadata_of(manifest), encode(manifest)
     result = put(store if savepoint is None else savepoint, path, data)
     if savepoint is None:
@@ -157,7 +157,7 @@ def _completed(
 
 
 def _attested(store: CheckpointStore, manifest: Manifest, data: bytes, result: Stored | Refused) -> Stored | Refused:
-    """Write the evidence of a manifest that is stored. Raises InDoubt when that fails: the manifest stays."""
+    """Write the evidence of a stored manifest. Raises InDoubt when this fails, because the manifest stays."""
     if isinstance(result, Stored):
         evidence = CompletionEvidence(manifest.checkpoint_id, manifest.owner, digest_of(data))
         try:
@@ -168,16 +168,17 @@ def _attested(store: CheckpointStore, manifest: Manifest, data: bytes, result: S
 
 
 def attest(store: CheckpointStore, evidence: CompletionEvidence) -> None:
-    """Write the evidence, unless it is there."""
+    """Write the evidence, unless it exists."""
     if store.read(evidence.path) is None:
         store.write(evidence.path, [b""])
 
 
 def attest_restored(store: CheckpointStore, manifest: Manifest) -> None:
-    """Write the evidence of a checkpoint that is started from, unless it is there: its commits follow.
+    """Write the evidence of a restored checkpoint, unless it exists, before its output is committed.
 
-    Its driver died before it came to that, perhaps before the manifest was durable, which it is then; or was of a
-    release that wrote none. Raises DamagedFileError when the manifest has gone.
+    The checkpoint's driver may have died before it wrote the evidence, or was of a release that wrote none. It may even
+    have died before the manifest was durable, so this function makes the manifest durable, too. Raises DamagedFileError
+    when the manifest is gone.
     """
     path = paths.metadata(manifest.checkpoint_id)
     data = store.read(path)
@@ -188,7 +189,7 @@ def attest_restored(store: CheckpointStore, manifest: Manifest) -> None:
 
 
 def _claim_id(store: CheckpointStore, manifest: Manifest) -> None:
-    """See to it that the checkpoint's folder has a file, so that a later driver's listing shows the id as used."""
+    """Make sure that the checkpoint's folder has a file, so that a later driver's listing shows the id as used."""
     if any(paths.checkpoint_of(path) == manifest.checkpoint_id for path in manifest.files()):
         return
     store.write(paths.id_claim(manifest.checkpoint_id, manifest.attempt), [b""])
@@ -205,9 +206,9 @@ def _unless_superseded(
 
 
 def valid_result(store: CheckpointStore, chain: Chain) -> JobResult | None:
-    """Return how the job ended, None when it has not. Raises DamagedFileError when the result has changed.
+    """Return the result of the job, None if it has not ended. Raises DamagedFileError when the result has changed.
 
-    What a driver has written after a later one had started from a checkpoint does not count.
+    A result that a driver wrote after a later driver had started does not count.
     """
     result = read_result(store)
     if result is not None:
@@ -217,7 +218,7 @@ def valid_result(store: CheckpointStore, chain: Chain) -> JobResult | None:
 
 
 def older_claims(store: CheckpointStore, own: EpochOwner) -> list[str]:
-    """Return the files of owners before `own`, which are not needed once `own` has recorded its base."""
+    """Return the claims and bases of owners before `own`, which are not needed once `own` has recorded its base."""
     listing = {path: paths.target_of(path) for path in store.list_files(paths.EPOCHS)}
     owners = {path: epochs.parse_owner(of.rpartition("/")[2]) or _recorded_by(of) for path, of in listing.items()}
     return [path for path, owner in owners.items() if owner is not None and owner < own]

@@ -1,1 +1,1 @@
-"""From a snapshot to what each subtask starts from."""
+"""Restoring: the choice of a snapshot, and the state that it gives to each subtask."""

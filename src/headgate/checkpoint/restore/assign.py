@@ -1,16 +1,16 @@
-"""State assignment: from a checkpoint to what each subtask of the job starts from, at any parallelism. Pure.
+"""State assignment: the state that each subtask of the job gets from a checkpoint, at any parallelism. Pure.
 
-Keyed state moves in whole key groups: a subtask gets every part of the snapshot that overlaps its range, and takes its
-own groups from it. Operator list state moves in elements, by the mode of the state:
+Keyed state moves in whole key groups: a subtask gets every part of the snapshot that overlaps its range, and reads its
+own key groups from it. Operator list state moves in elements, by the mode of the state:
 
-- split: at the same parallelism every subtask gets back its own; at another the elements of all, in the order of the
-  old subtasks, are dealt out evenly, and what does not divide evenly starts, for the next state, at the next subtask,
-  so that remainders do not pile up on the first
-- union: every subtask gets the elements of all, in the order of the old subtasks, at the same parallelism as well
-- broadcast: every old subtask has a copy of the same; new subtask i gets that of old subtask i modulo their number, or,
-  when that one has none, of the next one that has
+- split: at the same parallelism every subtask gets its own elements back. At another parallelism the elements of all
+  old subtasks, in the order of these, are dealt out evenly. The remainder of each state begins at the subtask after the
+  previous state's remainder, so that remainders do not pile up on the first subtasks
+- union: every subtask gets the elements of all old subtasks, in their order, also at the same parallelism
+- broadcast: every old subtask has the same copy. New subtask i gets the copy of old subtask i modulo the number of old
+  subtasks, or the copy of the next old subtask that has one
 
-The splits of sources are dealt out by what they say of their order: see `headgate.checkpoint.restore.splits`.
+The splits of sources are dealt out by their ordinals: see `headgate.checkpoint.restore.splits`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ StoredElements = Mapping[tuple[str, int, str], list[bytes]]
 """The elements of each operator list state in a snapshot, by operator uid, subtask index and state name."""
 
 Assignment = dict[SubtaskId, dict[str, RestoredOperator]]
-"""What each subtask starts from, by operator uid. A subtask without state is not there."""
+"""The state that each subtask starts from, by operator uid. Subtasks without state are missing."""
 
 
 def assign(
     manifest: Manifest, shapes: Iterable[OperatorShape], elements: StoredElements, *, allow_non_restored: bool
 ) -> Assignment:
-    """Return what each subtask starts from.
+    """Return the state that each subtask starts from.
 
-    Raises RestoreError, naming operator and reason, when state has no operator to go to (unless that is allowed), or
-    when keyed state was written under another max parallelism.
+    Raises RestoreError, naming operator and reason, when the job lacks the operator of some state (unless
+    `allow_non_restored`), or when keyed state was written with another max parallelism.
     """
     current = {shape.uid: shape for shape in shapes}
     assignment: Assignment = {}
@@ -64,7 +64,7 @@ def assign(
 
 
 def follow_uid_hashes(manifest: Manifest, shapes: Iterable[OperatorShape]) -> Manifest:
-    """Return the manifest with the uids that its operators have now, where those name the uids they had as hashes."""
+    """Return the manifest with current uids: an operator's `uid_hash` names the uid that its state was stored under."""
     shapes = list(shapes)
     current = {shape.uid for shape in shapes}
     stored = {operator.uid for operator in manifest.operators}
@@ -86,7 +86,7 @@ def follow_uid_hashes(manifest: Manifest, shapes: Iterable[OperatorShape]) -> Ma
 
 
 def check_backend(manifest: Manifest, shapes: Iterable[OperatorShape], backend: str) -> None:
-    """Raise RestoreError, naming operator and what to do, for keyed state in files that the backend cannot read."""
+    """Check that the backend can read all keyed state. Raises RestoreError, naming the operator and the next step."""
     current = {shape.uid for shape in shapes}
     for operator in manifest.operators:
         kinds = {state.keyed.kind for state in operator.subtasks.values() if state.keyed is not None}
@@ -101,7 +101,7 @@ def check_backend(manifest: Manifest, shapes: Iterable[OperatorShape], backend: 
 def assign_lists(
     old: Sequence[Mapping[str, ListElements]], parallelism: int, max_parallelism: int
 ) -> list[dict[str, ListElements]]:
-    """Return what each of `parallelism` subtasks gets of the list states that the old subtasks had, in their order.
+    """Return the list states of each of `parallelism` subtasks, from those of the `old` subtasks.
 
     >>> old = [{"seen": ListElements(ListMode.UNION, [b"1"])}, {"seen": ListElements(ListMode.UNION, [b"2"])}]
     >>> [new["seen"].elements for new in assign_lists(old, 3, 128)]
@@ -138,7 +138,7 @@ def assign_lists(
 def assign_source_lists(
     old: Sequence[Mapping[str, ListElements]], parallelism: int, max_parallelism: int
 ) -> list[dict[str, ListElements]]:
-    """Return what each of `parallelism` subtasks of a source gets, its splits among it."""
+    """Return the list states of each of `parallelism` subtasks of a source, including its splits."""
     lists = assign_lists(old, parallelism, max_parallelism)
     if not any(SPLITS_STATE in own for own in old):
         return lists
@@ -163,7 +163,7 @@ def _a_copy(old: Sequence[Mapping[str, ListElements]], name: str, wanted: int) -
 
 
 def deal_evenly(states: Mapping[str, list[bytes]], parallelism: int) -> list[dict[str, list[bytes]]]:
-    """Return the part of each of `parallelism` subtasks in the elements of each state, in the order of the states.
+    """Return the elements that each of `parallelism` subtasks gets of each state.
 
     >>> deal_evenly({"a": [b"1", b"2", b"3"], "b": [b"4"]}, 2)
     [{'a': [b'1', b'2']}, {'a': [b'3'], 'b': [b'4']}]

@@ -1,9 +1,10 @@
-"""Assignment of data in flight: from a checkpoint to the batches that each subtask processes first. Pure.
+"""Assignment of data in flight: the batches of a checkpoint that each subtask processes first. Pure.
 
-What was on its way to an operator goes to that operator. Where records come by key, a subtask gets every part that may
-hold records of its key groups, and keeps those records; else what was for the old subtask i goes to the new subtask i
-modulo their number, or, where every subtask gets every record, to all. An operator that is chained now, behind one that
-it had an exchange with, still gets its part, in the middle of its chain. The parts of one channel stay in order.
+Batches that were on their way to an operator go to this operator. Where records are partitioned by key, a subtask gets
+every part that may hold records of its key groups, and keeps only those records. Where records are broadcast, all
+subtasks get all parts. Otherwise the parts for old subtask i go to new subtask i modulo their number. An operator that
+is chained now, but received its records from an exchange before, gets its part in the middle of its chain. The parts of
+one channel stay in order.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from headgate.state.keygroups import key_group_range
 def assign_in_flight(
     manifest: Manifest, shapes: Iterable[OperatorShape], *, allow_non_restored: bool = False
 ) -> dict[SubtaskId, tuple[InFlightState, ...]]:
-    """Return what each subtask processes before anything else; a subtask without any is not there.
+    """Return the parts that each subtask processes before anything else. Subtasks without parts are missing.
 
-    Raises RestoreError, naming the operator, when a part cannot be processed: its operator is gone (unless that is
-    allowed: then its part is dropped), or has fewer inputs.
+    Raises RestoreError, naming the operator, when a part cannot be processed: the operator has fewer inputs, or is gone
+    (with `allow_non_restored` its part is dropped).
     """
     current = {shape.uid: shape for shape in shapes}
     old = {operator.uid: operator for operator in manifest.operators}
@@ -55,7 +56,7 @@ def _targets(part: InFlightState, old: OperatorManifest | None, shape: OperatorS
 
 
 def _may_own(part: InFlightState, old: OperatorManifest | None, shape: OperatorShape, index: int) -> bool:
-    """Whether records of the part may be of key groups of the subtask; its batches know which are."""
+    """Return whether the part may hold records of the subtask's key groups. Only its batches know for certain."""
     if old is None or not part.keyed or old.max_parallelism != shape.max_parallelism:
         return True
     groups = key_group_range(part.target, old.parallelism, old.max_parallelism)

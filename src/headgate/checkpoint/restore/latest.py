@@ -1,7 +1,7 @@
-"""The latest checkpoint of a job in storage, and what each subtask starts from. All of it blocks.
+"""The search for the latest checkpoint of a job in storage, and the state that it gives to each subtask.
 
-The functions read what they need from storage and have `resolve` and `assign` decide. All raise StorageError when
-storage fails, unless they say otherwise.
+The functions read storage and let the pure modules `resolve` and `assign` decide. All block, and raise StorageError
+when storage fails.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from headgate.ids import CheckpointId, JobId
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What a search for the latest checkpoint goes by, as in `RestoreFacts`.
+    """What the driver knows before it searches for the latest checkpoint; see `RestoreFacts`.
 
-    `damaged` are checkpoints whose files have turned out not to be whole, with why.
+    `damaged` are checkpoints with files that turned out to be damaged, each with the reason.
     """
 
     known_complete: CheckpointId | None
@@ -61,9 +61,9 @@ def resolve_latest(store: CheckpointStore, job_id: JobId, search: Search) -> Res
 def read_assignment(
     store: CheckpointStore, manifest: Manifest, shapes: Sequence[OperatorShape], *, allow_non_restored: bool
 ) -> Assignment:
-    """Return what each subtask starts from. Keyed state stays in its files; list states are read.
+    """Return the state that each subtask starts from. Reads list states; keyed state stays in its files.
 
-    Raises RestoreError when the checkpoint does not fit the job, DamagedFileError when a file is not what was written.
+    Raises RestoreError when the checkpoint does not fit the job, DamagedFileError when a file has changed.
     """
     return assign(manifest, shapes, _read_lists(store, manifest), allow_non_restored=allow_non_restored)
 

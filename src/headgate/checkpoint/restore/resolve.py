@@ -1,10 +1,11 @@
-"""Restore resolution: from what is seen in storage to the checkpoint to start from. Pure.
+"""Restore resolution: chooses the checkpoint to start from by what is in storage. Pure.
 
-A checkpoint is complete when its manifest is whole. One whose manifest is *torn* (cut short, empty or missing), and of
-which there is no evidence that it ever was complete, is a leftover that no driver has acted upon: the checkpoint before
-it is the latest. With evidence (`drivers.completion_evidence`), or when the manifest has changed, the checkpoint is
-*damaged*: its sinks may have committed, and an older checkpoint would repeat their output. To start from an older one
-is refused, unless the caller states that repeating is safe (all sinks are idempotent, or the user allows duplicates).
+A checkpoint is complete when its manifest is whole. A manifest is *torn* when it is cut short, empty or missing. A
+checkpoint with a torn manifest, and without evidence that it ever was complete, is a leftover: no driver has acted upon
+it, and the checkpoint before it is the latest. With evidence (`drivers.completion_evidence`), or when the manifest has
+changed, the checkpoint is *damaged*: its sinks may have committed, and an older checkpoint would repeat their output.
+So the restore is refused, unless the caller says that repeated output is safe (all sinks are idempotent, or the user
+allows duplicates).
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from headgate.options import ALLOW_DUPLICATE_OUTPUT
 @final
 @dataclass(frozen=True, slots=True)
 class Torn:
-    """There is no manifest, or only the beginning of one."""
+    """The manifest is missing or cut short."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """There is a manifest that was whole once; `reason` names the file. `owner` has stored it, None if unknown."""
+    """The checkpoint was complete and is damaged. `reason` names the file. `owner` stored it, None if unknown."""
 
     reason: str
     owner: EpochOwner | None = None
@@ -43,12 +44,12 @@ Observed = Manifest | Torn | Damaged
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreFacts:
-    """What is known when a restore begins.
+    """The facts that decide on a restore.
 
-    `listing` are all paths in the job's folder, `manifests` what was read of each `_metadata` file, `evidence` says
-    which checkpoints were complete, by drivers that count. `known_complete` is the newest checkpoint that this master
-    itself saw completed. `may_fall_back`: output may be repeated. `chain` tells which manifests of earlier drivers
-    count: one that was stored after its driver was taken over never did.
+    `listing` are all paths in the job's folder, `manifests` the contents of each `_metadata` file. `evidence` says
+    which checkpoints were complete. `known_complete` is the newest checkpoint that this master completed itself.
+    `may_fall_back`: an older checkpoint may be used, and output may be repeated. `chain` says which manifests of
+    earlier drivers count: a manifest that a driver stored after it was taken over does not.
     """
 
     listing: tuple[str, ...]
@@ -62,10 +63,10 @@ class RestoreFacts:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """Where to start. `manifest` None: from the beginning.
+    """The checkpoint to start from, None: from the beginning.
 
-    `last_id` is the highest id ever seen, 0 for none: new ids are higher. `leftovers` were never completed;
-    `passed_over` were, but are damaged. `older` are complete as well, and older than what is started from.
+    `last_id` is the highest id seen, 0 for none: new ids are higher. `leftovers` were never complete. `passed_over`
+    were complete but are damaged. `older` are the complete checkpoints older than `manifest`, newest first.
     """
 
     manifest: Manifest | None
@@ -78,7 +79,7 @@ class Resolution:
 @final
 @dataclass(frozen=True, slots=True)
 class OwnSavepoint:
-    """A complete savepoint of the job itself, which goes on."""
+    """A complete savepoint of the job itself, which did not stop the job."""
 
     location: str
     checkpoint_id: CheckpointId
@@ -91,7 +92,7 @@ def savepoint_ahead(savepoint: OwnSavepoint | None, found: Resolution) -> OwnSav
 
 
 def resolve_restore(facts: RestoreFacts) -> Resolution:
-    """Return where to start. Raises RestoreError naming the damage when starting there might repeat output."""
+    """Return the checkpoint to start from. Raises RestoreError naming the damage when a start might repeat output."""
     seen = _checkpoints_seen(facts)
     leftovers: list[CheckpointId] = []
     passed_over: list[CheckpointId] = []

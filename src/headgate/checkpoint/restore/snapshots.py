@@ -1,4 +1,4 @@
-"""Snapshots at locations that a user names: a savepoint, or a retained checkpoint of any job. Reading blocks."""
+"""Snapshots at locations that a user names: a savepoint, or a retained checkpoint of any job. All functions block."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from headgate.state.files import FileHandle
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedSnapshot:
-    """A complete snapshot. The paths in its manifest are relative to `root`, the folder that `store` is.
+    """A complete snapshot. `store` is the folder at `root`.
 
-    `metadata` is the path of the manifest itself, relative to `root` as well.
+    The paths in the manifest, and `metadata`, the path of the manifest itself, are relative to `root`.
     """
 
     root: str
@@ -31,9 +31,9 @@ class OpenedSnapshot:
 def open_snapshot(location: str, open_store: Callable[[str], CheckpointStore]) -> OpenedSnapshot:
     """Return the snapshot at `location`: a savepoint's folder, a `chk-n` folder, or the `_metadata` file in either.
 
-    `open_store` opens a folder by its location, as `FileSystemStore.open_folder` does. State files are not looked at:
-    see `check_files`. Raises RestoreError, naming the location and what to do, when there is no complete snapshot
-    there; StorageError when storage does not answer.
+    `open_store` opens a folder by its location, as `FileSystemStore.open_folder` does. State files are not checked: see
+    `check_files`. Raises RestoreError, naming the location and the next step, when there is no complete snapshot;
+    StorageError when storage does not answer.
     """
     folder = _without_metadata(paths.absolute(location))
     parent, name = paths.split(folder)
@@ -84,9 +84,9 @@ def _moved(folder: str, found: Manifest) -> str:
 
 
 def check_files(opened: OpenedSnapshot) -> None:
-    """Check that every file that the snapshot names is there, with its size. Lists the snapshot's folder.
+    """Check that every file that the snapshot names exists and has its size. Lists the snapshot's folder.
 
-    Raises RestoreError naming the first that is not, and how many more there are.
+    Raises RestoreError that names the first wrong file, and the number of further ones.
     """
     troubles = missing_files(opened.store, opened.manifest)
     if troubles:
@@ -98,7 +98,7 @@ def check_files(opened: OpenedSnapshot) -> None:
 
 
 def missing_files(store: CheckpointStore, manifest: Manifest) -> list[str]:
-    """Return, in words, what is wrong with the files that the manifest names; lists their folders."""
+    """Return a sentence for each file of the manifest that is missing or has another size. Lists their folders."""
     sizes: dict[str, int] = {}
     for folder in sorted({path.partition("/")[0] if "/" in path else "" for path in manifest.files()}):
         sizes.update(store.list_sizes(folder))
@@ -106,9 +106,9 @@ def missing_files(store: CheckpointStore, manifest: Manifest) -> list[str]:
 
 
 def file_troubles(store: CheckpointStore, manifest: Manifest, sizes: Mapping[str, int]) -> list[str]:
-    """Return what is wrong with the files that the manifest names, by the sizes of those that there are.
+    """Return a sentence for each file of the manifest that is missing or has another size.
 
-    They are gone, or not of the size that they had when they were written.
+    `sizes` are the sizes of the files that exist, by path.
     """
     handles = {handle.path: handle for handle in manifest.handles() if isinstance(handle, FileHandle)}
     wrong = [handle for path, handle in sorted(handles.items()) if sizes.get(path) != handle.size_bytes]

@@ -1,12 +1,12 @@
-"""Which splits the subtasks of a source go on with, at any parallelism. Pure.
+"""Assignment of a source's splits to its subtasks, at any parallelism. Pure.
 
-Each split has an ordinal: its place among all splits that the source was ever cut into. At another parallelism the
-splits are dealt out in turn by ordinal, those that were begun before the others, as several of these in one hand hold
-event time back. Every hand is read by ordinal. So all subtasks move through the input side by side, as they do in a job
-that starts afresh; neighbouring pieces would have one subtask read what lies ahead of what another one still has.
+Each split has an ordinal: its position among all splits of the source. At another parallelism the splits are dealt out
+in turn by ordinal. Splits that were begun are dealt before the others, because several begun splits in one subtask hold
+event time back. Each subtask reads its splits by ordinal. So all subtasks move through the input side by side, as in a
+job that starts from the beginning; with neighbouring splits one subtask would read far ahead of another.
 
-A snapshot without ordinals, of an earlier release or of a source that does not name its splits, says where splits are
-by their positions: those of a subtask were dealt in turn, and are read in that order.
+A snapshot of an earlier release, or of a source that does not name its splits, has no ordinals. Then positions replace
+them: the splits of a subtask were dealt in turn, and are read in this order.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 from headgate.state.operator.list_elements import ListElements
 
 SPLITS_STATE: Final = "splits"
-"""What is still to be read, of each split that is not read to its end."""
+"""List state with each split that is not read to its end, as its remaining part."""
 
 ORDINALS_STATE: Final = "ordinals"
-"""A pair for each element of the splits, in their order: the ordinal, and whether anything of the split was read."""
+"""List state with a pair for each element of `SPLITS_STATE`: its ordinal, and whether any of it was read."""
 
 KNOWN_STATE: Final = "known"
-"""The ids of all splits that subtasks of a source which names its splits were ever given."""
+"""List state with the ids of all splits that the subtasks were ever given, if the source names its splits."""
 
 
 class _Unread(NamedTuple):
@@ -54,7 +54,7 @@ def assign_splits(old: Sequence[Mapping[str, ListElements]], parallelism: int) -
 
 
 def ordinals_of(lists: Mapping[str, ListElements]) -> list[tuple[int, bool]]:
-    """Return the pairs of `ORDINALS_STATE`, none from a snapshot without."""
+    """Return the pairs of `ORDINALS_STATE`; an empty list for a snapshot without ordinals."""
     # Numbers of our own, from the job's own storage.
     return [pickle.loads(each) for each in lists[ORDINALS_STATE].elements] if ORDINALS_STATE in lists else []  # noqa: S301
 
@@ -66,7 +66,7 @@ def _unread(own: Mapping[str, ListElements], index: int, parallelism: int) -> li
 
 
 def _by_position(own: Mapping[str, ListElements], index: int, parallelism: int) -> list[tuple[int, bool]]:
-    """Return ordinals by position: subtask 1 of 3 was given 1, 4, 7, ..., and has read as many of them as are gone."""
+    """Return ordinals by position: subtask 1 of 3 was given 1, 4, 7, ..., and has read those that are missing now."""
     unread, known = (len(own[name].elements) if name in own else 0 for name in (SPLITS_STATE, KNOWN_STATE))
     read = max(known - unread, 0)
     return [((read + place) * parallelism + index, place == 0) for place in range(unread)]

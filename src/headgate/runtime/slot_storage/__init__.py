@@ -1,1 +1,1 @@
-"""What a slot writes and reads of snapshots, in storage and on its own disk."""
+"""The state of snapshots that a slot writes and reads, in storage and on its own disk."""

@@ -1,4 +1,4 @@
-"""Fetch: the state that the subtasks of a slot start from, brought to the slot; on an I/O thread, as it blocks."""
+"""Fetches the state that the subtasks of a slot restore. Blocks, so it runs on an I/O thread."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile
 
 @final
 class Fetch:
-    """Fetches for one attempt. What several operators or subtasks need is read once.
+    """Fetches the state of one attempt. State that several operators or subtasks need is read once.
 
-    `folder` makes a new local folder, for state that is used in files. What is fetched is the job's own (`owned`), or
-    of a savepoint or another job.
+    `folder` makes a new local folder, for backends that work on files. `owned`: the state belongs to the job itself,
+    not to a savepoint or another job.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Fetch:
         owned: bool = True,
     ) -> None:
         self.files = 0
-        """Files of storage that were read."""
+        """The number of files read from storage."""
         self._store = store
         self._folder = folder
         self._checkpoint_id = checkpoint_id
@@ -55,8 +55,8 @@ class Fetch:
         }
 
     def in_flight(self, parts: Iterable[InFlightState]) -> tuple[FetchedFlight, ...]:
-        """Return what was in flight to a subtask. Raises `StorageError`, `DamagedFileError`."""
-        # The payloads are a list of bytes, which holds no class of anybody's.
+        """Return the data in flight to a subtask. Raises `StorageError`, `DamagedFileError`."""
+        # The payloads are a list of bytes, so unpickling loads no class.
         return tuple(FetchedFlight(part, pickle.loads(self._bytes(part.handle))) for part in parts)  # noqa: S301
 
     def _keyed(self, state: KeyedState) -> FetchedKeyed:

@@ -1,4 +1,4 @@
-"""Data in flight: what a barrier has overtaken, gathered for a checkpoint, and brought back after a restore."""
+"""Data in flight: batches that a barrier has overtaken, gathered for a checkpoint and processed after a restore."""
 
 from __future__ import annotations
 
@@ -21,15 +21,20 @@ from headgate.state.keygroups import key_group
 from headgate.types.by_value import is_by_value
 from headgate.types.typed_key import all_typed, key_hash_code
 
-OVERTAKABLE: Final = (Partitioning.KEY_GROUP, Partitioning.REBALANCE, Partitioning.RESCALE, Partitioning.SHUFFLE)
-"""Exchanges whose batches may be overtaken. Others tell by their channel who is to have a record, so that what is in
-flight could not be dealt out again at another parallelism."""
+OVERTAKABLE_PARTITIONINGS: Final = (
+    Partitioning.KEY_GROUP,
+    Partitioning.REBALANCE,
+    Partitioning.RESCALE,
+    Partitioning.SHUFFLE,
+)
+"""The partitionings whose batches barriers may overtake. In all others the channel decides which subtask gets a record,
+so data in flight could not be redistributed at another parallelism."""
 
 
 def address_of(plan: JobGraph, channel: ChannelPlan) -> ChannelAddress | None:
-    """Return the address of a channel, None for one that may not be overtaken."""
+    """Return the address of a channel, None if barriers may not overtake its batches."""
     edge = plan.edges[channel.edge]
-    if edge.partitioning not in OVERTAKABLE:
+    if edge.partitioning not in OVERTAKABLE_PARTITIONINGS:
         return None
     return ChannelAddress(
         channel=channel.id,
@@ -48,14 +53,14 @@ def address_of(plan: JobGraph, channel: ChannelPlan) -> ChannelAddress | None:
 @final
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The receiver's or the sender's part of what is in flight on a channel; the receiver's is processed first."""
+    """The receiver's or the sender's part of the data in flight on a channel. The receiver's is processed first."""
 
     address: ChannelAddress
     sequence: int
 
     @property
     def name(self) -> str:
-        """What its file is called, beside those of the subtask's other channels."""
+        """The name of the part's file, unique among the channels of the subtask."""
         return f"{('in', 'out')[self.sequence]}{self.address.channel}"
 
 
@@ -65,9 +70,9 @@ SENDER: Final = 1
 
 @final
 class Gathering:
-    """The data in flight of one unaligned snapshot, while it is being gathered. Owned by the slot's loop.
+    """Gathers the data in flight of one unaligned snapshot. Owned by the slot's loop.
 
-    It ends by being complete, by a `failure`, which says why the checkpoint is declined, or by being dropped.
+    It ends in one of three ways: complete, dropped, or with a `failure`, which is the reason to decline the checkpoint.
     """
 
     def __init__(self, checkpoint_id: CheckpointId, bytes_max: int) -> None:
@@ -81,13 +86,13 @@ class Gathering:
         self._tell: Callable[[], None] | None = None
 
     def when_ended(self, tell: Callable[[], None]) -> None:
-        """Have `tell` called when it ends, at once if it has."""
+        """Have `tell` called when the gathering ends, at once if it has ended."""
         self._tell = tell
         if self.ended:
             tell()
 
     def add(self, side: Side, batch: Batch | Payload) -> None:
-        """Add what is behind all that was added for this side. A batch is pickled, and not kept. Raises nothing."""
+        """Add a batch after those that were added for this side. Pickles it at once. Raises nothing."""
         if self.ended:
             return
         try:
@@ -109,11 +114,11 @@ class Gathering:
             )
 
     def complete(self) -> None:
-        """All is added."""
+        """End the gathering: all data in flight was added."""
         self._end()
 
     def drop(self) -> None:
-        """The checkpoint was given up."""
+        """End the gathering without a result: the checkpoint was given up."""
         if not self.ended:
             self.dropped = True
             self.parts = {}
@@ -132,7 +137,7 @@ class Gathering:
 
 
 def _storable(batch: Batch | Payload) -> Payload:
-    """Return the batch as bytes that outlive this version of Python. Raises whatever the pickling raises."""
+    """Return the batch as bytes that other versions of Python can read. Raises whatever the pickling raises."""
     if isinstance(batch, Batch):
         return batch.encode()
     return Batch.decode(batch).encode() if is_by_value(batch) else batch
@@ -144,7 +149,7 @@ def _storable(batch: Batch | Payload) -> Payload:
 @final
 @dataclass(frozen=True, slots=True)
 class FetchedFlight:
-    """A part of what was in flight, with its payloads."""
+    """A part of the data in flight of a snapshot, with its payloads."""
 
     state: InFlightState
     payloads: list[bytes]
@@ -153,9 +158,9 @@ class FetchedFlight:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Which of the records in flight belong to a subtask: those of its key groups, by their keys; None: all of them.
+    """Selects the records in flight that belong to a subtask, by its key groups.
 
-    `selection` finds the key of a record that went without one.
+    `selection` computes the key of records that travelled without a key.
     """
 
     selection: KeySelection
@@ -163,7 +168,7 @@ class Share:
     max_parallelism: int
 
     def of(self, batch: Batch) -> Batch:
-        """Return what of the batch belongs to the subtask, with keys."""
+        """Return the records of the batch that belong to the subtask, with keys."""
         keys = self.selection.keys(batch) if batch.keys is None else all_typed(batch.keys)
         groups = [key_group(key_hash_code(key), self.max_parallelism) for key in keys]
         batch.keys = keys
@@ -171,7 +176,10 @@ class Share:
 
 
 def restored_batches(fetched: FetchedFlight, share: Share | None, moved: Mapping[str, str]) -> Iterator[Batch]:
-    """Return the batches of a part that belong to a subtask, in order. Raises RestoreError for a class not found."""
+    """Yield the batches of a part that belong to a subtask, in order. Without `share`, all records belong to it.
+
+    Raises RestoreError for a class that cannot be found.
+    """
     unpickle = loader(moved, f"data in flight to operator {fetched.state.uid!r}")
     for payload in fetched.payloads:
         batch = Batch.decode(payload, unpickle)
@@ -184,5 +192,5 @@ def restored_batches(fetched: FetchedFlight, share: Share | None, moved: Mapping
 
 
 def adder(gathering: Gathering, address: ChannelAddress) -> Callable[[Batch | memoryview], None]:
-    """Return a function that adds to the receiver's part of a channel."""
+    """Return a function that adds batches to the receiver's part of a channel."""
     return partial(gathering.add, Side(address, RECEIVER))

@@ -1,8 +1,8 @@
 """Local copies: a second copy, on the slot's own disk, of the state that the slot writes.
 
-After a failure that the slot's process survives, its subtasks start from these copies and nothing is fetched. They are
-a help only: storage has everything, a copy that cannot be written is done without, and one that is gone or has changed
-is passed over.
+After a failure that the slot's process survives, its subtasks restore from these copies and fetch nothing. Copies are
+optional, because storage has everything: a copy that cannot be written is skipped, and a copy that is missing or has
+changed is ignored.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _log = logging.getLogger(__name__)
 
 @final
 class LocalCopies:
-    """A `CheckpointStore` over another, with copies in `folder` of what is written through it.
+    """A `CheckpointStore` that writes to another one and keeps copies in `folder`.
 
-    Copies go when the newest complete checkpoint does not need them, nor one under way.
+    A copy is removed when neither the newest complete checkpoint nor one under way needs it.
     """
 
     def __init__(self, store: CheckpointStore, folder: Path) -> None:
         self.served = 0
-        """Files that were read from a copy."""
+        """The number of files read from copies."""
         self._store = store
         self._folder = folder
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ class LocalCopies:
         self._store.download(handle, target)
 
     def _bring(self, copy: Path, handle: FileHandle, target: Path) -> None:
-        """Make the copy, if it is whole, the contents of `target`: by a link, where it was a file and not a stream."""
+        """Make `target` a checked copy of the local copy: by a link, if the copy was uploaded from a file."""
         if handle.path not in self._uploaded:
             receive(chunks_of(copy), handle, target, str(copy))
             return
@@ -143,7 +143,7 @@ class LocalCopies:
     # --- what is needed
 
     def begin(self, attempt: Attempt, checkpoint_id: CheckpointId | None, files: Iterable[str]) -> None:
-        """Begin an attempt, which starts from these files of the checkpoint: no other copy is needed.
+        """Begin an attempt that restores these files of the checkpoint. Removes all other copies.
 
         Does nothing when a later attempt has begun.
         """
@@ -159,12 +159,12 @@ class LocalCopies:
         self._drop(unneeded)
 
     def taken(self, checkpoint_id: CheckpointId, files: Iterable[str]) -> None:
-        """Note that a subtask's part of a checkpoint under way needs these files."""
+        """Note that a checkpoint under way needs these files."""
         with self._lock:
             self._needed[checkpoint_id] = self._needed.get(checkpoint_id, frozenset()).union(files)
 
     def completed(self, checkpoint_id: CheckpointId) -> None:
-        """Remove what neither the checkpoint, which is complete, nor a later one can need. Blocks."""
+        """Remove the copies that neither this complete checkpoint nor a later one can need. Blocks."""
         with self._lock:
             self._completed = max(self._completed, checkpoint_id)
             self._needed = {of: files for of, files in self._needed.items() if of >= self._completed}
@@ -179,10 +179,11 @@ class LocalCopies:
                 self._used_ahead[origin.writer] = max(self._used_ahead.get(origin.writer, 0), origin.number)
 
     def _may_be_needed(self, path: str) -> bool:
-        """Whether a checkpoint may name the file that none under way names.
+        """Return whether a later checkpoint may name a file that no checkpoint under way names.
 
-        It was made for a later one, or ahead of it: what a writer writes ahead is used in order, so that the numbers
-        tell how far complete checkpoints have come. Writing a whole state ahead may take longer than many checkpoints.
+        So may a file that was made for a later checkpoint, or ahead of one. Checkpoints use the files that a writer
+        writes ahead in order, so a higher number than the last used one may still be used. Writing a whole state ahead
+        may take longer than many checkpoints.
         """
         origin = paths.origin_of(path)
         if origin is not None and origin.number is not None:
@@ -191,7 +192,7 @@ class LocalCopies:
         return made_for is not None and made_for > self._completed
 
     def aborted(self, checkpoint_id: CheckpointId) -> None:
-        """Remove what was made for a checkpoint that was given up. Blocks."""
+        """Remove the copies made for a checkpoint that was given up. Blocks."""
         with self._lock:
             self._needed.pop(checkpoint_id, None)
             unneeded = [path for path in self._kept if _made_for(path) == checkpoint_id]
@@ -223,14 +224,14 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 @final
 class _Copying:
-    """Writes what passes by to a local file as well; `whole` says whether all of it got there."""
+    """Copies chunks to a local file while they pass by; `whole` says whether the file has all of them."""
 
     def __init__(self, target: Path) -> None:
         self.whole = True
         self._target = target
 
     def of(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yield the chunks."""
+        """Yield the chunks, and append each to the local file."""
         self._append(b"", "wb")
         for chunk in chunks:
             if self.whole:
@@ -247,6 +248,6 @@ class _Copying:
             _log.warning("headgate keeps no local copies in %s: %s", self._target, error)
 
     def drop(self) -> None:
-        """Remove what was written: a part of a copy takes room where there is none left."""
+        """Remove the file: a partial copy only takes disk space."""
         with contextlib.suppress(OSError):
             self._target.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Savepoint writers: the state of savepoints, in a folder of its own for each, with all that it needs.
+"""Savepoint writers: each savepoint has a folder of its own, which contains all its state.
 
-Canonical ones are written twice: as a local file of entries, which is all that backends have to know of, and from that
-as tables, on an I/O thread. No more than the entries of a key group are in memory at a time.
+Canonical savepoints are written twice, on an I/O thread: first as a local file of entries, the only form that backends
+need to know, then from this file as tables. Only the entries of one key group are in memory at a time.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _ENTRIES: Final = "entries"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavepointTerms:
-    """How savepoints are written: `open_store` opens the folder of one, `scratch` gives a local folder for a while.
+    """How savepoints are written. `open_store` opens a savepoint's folder, `scratch` makes a temporary local folder.
 
-    State of less than `inline_bytes` has no file, except for tables. `moved_classes` are new names of classes that have
-    moved.
+    State of less than `inline_bytes` gets no file, except for tables. `moved_classes` maps old names of classes to new
+    ones.
     """
 
     open_store: Callable[[str], CheckpointStore]
@@ -45,7 +45,7 @@ class SavepointTerms:
 
 @final
 class SlotWriters:
-    """The writers of an attempt: those of its checkpoints, and for each savepoint one in the savepoint's folder."""
+    """The writers of one attempt: for its checkpoints, and for each savepoint in the savepoint's folder."""
 
     def __init__(self, checkpoints: StateWriters, savepoints: SavepointTerms) -> None:
         self._checkpoints = checkpoints
@@ -81,7 +81,7 @@ class SlotWriters:
 
 @final
 class SavepointStateWriter:
-    """A `CheckpointWriter` of files in the folder of a savepoint, none of which anything else will name."""
+    """A `CheckpointWriter` of files in a savepoint's folder. Only the savepoint uses these files."""
 
     def __init__(self, store: CheckpointStore, own: paths.Writer, inline_bytes: int) -> None:
         self._store = store
@@ -108,13 +108,13 @@ class SavepointStateWriter:
         return self.upload_table(name, source)
 
     def upload_table(self, name: str, source: Path) -> StateHandle:
-        """Store the contents of a local file as a file, however small, so that others than jobs can read it."""
+        """Store a local file as a file, however small, so that other programs than jobs can read it."""
         return self._store.upload(paths.savepoint_state(self._own, name), source)
 
 
 @final
 class CanonicalWriter:
-    """A `CheckpointWriter` that turns what backends write into tables which any backend reads."""
+    """A `CheckpointWriter` that converts the snapshots of all backends into tables that every backend reads."""
 
     def __init__(self, files: SavepointStateWriter, terms: SavepointTerms) -> None:
         self._files = files

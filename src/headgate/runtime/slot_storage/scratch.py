@@ -1,7 +1,7 @@
-"""Scratch: the local folder of one slot, for copies of state and for files that its backends work on.
+"""Scratch: the local folder of one slot, for copies of state and for the working files of its backends.
 
-It is locked for as long as its process lives, so that whoever makes the next one beside it can tell what a process that
-was killed has left, and removes that.
+The folder is locked while its process lives. So the next slot that makes a folder beside it recognises the folders of
+killed processes, and removes them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PREFIX: Final = "headgate-scratch-"
 
 @final
 class Scratch:
-    """A folder that is made when it is first used, below one of `parents`, and removed at the end of the slot.
+    """A folder below one of `parents`, made at its first use and removed at the end of the slot.
 
-    Without parents it lies where the system keeps temporary files. May be used from several threads.
+    Without parents it is in the system's temporary folder. May be used from several threads.
     """
 
     def __init__(self, number: int, parents: Sequence[str] = ()) -> None:
-        """`number` is that of the slot: slots of one machine take the parents in turn."""
+        """`number` is the index of the slot: the slots of one machine take the parents in turn."""
         self._parent = parents[number % len(parents)] if parents else tempfile.gettempdir()
         self._prefix = f"{PREFIX}{number}-"
         self._lock = threading.Lock()
@@ -42,15 +42,15 @@ class Scratch:
 
     @classmethod
     def by(cls, settings: Settings, slot: SlotIndex, otherwise: str = "") -> Scratch:
-        """Return the scratch folder of a slot of a job, below folders separated by commas: those configured, or others.
+        """Return the scratch folder of a slot, below the folders of the settings, which are separated by commas.
 
-        `otherwise` are the others, for when the settings name none.
+        If the settings name no folder, `otherwise` replaces them, in the same form.
         """
         configured = settings.get(options.LOCAL_DIRS) or otherwise
         return cls(slot, [parent.strip() for parent in configured.split(",") if parent.strip()])
 
     def folder(self, *names: str) -> Path:
-        """Return the folder of these names, made if need be. Raises EnvironmentFault when it cannot be."""
+        """Make the subfolder of these names, unless it exists, and return it. Raises EnvironmentFault if that fails."""
         try:
             path = self._made().joinpath(*names)
             path.mkdir(parents=True, exist_ok=True)
@@ -67,12 +67,12 @@ class Scratch:
                 _remove_abandoned(self._parent)
                 root, lock = _make_locked(self._prefix, self._parent)
                 self._root = root
-                # For a host that ends without a word; `remove` is the rule.
+                # `remove` deletes the folder; this is for a host that ends without calling it.
                 self._end = weakref.finalize(self, _remove_locked, root, lock)
             return self._root
 
     def clear_all_but(self, *names: str) -> None:
-        """Remove everything but the folders of these names."""
+        """Remove everything except the folders of these names."""
         with self._lock:
             root = self._root
         if root is not None:
@@ -81,7 +81,7 @@ class Scratch:
                     shutil.rmtree(path, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove everything. What is used after that begins again."""
+        """Remove the whole folder. A later use makes a new one."""
         with self._lock:
             end, self._end = self._end, None
             self._root = None
@@ -90,12 +90,12 @@ class Scratch:
 
 
 def _make_locked(prefix: str, parent: str) -> tuple[Path, int]:
-    """Make a new folder; return it and the descriptor that holds its lock."""
+    """Make a new folder. Return its path and the descriptor that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         lock = _lock(path)
         if lock is not None:
-            return path, lock  # else another process took it for abandoned before it was locked
+            return path, lock  # else another process removed it as abandoned before it was locked
 
 
 def _lock(path: Path) -> int | None:
@@ -103,7 +103,7 @@ def _lock(path: Path) -> int | None:
         lock = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
-    with contextlib.suppress(OSError):  # a file system without locks: then nothing is ever taken for abandoned
+    with contextlib.suppress(OSError):  # without file locks no folder ever counts as abandoned
         fcntl.flock(lock, fcntl.LOCK_EX)
     if path.exists():
         return lock
@@ -112,7 +112,7 @@ def _lock(path: Path) -> int | None:
 
 
 def _remove_abandoned(parent: str) -> None:
-    """Remove folders beside the one to be made whose processes are gone."""
+    """Remove scratch folders of processes that are gone."""
     for path in Path(parent).glob(f"{PREFIX}*"):
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -1,4 +1,4 @@
-"""Slot storage: what a slot writes and reads of checkpoints, in storage and on its own disk, attempt after attempt."""
+"""Slot storage: the checkpoints that a slot writes and reads, in storage and on its own disk, attempt after attempt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COPIES = "copies"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedAttempt:
-    """What the subtasks of a slot start from, and how many files were read from local copies and from storage."""
+    """The state that the subtasks of a slot restore, and the numbers of files read from local copies and storage."""
 
     restored: dict[SubtaskId, dict[str, RestoredState]]
     in_flight: dict[SubtaskId, tuple[FetchedFlight, ...]]
@@ -42,10 +42,10 @@ class FetchedAttempt:
 
 @final
 class SlotStorage:
-    """The storage of one slot. Belongs to its loop; I/O threads call the methods that block."""
+    """The storage of one slot. Owned by the slot's loop; I/O threads call the methods that block."""
 
     def __init__(self, store: CheckpointStore, scratch: Scratch, open_store: Callable[[str], CheckpointStore]) -> None:
-        """`store` is the folder of the job; `open_store` opens another."""
+        """`store` is the folder of the job; `open_store` opens another folder by its location."""
         self._store = store
         self._scratch = scratch
         self._open_store = open_store
@@ -54,7 +54,7 @@ class SlotStorage:
 
     @property
     def keeps_copies(self) -> bool:
-        """Whether there are local copies: only then is it told what becomes of checkpoints."""
+        """Whether the slot keeps local copies. Otherwise `completed` and `aborted` need not be called."""
         return self._copies is not None
 
     def writers(self, plan: JobGraph) -> StateWriters:
@@ -71,18 +71,18 @@ class SlotStorage:
     def _checkpoint_writers(self, plan: JobGraph) -> StateWriters:
         get = plan.settings.get
         if not plan.checkpointing:
-            # Only the sinks' last commit is left to tell, which must not need storage that all share.
+            # The final snapshot holds only the sinks' last committables. It must work without shared storage.
             return StoreWriters(self._store, sys.maxsize)
         if get(options.CHECKPOINT_STORAGE) == "jobmanager":
             return InlineWriters(get(options.MAX_STATE_SIZE))
         return StoreWriters(self._copies or self._store, get(options.CHECKPOINT_INLINE_THRESHOLD))
 
     def begin(self, attempt: Attempt) -> None:
-        """An attempt takes the place of the one before it."""
+        """Begin an attempt, which replaces the one before it."""
         self._attempt = attempt
 
     def fetch(self, deploy: Deploy, settings: Settings) -> FetchedAttempt:
-        """Bring what the subtasks of the attempt start from, and remove what earlier ones have left. Blocks.
+        """Fetch the state that the attempt's subtasks restore, and remove local files of earlier attempts. Blocks.
 
         Raises `StorageError`, `DamagedFileError`.
         """
@@ -90,7 +90,7 @@ class SlotStorage:
         try:
             return self._fetch(deploy, settings)
         finally:
-            if deploy.attempt != self._attempt:  # the next one began meanwhile, and has cleared up already
+            if deploy.attempt != self._attempt:  # the next attempt began meanwhile, and has removed files before
                 self._scratch.clear_all_but(_COPIES, _folder_of(self._attempt))
 
     def _fetch(self, deploy: Deploy, settings: Settings) -> FetchedAttempt:
@@ -121,14 +121,14 @@ class SlotStorage:
         return self._copies
 
     def work_folder(self, attempt: Attempt, subtask: SubtaskId, uid: str) -> Path:
-        """Return a folder for the files that an operator's backend works on, empty in each attempt."""
+        """Return the folder for the working files of an operator's backend. It is empty when an attempt begins."""
         own = paths.Writer(attempt, uid, subtask.index).own()
         return self._scratch.folder(_folder_of(attempt), "work", f"{subtask.vertex}-{own}")
 
     # --- what becomes of checkpoints
 
     def taken(self, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
-        """A subtask's part of a checkpoint is in storage."""
+        """Note that the state of a subtask for a checkpoint is in storage."""
         if self._copies is not None:
             keyed = [operator.keyed for operator in state.operators if operator.keyed is not None]
             handles = [handle for each in keyed for handle in each.handles()]
@@ -136,12 +136,12 @@ class SlotStorage:
             self._copies.taken(checkpoint_id, [handle.path for handle in handles if isinstance(handle, FileHandle)])
 
     def completed(self, checkpoint_id: CheckpointId) -> None:
-        """A checkpoint is complete. Blocks."""
+        """Remove copies that are not needed after this checkpoint is complete. Blocks."""
         if self._copies is not None:
             self._copies.completed(checkpoint_id)
 
     def aborted(self, checkpoint_id: CheckpointId) -> None:
-        """A checkpoint was given up. Blocks."""
+        """Remove the copies of a checkpoint that was given up. Blocks."""
         if self._copies is not None:
             self._copies.aborted(checkpoint_id)
 
@@ -156,7 +156,7 @@ def _reads_copies(settings: Settings) -> bool:
 
 
 def _files_of(deploy: Deploy) -> list[str]:
-    """Return the job's own files that the attempt starts from."""
+    """Return the job's own files that the attempt restores."""
     if deploy.root is not None:
         return []
     parts = [part for own in deploy.restored.values() for operator in own.values() for part in _parts_of(operator)]

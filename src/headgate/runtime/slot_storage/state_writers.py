@@ -1,4 +1,4 @@
-"""State writers: where the state of checkpoints goes, to files in storage or into what a slot tells the job master."""
+"""State writers: they write the state of checkpoints to files in storage, or into acknowledgements."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from headgate.state.files import InlineHandle, KeyedState, StateHandle
 
 
 class CheckpointWriter(StateWriter, Protocol):
-    """Takes all state of one operator of a subtask for one checkpoint. Blocks; raises `StorageError`."""
+    """Writes all state of one operator of a subtask for one checkpoint. Blocks; raises `StorageError`."""
 
     def write_keyed(self, snapshot: KeyedSnapshot) -> KeyedState:
-        """Store keyed state that has been walked."""
+        """Store a snapshot of keyed state after its walk."""
         ...
 
     def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
@@ -44,9 +44,9 @@ class StateWriters(Protocol):
     def write_in_flight(
         self, own: paths.Writer, checkpoint_id: CheckpointId, name: str, payloads: list[bytes]
     ) -> StateHandle:
-        """Store batches that a barrier has overtaken, on the side `name` of a channel. Blocks; raises `StorageError`.
+        """Store batches that a barrier has overtaken. `name` is the `Side` of the channel.
 
-        Savepoints have none.
+        Not for savepoints, which have no data in flight. Blocks; raises `StorageError`.
         """
         ...
 
@@ -56,7 +56,7 @@ class StateWriters(Protocol):
 
 @final
 class StoreWriters:
-    """Writers of files; state below `inline_bytes` travels in the acknowledgement, and in manifests."""
+    """Writers of files. State of less than `inline_bytes` is part of the acknowledgement and the manifest instead."""
 
     def __init__(self, store: CheckpointStore, inline_bytes: int) -> None:
         self._store = store
@@ -80,7 +80,7 @@ class StoreWriters:
 
 @final
 class StoreWriter:
-    """A `CheckpointWriter` of files."""
+    """A `CheckpointWriter` that writes files."""
 
     def __init__(
         self, store: CheckpointStore, own: paths.Writer, checkpoint_id: CheckpointId, inline_bytes: int
@@ -116,7 +116,7 @@ class StoreWriter:
 
 @final
 class AheadWriter:
-    """A `StateWriter` of files that later checkpoints will name; it numbers them."""
+    """A `StateWriter` of numbered files that later checkpoints will use."""
 
     def __init__(self, store: CheckpointStore, own: paths.Writer, numbers: Iterator[int], inline_bytes: int) -> None:
         self._store = store
@@ -141,7 +141,7 @@ class AheadWriter:
 
 @final
 class InlineWriters:
-    """Writers for checkpoints that the job master keeps in its memory: all state travels in the acknowledgement."""
+    """Writers for checkpoints in the job master's memory: all state is part of the acknowledgement."""
 
     def __init__(self, state_bytes_max: int) -> None:
         self._state_bytes_max = state_bytes_max
@@ -160,7 +160,7 @@ class InlineWriters:
 
 @final
 class InlineWriter:
-    """A `CheckpointWriter` that makes no file, and refuses a state that is too large for that."""
+    """A `CheckpointWriter` that writes no file, and refuses state that is too large."""
 
     def __init__(self, own: paths.Writer, state_bytes_max: int) -> None:
         self._own = own

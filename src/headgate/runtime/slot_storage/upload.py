@@ -1,12 +1,12 @@
 """Upload: the asynchronous part of a snapshot, from the walk over keyed state to the acknowledgement.
 
-What sinks have prepared is made durable first, then state is written.
+Output that sinks have prepared is made durable first, then state is written.
 
-The walk is done by the loop in pieces of about a thousand keys, between batches: pickling holds the interpreter's lock
-wherever it runs, so a thread would stop the loop for longer. Writing is done on an I/O thread.
+The loop walks the keyed state in pieces of about a thousand keys, between batches: pickling holds the interpreter's
+lock wherever it runs, so a thread would stop the loop for longer. An I/O thread writes.
 
-The data in flight of an unaligned snapshot is written when all of it is gathered, which may be before or after the
-state is; the acknowledgement waits for both.
+The data in flight of an unaligned snapshot is written when all of it is gathered, before or after the state. The
+acknowledgement waits for both.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from headgate.state.keyed.changelog import rest_ms
 @final
 @dataclass(slots=True, kw_only=True)
 class TakenSnapshot:
-    """The synchronous part of a subtask's snapshot is done; what remains is to walk keyed state and to write.
+    """A subtask's snapshot after its synchronous part: keyed state has to be walked, and all state written.
 
-    `in_flight` is there for an unaligned one; `alignment_ms` and `processed_bytes` are known once that has ended.
-    `pending` is as in `SubtaskState`.
+    An unaligned snapshot has `in_flight`; its `alignment_ms` and `processed_bytes` are known when the gathering has
+    ended. `pending` is as in `SubtaskState`.
     """
 
     subtask: SubtaskId
@@ -53,31 +53,31 @@ class TakenSnapshot:
 
     @property
     def head_uid(self) -> str:
-        """The uid of the first operator: `parts` begins with the last one's."""
+        """The uid of the first operator. `parts` are in the reverse order of the chain."""
         return self.parts[-1][1].uid
 
 
 class UploadHost(Io, Protocol):
-    """Does the writing on an I/O thread, for as long as the attempt lasts, and takes the outcome."""
+    """Runs the writes on an I/O thread while the attempt lasts, and takes the outcome."""
 
     clock: Clock
 
     def acked(self, subtask: SubtaskId, barrier: Barrier, state: SubtaskState) -> None:
-        """All state of the subtask is in storage."""
+        """Acknowledge the checkpoint: all state of the subtask is in storage."""
         ...
 
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
-        """The state could not be pickled or stored."""
+        """Decline the checkpoint: the state could not be pickled or stored."""
         ...
 
     def failed(self, subtask: SubtaskId, failure: UserFailure | str, error: BaseException) -> None:
-        """What a sink of the subtask has prepared could not be made durable."""
+        """Fail the subtask: a sink could not make its prepared output durable."""
         ...
 
 
 @final
 class _NotSecuredError(Exception):
-    """What an operator's part of a checkpoint holds outside the job may be lost, because of `__cause__`."""
+    """Output of an operator that a checkpoint names may be lost: it could not be made durable, see `__cause__`."""
 
     def __init__(self, operator: str) -> None:
         super().__init__(operator)
@@ -87,7 +87,10 @@ class _NotSecuredError(Exception):
 @final
 @dataclass(slots=True, eq=False)
 class _Upload:
-    """A snapshot under way; None: that part is not written yet. `handed_ms`: when the last part began to be written."""
+    """A snapshot under way. `operators` and `in_flight` are None until they are written.
+
+    `handed_ms` is the monotonic time at which the write of the last part began.
+    """
 
     snapshot: TakenSnapshot
     operators: tuple[OperatorState, ...] | None = None
@@ -97,7 +100,7 @@ class _Upload:
 
 @final
 class Uploads:
-    """The snapshots of one slot that are under way, oldest first. Owned by the slot's loop."""
+    """Uploads the snapshots of one slot, oldest first. Owned by the slot's loop."""
 
     def __init__(self, writers: StateWriters, host: UploadHost, attempt: Attempt) -> None:
         self._writers = writers
@@ -114,11 +117,11 @@ class Uploads:
 
     @property
     def due(self) -> bool:
-        """Whether it is a walk's turn, even if there is other work to do."""
+        """Whether to continue a walk now, even if there is other work."""
         return bool(self._walking) and self._host.clock.monotonic_ms() >= self._due_ms
 
     def add(self, snapshot: TakenSnapshot) -> None:
-        """Begin to upload a snapshot."""
+        """Begin the upload of a snapshot."""
         upload = _Upload(snapshot)
         self._walking.append(upload)
         self._under_way.add(upload)
@@ -128,7 +131,7 @@ class Uploads:
             snapshot.in_flight.when_ended(partial(self._gathered, upload))
 
     def advance(self) -> bool:
-        """Do one piece of the oldest snapshot's walk; return whether there was one to do."""
+        """Do one piece of the oldest snapshot's walk; return whether there was a walk."""
         if not self._walking:
             return False
         began_ms = self._host.clock.monotonic_ms()
@@ -150,7 +153,7 @@ class Uploads:
         self._host.submit(partial(self._write, upload.snapshot), partial(self._written, upload))
 
     def _gathered(self, upload: _Upload) -> None:
-        """The data in flight is all there, or never will be."""
+        """Write the data in flight, whose gathering has ended, or give the upload up."""
         in_flight = upload.snapshot.in_flight
         if in_flight is None or upload not in self._under_way:
             return
@@ -164,7 +167,7 @@ class Uploads:
             self._host.submit(work, partial(self._in_flight_written, upload))
 
     def abandon(self, checkpoint_id: CheckpointId) -> None:
-        """Do no more for a checkpoint that was given up."""
+        """End the uploads for a checkpoint that was given up."""
         for upload in [each for each in self._under_way if each.snapshot.barrier.checkpoint_id == checkpoint_id]:
             self._end(upload)
 
@@ -174,7 +177,7 @@ class Uploads:
             self._host.declined(upload.snapshot.subtask, upload.snapshot.barrier.checkpoint_id, reason)
 
     def _end(self, upload: _Upload) -> None:
-        """Let go of everything that the upload holds; nothing more is told of it."""
+        """End the upload and release what it holds. Its outcome is not reported any more."""
         self._under_way.discard(upload)
         if upload in self._walking:
             self._end_walk(upload)
@@ -182,7 +185,7 @@ class Uploads:
             upload.snapshot.in_flight.drop()
 
     def _end_walk(self, upload: _Upload) -> None:
-        """Let the operators go on without the snapshot, which nothing changes any more."""
+        """End the walk: the operators need not protect the snapshot from changes any more."""
         self._walking.remove(upload)
         for operator, part in upload.snapshot.parts:
             operator.forget(part)
