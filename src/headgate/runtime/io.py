@@ -1,4 +1,4 @@
-"""The port through which a loop has work done on I/O threads."""
+"""I/O threads: run blocking work for a loop, and return the results to it."""
 
 from __future__ import annotations
 
@@ -11,34 +11,33 @@ from typing import Final, Protocol, TypeVar, final
 T = TypeVar("T")
 
 CLOSE_S_MAX: Final = 5.0
-"""How long the end of a program waits for work that itself waits for others, all of it together."""
+"""Seconds that `ThreadIo.close` waits for all `submit_waiting` work together."""
 
 
 class Io(Protocol):
-    """Runs blocking work on an I/O thread; results come back to the loop as calls made by the loop itself."""
+    """Runs blocking work on an I/O thread. The loop itself calls back with the results."""
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Run `work` elsewhere, then have the loop call `done` with its result or its exception. Does not block."""
+        """Run `work` on an I/O thread, then have the loop call `done` with its result or exception. Does not block."""
         ...
 
 
 class WaitingIo(Io, Protocol):
-    """An `Io` that also takes work which mostly waits for others."""
+    """An `Io` that also runs work that mostly waits for other systems."""
 
     def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Do as `submit` does with work that may wait for long, such as a fetch from a broker: it holds up no other."""
+        """Run work that may wait for long, such as a fetch from a broker, as `submit` does. It delays no other work."""
         ...
 
 
 @final
 class ThreadIo:
-    """Work runs on a few threads; the loop calls `deliver` in each step to take the results.
+    """Runs work on a few threads. The loop calls `deliver` in each step to take the results.
 
-    Work that waits for others has further threads, as many as there is such work at a time.
+    Work of `submit_waiting` has further threads, one for each piece of work at a time.
 
-    `wake` is called from the worker thread when a result is there, so that an idle loop looks. The threads are daemons
-    of our own: those of `concurrent.futures` take no more work once the program has come to its end, when a job that it
-    has left running is still to be ended in good order.
+    A worker thread calls `wake` when a result is ready, to wake an idle loop. The threads are daemons and not those of
+    `concurrent.futures`, which take no more work when the program ends: a running job must still end in order then.
     """
 
     def __init__(self, threads: int, name: str, wake: Callable[[], None]) -> None:
@@ -81,7 +80,7 @@ class ThreadIo:
         return run
 
     def deliver(self) -> bool:
-        """Call back with every result that is there; return whether there was one."""
+        """Call back with all results that are ready; return whether there were any."""
         some = False
         while not self._results.empty():
             self._results.get()()
@@ -89,10 +88,10 @@ class ThreadIo:
         return some
 
     def close(self) -> None:
-        """Forget work that has not begun and wait for the work that has.
+        """Drop work that has not begun, and wait for the work that has. Blocks.
 
-        Work that waits for others is begun all the same, as it may be to let go of them; but it may wait for ever, and
-        is itself waited for no longer than `CLOSE_S_MAX`.
+        Work of `submit_waiting` is begun in any case, because it may release other systems. It may wait forever, so
+        this method waits for it no longer than `CLOSE_S_MAX`.
         """
         self._closed = True
         for _ in self._threads:

@@ -1,8 +1,8 @@
-"""The control connection between the job master and its slots, over the wire: the hello, and the end at the slot.
+"""The control connection between the job master and its slots: the hello, and the slot's end.
 
-A slot makes two connections to the master. On the first, from its loop, control messages travel both ways, beginning
-with `RegisterSlot`. On the second, from a thread of its own, heartbeats do, so that a slot is known to live however
-long user code keeps its loop. The hello on each connection names its purpose, the launch and the slot.
+A slot makes two connections to the master. The first belongs to the slot's loop: control messages travel both ways, and
+`RegisterSlot` is the first. The second belongs to a thread of its own and carries heartbeats, so that a slot counts as
+alive however long user code blocks its loop. The hello of each connection names its purpose, the launch and the slot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, 
 @final
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Who is calling, and what for."""
+    """The first message of a connection: the slot that connects, and the purpose of the connection."""
 
     purpose: Literal["control", "heartbeat"]
     launch: int
@@ -32,24 +32,24 @@ class Hello:
 
     @classmethod
     def decode(cls, data: bytes) -> Hello:
-        """Return the hello that `encode` made."""
+        """Return the hello from the bytes of `encode`."""
         return cls(**json.loads(data))
 
 
 @final
 class ControlClient:
-    """A slot's end of its control connection. Owned by the thread that polls."""
+    """The slot's end of its control connection. Owned by the thread that polls."""
 
     def __init__(
         self, wire: Wire, poller: Poller, master: Address, hello: Hello, receive: Callable[[ToSlot], None]
     ) -> None:
         self.lost: str | None = None
-        """Why the master is lost; None while it is there."""
+        """Why the connection to the master is lost; None while it lasts."""
         self._receive = receive
         self._connection = wire.connect(poller, master, hello.encode(), Handlers(self._on_frame, self._on_closed))
 
     def send(self, message: FromSlot) -> None:
-        """Send a message; lost if the connection is. Does not block."""
+        """Send a message, which is lost if the connection is lost. Does not block."""
         self._connection.send(pickle.dumps(message, 5))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The slot's sign of life: a thread with a connection of its own, independent of what user code does on the loop."""
+"""The heartbeat of a slot: a thread with a connection of its own, independent of user code on the loop."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from headgate.errors import NetworkError
 from headgate.runtime.wire import Address, BlockingConnection, Wire
 
 BEAT = b"\x01"
-"""One beat, as a frame. The peer answers each with the same."""
+"""The frame of one heartbeat. The peer answers with the same frame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatConfig:
-    """How often to beat, and after how long a silence of the peer counts as its loss."""
+    """The interval of heartbeats, and the silence after which the peer counts as lost, both in seconds."""
 
     interval_s: float = 1.0
     silence_s_max: float = 30.0
@@ -25,7 +25,7 @@ class HeartbeatConfig:
 
 @final
 class HeartbeatThread:
-    """Beats until stopped or until the peer is lost; a daemon thread.
+    """Sends heartbeats until it is stopped or the peer is lost. A daemon thread.
 
     `on_lost` is called once, on this thread, with a sentence that says why: the peer could not be reached, closed the
     connection, or has been silent for too long. It is not called after `stop`.
@@ -44,11 +44,11 @@ class HeartbeatThread:
         self._thread = threading.Thread(target=self._run, name="headgate-heartbeat", daemon=True)
 
     def start(self) -> None:
-        """Start beating. Does not block."""
+        """Start the heartbeats. Does not block."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and its connection; blocks until it has ended, at most about a handshake timeout."""
+        """End the thread and its connection. Blocks until the thread has ended, at most about a handshake timeout."""
         self._stopping.set()
         connection = self._connection
         if connection is not None:

@@ -1,7 +1,8 @@
 """Control messages between the job master and its slots.
 
-Every message carries the attempt (or, before there is one, the launch) that it belongs to; the receiver drops messages
-of any other. Delivery is in order on one connection; a message may still be lost with its connection.
+Every message carries the attempt (or, before the first attempt, the launch) that it belongs to. The receiver drops
+messages of other attempts and launches. One connection delivers messages in order; a message may be lost with its
+connection.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class SlotReady:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotTornDown:
-    """The slot holds nothing of `attempt` any more. `unclosed` says why user code could not be closed, if so."""
+    """The slot has ended `attempt`. `unclosed` is the failure of user code to close, None for none."""
 
     slot: SlotIndex
     attempt: Attempt
@@ -66,9 +67,9 @@ class SlotTornDown:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFailed:
-    """A subtask (or the slot itself: `subtask` None) failed in `attempt`. Not `retriable`: a restart cannot help.
+    """A subtask failed in `attempt`, or, if `subtask` is None, the slot itself. Not `retriable`: a restart cannot help.
 
-    `damaged`: a file of the checkpoint that the attempt starts from is not what was written.
+    `damaged`: a file of the restored checkpoint is damaged.
     """
 
     slot: SlotIndex
@@ -82,10 +83,10 @@ class TaskFailed:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """Records for the program that called `execute_and_collect`. `subtask` is the one that they came to.
+    """Records of `subtask` for the program that called `execute_and_collect`.
 
-    `checkpoint_id` is the checkpoint that committed them, `part` their number among those of it; delivery may repeat,
-    and the receiver keeps the first. Without a checkpoint (None) they are handed over at once.
+    `checkpoint_id` is the checkpoint that committed them, and `part` numbers the messages of this checkpoint. A message
+    may be repeated; the receiver keeps the first. With None the records are delivered at once, without a checkpoint.
     """
 
     attempt: Attempt
@@ -98,7 +99,7 @@ class Collected:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """A line that a slot has logged, or that was printed there; `wall_ms` is by the slot's clock."""
+    """A line that a slot has logged or printed. `wall_ms` is the slot's wall clock."""
 
     wall_ms: int
     level: str
@@ -108,9 +109,9 @@ class LogLine:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Counters and metrics of the subtasks of a slot since the attempt began, sent about once a second.
+    """Counters and metrics of a slot's subtasks since the attempt began, sent about once a second.
 
-    `log` has the lines since the report before.
+    `log` has the lines since the previous report.
     """
 
     slot: SlotIndex
@@ -125,9 +126,9 @@ class Progress:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitsRead:
-    """The reader of a source that discovers has read all that it was given in this attempt.
+    """The reader of a source that discovers splits has read all splits that it was given in this attempt.
 
-    `given` counts the splits that came in `AddSplits`; those that it was deployed with are not among them.
+    `given` is the number of splits that came in `AddSplits`, without those that it was deployed with.
     """
 
     attempt: Attempt
@@ -138,7 +139,7 @@ class SplitsRead:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkReported:
-    """The subtask of an aligned source has come so far in event time; None: others need not wait for it."""
+    """The watermark of a subtask of an aligned source; None: the subtask holds no other subtask back."""
 
     attempt: Attempt
     subtask: SubtaskId
@@ -148,7 +149,7 @@ class WatermarkReported:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOutput:
-    """Samples of what has left the subtasks of an operator in this slot, as `Tap` asks for."""
+    """Samples of the records that have left an operator's subtasks in this slot, as ordered by `Tap`."""
 
     attempt: Attempt
     uid: str
@@ -179,12 +180,12 @@ FromSlot = (
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deploy:
-    """Build the subtasks that `placement` gives this slot, for `attempt`.
+    """Build the subtasks of `attempt` that `placement` gives this slot.
 
-    `lineage` is what sinks write under. `checkpoint_id` is what they start from, `restored_job` the job that took it.
-    `restored` is keyed by subtask and operator uid, and is empty for a fresh start; `splits` are the source splits of
-    a fresh start. `root` is the folder that the paths of restored state are relative to, None: that of the job.
-    `in_flight` is what subtasks process before anything else. An attempt that is `finishing` only commits.
+    `lineage` is the lineage that sinks write under. `checkpoint_id` is the restored checkpoint, `restored_job` the job
+    that took it. `restored` is the state by subtask and operator uid, empty for a start from the beginning. `splits`
+    are the splits of sources that read from the beginning. Paths of restored state are relative to `root`, None: to the
+    job's folder. Subtasks process the data in `in_flight` first. A `finishing` attempt only commits.
     """
 
     attempt: Attempt
@@ -223,9 +224,9 @@ class InjectBarrier:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddSplits:
-    """Give sources of this slot splits that were discovered, with their ordinals, or tell that there will be no more.
+    """Give discovered splits, with their ordinals, to sources of this slot, or say that no more splits follow.
 
-    A reader gets them behind the barrier triggered last.
+    A reader gets them after the barrier that was triggered last.
     """
 
     attempt: Attempt
@@ -235,7 +236,7 @@ class AddSplits:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowWatermarks:
-    """Aligned sources may come to these watermarks and no further: `allowed` is keyed by vertex."""
+    """Let aligned sources read up to these watermarks. `allowed` is keyed by vertex."""
 
     attempt: Attempt
     allowed: dict[int, int]
@@ -244,9 +245,10 @@ class AllowWatermarks:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndSources:
-    """Have the sources of this slot emit nothing more, as if their input had come to its end.
+    """End the data of all sources of this slot, as if their input had ended.
 
-    All checkpoints up to `over` are: it makes up for a lost `CheckpointAborted`, as no barrier follows that would.
+    All checkpoints up to `over` are complete or given up. This replaces a lost `CheckpointAborted`, because no later
+    barrier does.
     """
 
     attempt: Attempt
@@ -256,7 +258,7 @@ class EndSources:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointCompleted:
-    """The manifest of the checkpoint is durable: sinks commit everything up to it."""
+    """The checkpoint is complete: sinks commit everything prepared up to it."""
 
     attempt: Attempt
     checkpoint_id: CheckpointId
@@ -265,7 +267,7 @@ class CheckpointCompleted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointAborted:
-    """The checkpoint was given up; what it prepared is committed by the next one that completes.
+    """The checkpoint was given up. The next checkpoint that completes commits its output.
 
     `completed` is as in `InjectBarrier`.
     """
@@ -278,9 +280,9 @@ class CheckpointAborted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tap:
-    """Send samples of what leaves the subtasks of an operator, of each at most so many records a second.
+    """Send samples of the records that leave an operator, at most `records_per_s` of each subtask.
 
-    For so long from now on: who still wants them says so again. None at all: stop at once.
+    The tap ends after `for_ms` unless it is renewed. With 0 it ends at once.
     """
 
     attempt: Attempt
@@ -300,10 +302,10 @@ class TearDown:
 @final
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """The job is over: end the slot.
+    """End the slot: the job is over.
 
-    With `abandons_after`, sinks first remove what they have prepared for later checkpoints: no snapshot holds it, and
-    the job has been taken over by another driver, which does not know of it.
+    With `abandons_after`, sinks first remove output prepared for later checkpoints. It is in no snapshot, and another
+    driver, which does not know of it, has taken over the job.
     """
 
     abandons_after: CheckpointId | None = None

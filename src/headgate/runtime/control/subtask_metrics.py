@@ -14,7 +14,7 @@ from headgate.operators.samples import FailedSample
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What has come in and gone out since the attempt began. Bytes are those that crossed the network."""
+    """The records and bytes in and out since the attempt began. Only bytes that crossed the network count."""
 
     records_in: int = 0
     records_out: int = 0
@@ -25,7 +25,7 @@ class Traffic:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeShares:
-    """Where time went, in milliseconds: at work, with work but held back by what is behind, and the rest."""
+    """The busy, back-pressured and idle time, in milliseconds."""
 
     busy_ms: float = 0.0
     back_pressured_ms: float = 0.0
@@ -35,7 +35,7 @@ class TimeShares:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """The same for one second, as of the last second or so."""
+    """Traffic and time shares per second, measured over about the last second."""
 
     records_in: float = 0.0
     records_out: float = 0.0
@@ -47,7 +47,7 @@ class Rates:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarrierWait:
-    """A barrier that has arrived at a subtask and waits behind `waiting` records, of which it takes `per_second`.
+    """A barrier that waits at a subtask behind `waiting` records. The subtask processes `per_second` records a second.
 
     `per_second` is None when it is not known yet.
     """
@@ -58,7 +58,7 @@ class BarrierWait:
 
     @property
     def seconds(self) -> float | None:
-        """How long the barrier is about to wait, None when that is not known."""
+        """The expected wait in seconds, None when it is not known."""
         return self.waiting / self.per_second if self.per_second else None
 
 
@@ -67,8 +67,8 @@ class BarrierWait:
 class SubtaskMetrics:
     """All metrics of one subtask. Watermarks are None before the first.
 
-    `user` has those that functions keep, each with the uid of its operator. `inputs` has the watermark of each input
-    where there are several. Lags are behind the wall clock.
+    `user` are the metrics of functions, each with the uid of its operator. `inputs` are the watermarks of the inputs,
+    if there are several. Lags are relative to the wall clock.
     """
 
     traffic: Traffic
@@ -82,20 +82,20 @@ class SubtaskMetrics:
     emit_lag_ms: int | None = None
     alignment_drift_ms: int | None = None
     barrier: BarrierWait | None = None
-    """The newest barrier that waits here behind records."""
+    """The newest barrier that waits behind records, None for none."""
     failed: tuple[FailedSample, ...] = ()
-    """Some of the records that functions failed for since the report before."""
+    """Samples of the records that functions failed for since the previous report."""
 
     def watermark_of_input(self, number: int) -> int | None:
-        """Return the watermark of an input, from 1; None where there are not several."""
+        """Return the watermark of an input, counted from 1; None unless there are several inputs."""
         return self.inputs[number - 1] if self.inputs else None
 
     def counts(self, name: str) -> dict[str, int]:
-        """Return what the counters of a name have counted, by the uid of the operator that keeps them."""
+        """Return the values of the counters of this name, by the uid of their operator."""
         return summed({uid: int(own.values[""])} for uid, own in self.user if (own.kind, own.name) == ("counter", name))
 
     def counters(self) -> dict[str, int]:
-        """Return the counters that functions keep, by their names behind those of their groups."""
+        """Return the counters of functions, by their names prefixed with those of their groups."""
         return summed(
             {".".join([*own.groups, *own.labels.values(), own.name]): int(own.values[""])}
             for _, own in self.user

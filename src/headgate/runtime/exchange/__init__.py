@@ -14,14 +14,14 @@ from headgate.ids import Attempt, ChannelId, SlotIndex
 
 
 class Exchange(Protocol):
-    """Carries elements between slots, attempt by attempt. Owned by the slot's loop; no method blocks."""
+    """Carries elements between slots, for one attempt at a time. Owned by the slot's loop; no method blocks."""
 
     def listen(self, attempt: Attempt, inputs: Mapping[ChannelId, InputChannel]) -> None:
-        """Take elements of `attempt` for these channels from now on, and of no other attempt."""
+        """Accept elements of `attempt`, and of no other attempt, for these channels."""
         ...
 
     def connect(self, attempt: Attempt, peers: Addresses) -> None:
-        """Open the way to the peers, all of which listen. A peer that is lost later fails the slot's attempt."""
+        """Connect to the peers, all of which listen. The loss of a peer fails the slot's attempt."""
         ...
 
     def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
@@ -29,5 +29,5 @@ class Exchange(Protocol):
         ...
 
     def end(self) -> None:
-        """Let go of everything of the attempt."""
+        """End the attempt: drop its channels and connections."""
         ...

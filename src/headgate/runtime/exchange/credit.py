@@ -1,8 +1,8 @@
-"""Credit between slots: how much of a channel may be under way, and batches as the bytes that count against it.
+"""Credit between slots: limits the batches, bytes and records under way on a channel.
 
-A sender may have so many batches, bytes and records of each channel under way; a single larger batch passes when
-nothing else is. With each credit, the receiver says how many records it allows. Whatever carries the bytes, a batch is
-encoded when it is sent: no slot ever holds an object of another.
+A sender stops when the channel's limits are reached. A single larger batch passes when nothing else is under way. With
+each credit, the receiver says how many records it allows. A batch is encoded when it is sent, over every transport: so
+no slot holds an object of another slot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headgate.operators.base import UserCodeError
 @final
 @dataclass(frozen=True, slots=True)
 class CreditWindow:
-    """How much of one channel may be under way; of records so many until the first credit, which says it anew."""
+    """The limits for one channel. `first_records` is the limit for records until the first credit sets another."""
 
     batches: int
     size_bytes: int
@@ -30,12 +30,12 @@ class CreditWindow:
 
     @classmethod
     def of(cls, settings: Settings) -> CreditWindow:
-        """Return the window that the settings of the job give."""
+        """Return the window for the settings of the job."""
         return cls(settings.get(options.CREDIT_BATCHES), settings.get(options.CREDIT_BYTES), first_window(settings))
 
 
 class Credit(NamedTuple):
-    """What a receiver has consumed of a channel, `taken` records, and how many it allows under way from now on."""
+    """The batches, bytes and records (`taken`) that a receiver has consumed, and its new limit for records."""
 
     batches: int
     size_bytes: int
@@ -44,14 +44,14 @@ class Credit(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """A batch as bytes, and how many records it has."""
+    """An encoded batch, and its number of records."""
 
     payload: bytes
     records: int
 
 
 class CreditedOutput:
-    """The part of a sending end into another slot that encodes batches and counts what is under way."""
+    """The sending end of a channel into another slot: encodes batches, and counts those under way."""
 
     __slots__ = ("_batches", "_bytes", "_piece_max", "_records", "_window", "records_max", "sent_bytes")
 
@@ -62,7 +62,7 @@ class CreditedOutput:
         self._records = 0
         self._piece_max = 1
         self.records_max = window.first_records
-        """Records that the receiver allows under way."""
+        """The number of records that the receiver allows under way."""
         self.sent_bytes = 0
 
     @property
@@ -72,14 +72,14 @@ class CreditedOutput:
         return self._batches < window.batches and self._bytes < window.size_bytes and self._records < self.records_max
 
     def credited(self, credit: Credit) -> None:
-        """Take back credit: the receiver has consumed that much."""
+        """Take the credit of the receiver for batches that it has consumed."""
         self._batches -= credit.batches
         self._bytes -= credit.size_bytes
         self._records -= credit.taken
         self.records_max = credit.records_max
 
     def _encoded(self, batch: Batch) -> Iterator[Encoded]:
-        """Return the batch as bytes, cut into pieces that fit the window, and count each piece as under way.
+        """Yield the batch as encoded pieces that fit the window, and count each piece as under way.
 
         Raises `UserCodeError` naming a record that cannot be pickled.
         """
@@ -97,7 +97,7 @@ class CreditedOutput:
             start = stop
 
     def _learn(self, records: int, size_bytes: int) -> None:
-        """Keep payloads within the window: a batch of large records is cut before it is pickled."""
+        """Adapt the size of pieces to the window, so that a batch of large records is cut before it is pickled."""
         if size_bytes > self._window.size_bytes:
             self._piece_max = max(1, records * self._window.size_bytes // size_bytes)
         elif records == self._piece_max and 2 * size_bytes <= self._window.size_bytes:
@@ -117,7 +117,7 @@ def encoded(batch: Batch) -> bytes:
 
 @final
 class CreditGiver:
-    """Counts what was consumed of one channel and gives credit back by the half window that the sender knows."""
+    """Counts the consumed batches of one channel, and gives credit back for half a window at a time."""
 
     __slots__ = ("_batches", "_bytes", "_give", "_records", "_records_max", "_window")
 
@@ -130,7 +130,7 @@ class CreditGiver:
         self._records_max = window.first_records
 
     def consumed(self, size_bytes: int, records: int, records_max: int) -> None:
-        """Count a batch of this size; `records_max` is how many records may be under way now."""
+        """Count a consumed batch; `records_max` is the new limit for records under way."""
         self._batches += 1
         self._bytes += size_bytes
         self._records += records

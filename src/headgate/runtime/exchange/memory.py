@@ -1,7 +1,7 @@
 """The exchange inside one process: for slots that are stepped by the same thread, as in `MiniCluster`.
 
-Batches are encoded and counted as on the network, so slots share no object, and a record that could not travel fails
-here, too.
+Batches are encoded and counted as on the network. So slots share no object, and records that cannot be sent fail here,
+too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Switchboard = dict[SlotIndex, "MemoryExchange"]
 
 @final
 class MemoryExchange:
-    """The exchange of one slot: elements are put straight into the queues of the receiving slot."""
+    """The exchange of one slot: puts elements directly into the queues of the receiving slot."""
 
     def __init__(self, slot: SlotIndex, switchboard: Switchboard, window: CreditWindow) -> None:
         self._switchboard = switchboard
@@ -76,6 +76,6 @@ class _MemoryOutput(CreditedOutput):
             receiver.push_bytes(memoryview(payload), records)
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
-        """All that was sent is in the receiver's queue."""
+        """Send the barrier; return nothing, because all batches are in the receiver's queue."""
         self.send(barrier)
         return []

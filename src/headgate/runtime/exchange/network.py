@@ -1,11 +1,11 @@
 """The exchange over the network: one connection from each slot to each peer that it sends to.
 
-Elements flow with the connection, credit flows back on it. The receiver always takes in what arrives and queues it by
-channel, so a channel that is not read holds back only its own sender. Batches stay bytes until they are read. A barrier
-that overtakes is sent ahead of all frames that wait for the connection.
+Elements travel in one direction of the connection, credit in the other. The receiver always reads arriving elements and
+queues them by channel. So a channel that is not read holds back only its own sender. Batches stay bytes until they are
+read. A barrier that overtakes is sent ahead of all frames that wait for the connection.
 
-Frame: u32 channel, u8 kind, payload; of a batch, u32 records before the payload. The connection's hello names sender
-and attempt, so a frame need not.
+Frame: u32 channel, u8 kind, payload; in frames of batches, u32 records before the payload. The hello of the connection
+names sender and attempt, so frames do not.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class RemoteOutput(CreditedOutput):
     def send(self, element: Element) -> None:
         """Send an element. Raises `UserCodeError` naming a record that cannot be pickled.
 
-        A watermark is held until the connection has sent the bytes before it, and gives way to a newer one: if the peer
-        does not read for long, they do not pile up.
+        A watermark is held until the connection has sent all earlier bytes, and a newer watermark replaces it. So
+        watermarks do not pile up while the peer does not read.
         """
         connection = self._connection_of(self._target)
         if type(element) is Watermark and connection.pending_bytes:
@@ -69,13 +69,13 @@ class RemoteOutput(CreditedOutput):
             connection.send(_BATCH_HEAD.pack(self._id, _BATCH, records), payload)
 
     def release(self) -> None:
-        """Send the watermark that is held, if there is one."""
+        """Send the held watermark, if there is one."""
         held, self._held = self._held, None
         if held is not None:
             self._connection_of(self._target).send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(held, 5))
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
-        """A watermark that is held stays behind the batches."""
+        """Send the barrier ahead of waiting batches, and return these. A held watermark stays behind the batches."""
         connection = self._connection_of(self._target)
         own, size = _HEAD.pack(self._id, _BATCH), _HEAD.size
         overtaken: list[Payload] = [bytes(payload) for head, payload in connection.waiting if head[:size] == own]
@@ -105,7 +105,7 @@ class NetworkExchange:
 
     @property
     def address(self) -> Address:
-        """Where peers reach this slot."""
+        """The address at which peers reach this slot."""
         return self._listener.address
 
     def listen(self, attempt: Attempt, inputs: Mapping[ChannelId, InputChannel]) -> None:
@@ -113,7 +113,7 @@ class NetworkExchange:
         self._inputs = inputs
 
     def connect(self, attempt: Attempt, peers: Addresses) -> None:
-        """Remember the peers: a connection is made when the first element is sent to one."""
+        """Remember the peers. A connection is made when the first element is sent to a peer."""
         self._peers = peers
 
     def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
@@ -129,7 +129,7 @@ class NetworkExchange:
             connection.close()
 
     def close(self) -> None:
-        """End everything, the listener too."""
+        """End all connections and the listener."""
         self.end()
         self._listener.close()
 

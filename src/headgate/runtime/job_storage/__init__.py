@@ -1,15 +1,16 @@
-"""What the job master stores, split by owner: the lease, snapshots, clean-up, sink commits, source inputs.
+"""The storage of a job, as the job master uses it, split by owner.
 
-    owner          in                             does
-    snapshots      `lease`, `snapshots`,          takes the lease, finds what an attempt starts from, writes manifests,
+    owner          modules                        work
+    snapshots      `lease`, `snapshots`,          takes the lease, finds the snapshot to start from, writes manifests,
                    `restore`                      the intent to stop and the result
-    clean-up       `clean_up`                     deletes what is not retained, was given up, or was left behind
+    clean-up       `clean_up`                     deletes checkpoints that are not retained or were given up, and
+                                                  leftovers
     sink commits   `sink_commits`                 prepares sinks; commits and aborts for all subtasks together
     source inputs  `source_inputs`, `sources`     prepares sources, lists splits, acknowledges
-    the loop       `job_storage`, `owners`,       says who does what in which order; knows what is complete, in doubt
-                   `finish`                       and damaged, and what stays when the job has ended
+    the loop       `job_storage`, `owners`,       orders the work of the owners; knows which snapshots are complete, in
+                   `finish`                       doubt or damaged, and which stay when the job has ended
 
-An owner does one piece of work at a time, in the order in which the loop asks for it. So no method of a user's
-`GlobalCommitter` or `Acknowledger` is called while another one runs. Work that several owners do in turn, such as a
-restore, is one function on the loop (`owners.Steps`). Between the steps it checks whether the attempt still counts.
+An owner does one piece of work at a time, in the order in which the loop orders it. So two methods of a user's
+`GlobalCommitter` or `Acknowledger` never run at the same time. Work that several owners do in turn, such as a restore,
+is one function on the loop (`owners.Steps`). Between its steps it checks whether the attempt still counts.
 """

@@ -1,4 +1,4 @@
-"""Clean-up: what is deleted while a job runs and when it has ended. All of it blocks, and takes the lease."""
+"""Clean-up: deletions while a job runs and when it has ended. All methods block, and need the lease."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from headgate.runtime.job_storage.lease import Lease
 
 @final
 class CleanUp:
-    """Deletes what is not needed any more. Each method raises LeaseLost, StorageError."""
+    """Deletes files that are not needed any more. Each method raises LeaseLost, StorageError."""
 
     def __init__(self, lease: Lease, open_store: Callable[[str], CheckpointStore]) -> None:
         self._lease = lease
         self._open_store = open_store
 
     def tidy(self, found: Resolution, before: Attempt) -> None:
-        """Delete what earlier drivers, and attempts before this one, have left behind."""
+        """Delete the files that earlier drivers, and attempts before `before`, have left behind."""
         deletion.remove_leftovers(self._lease.folder(), self._lease.driver, found, before)
         clear_given_up(self._lease.folder(), self._lease.driver, self._open_store)
 
@@ -45,13 +45,16 @@ class CleanUp:
         record_complete(self._lease.folder(), self._lease.driver, location)
 
     def retain(self, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
-        """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""
+        """Delete all checkpoints except `keep`, and shared files that they do not need.
+
+        If `keep` has as many checkpoints as the job retains, delete the claimed snapshot, too.
+        """
         deletion.retain(self._lease.folder(), keep, shared)
         if len(keep) >= plan.settings.get(options.CHECKPOINTS_RETAINED):
             self.drop_claimed()
 
     def drop_claimed(self) -> None:
-        """Delete the snapshot that the job has claimed, by this driver or an earlier one, if it is not yet gone."""
+        """Delete the snapshot that this driver or an earlier one has claimed, if it still exists."""
         folder = self._lease.folder()
         location = intents.read_claim(folder)
         if location is not None:
@@ -59,7 +62,7 @@ class CleanUp:
             intents.drop_claim(folder)
 
     def keep_retained(self, found: Resolution, num_retained: int) -> None:
-        """Of a job that has ended: delete what attempts have left behind, and checkpoints beyond the number."""
+        """Delete leftovers of a job that has ended, and its older checkpoints beyond `num_retained`."""
         folder = self._lease.folder()
         beyond = found.older[num_retained - 1 :]
         retained = replace(

@@ -1,10 +1,10 @@
 """The end of a job in storage: what stays of it, what is deleted, and how sinks and sources are released.
 
-A job that failed before this driver's first complete checkpoint has no result, and nothing is deleted: what it was to
-start from is there for the next start, which may have the right settings, or the file that was missing. Only copies of
-what sources read are deleted, if this driver has made them: the next start makes its own. A driver that does not own
-the job yet deletes and records nothing either. A driver that is cancelled before it has restored keeps the checkpoints
-of earlier drivers. Of a suspended job everything stays: a later driver continues it.
+A job that failed before this driver's first complete checkpoint gets no result, and nothing is deleted: the next start,
+with the right settings or with the missing file, needs the same snapshot. Only copies of the sources' input are
+deleted, if this driver has made them: the next start makes its own. A driver that does not own the job yet also deletes
+and records nothing. A driver that is cancelled before it has restored keeps the checkpoints of earlier drivers. Of a
+suspended job everything stays: a later driver continues it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from headgate.runtime.monitoring.outcome import JobOutcome
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndFacts:
-    """What is known of a job when it has ended.
+    """The facts about a job that decide what happens in storage when it has ended.
 
-    `keeps`: its settings keep checkpoints after such an end. `owns`: this driver has the lease. `has_restored`: nothing
-    that earlier drivers have left waits to be restored. `recorded` is the result in storage, if there is one.
+    `keeps`: the settings keep checkpoints after such an end. `owns`: this driver has the lease. `has_restored`: no
+    checkpoint of earlier drivers waits to be restored. `has_completed`: this driver has completed a checkpoint.
+    `recorded` is the result in storage, None for none.
     """
 
     status: JobStatus
@@ -46,8 +47,8 @@ class EndFacts:
     recorded: JobResult | None
 
 
-class InputsThatGo(enum.Enum):
-    """Which copies of what sources read go."""
+class DeletedInputs(enum.Enum):
+    """Which copies of the sources' input are deleted."""
 
     NONE = "none"
     NEW = "those that this driver has made"
@@ -55,8 +56,8 @@ class InputsThatGo(enum.Enum):
     ALL = "all"
 
 
-class CheckpointsThatGo(enum.Enum):
-    """Which checkpoints go."""
+class DeletedCheckpoints(enum.Enum):
+    """Which checkpoints are deleted."""
 
     NONE = "none"
     BEYOND = "those beyond the number that is retained"
@@ -66,39 +67,43 @@ class CheckpointsThatGo(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndPlan:
-    """What is done at the end. Without `records` no result is written; `output` is what sinks have prepared only."""
+    """The work at the end of a job.
+
+    `records`: the result is written. `kept`: the checkpoints stay. `deletes_output`: sinks remove output that they have
+    prepared and not committed. `deletes_claimed`: the claimed snapshot is deleted.
+    """
 
     records: bool = False
     kept: bool = True
-    output_goes: bool = False
-    inputs: InputsThatGo = InputsThatGo.NONE
-    claimed_goes: bool = False
-    checkpoints: CheckpointsThatGo = CheckpointsThatGo.NONE
+    deletes_output: bool = False
+    inputs: DeletedInputs = DeletedInputs.NONE
+    deletes_claimed: bool = False
+    checkpoints: DeletedCheckpoints = DeletedCheckpoints.NONE
 
 
 def end_plan_of(facts: EndFacts) -> EndPlan:
-    """Return what is done at the end of a job."""
+    """Return the work at the end of a job."""
     if facts.status is JobStatus.SUSPENDED:
         return EndPlan()
     is_early = facts.status is JobStatus.FAILED and not facts.has_completed
     if facts.recorded is None and (is_early or not facts.owns):
-        return EndPlan(inputs=InputsThatGo.NEW)
+        return EndPlan(inputs=DeletedInputs.NEW)
     kept = facts.keeps or not facts.has_restored if facts.recorded is None else facts.recorded.kept
-    beyond = CheckpointsThatGo.BEYOND if facts.owns and facts.has_restored else CheckpointsThatGo.NONE
+    beyond = DeletedCheckpoints.BEYOND if facts.owns and facts.has_restored else DeletedCheckpoints.NONE
     return EndPlan(
         records=facts.recorded is None,
         kept=kept,
-        output_goes=not kept,
-        inputs=InputsThatGo.UNREAD if kept else InputsThatGo.ALL,
-        claimed_goes=facts.owns and facts.status is JobStatus.FINISHED,
-        checkpoints=beyond if kept else CheckpointsThatGo.ALL,
+        deletes_output=not kept,
+        inputs=DeletedInputs.UNREAD if kept else DeletedInputs.ALL,
+        deletes_claimed=facts.owns and facts.status is JobStatus.FINISHED,
+        checkpoints=beyond if kept else DeletedCheckpoints.ALL,
     )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFinish:
-    """The end of one job that this driver has run. `known`, `has_restored` and `has_completed` are of this driver."""
+    """The end of one job in storage. `known` is what this driver knows of the job's snapshots; else as `EndFacts`."""
 
     parts: Parts
     plan: JobGraph
@@ -109,26 +114,26 @@ class JobFinish:
     has_completed: bool
 
     def steps(self) -> Steps[None]:
-        """Write the durable result, then give sinks back and delete what does not stay.
+        """Write the durable result, then release sinks and sources and delete what does not stay.
 
-        A driver that is taken over meanwhile leaves all the rest as it is.
+        A driver that is taken over meanwhile does nothing more.
         """
         parts = self.parts
         if self.outcome.status is JobStatus.SUSPENDED:
-            yield from releasing(parts)
+            yield from release_all(parts)
             return
-        yield from _closing(parts)
+        yield from _close_inputs(parts)
         try:
             recorded = yield from step(parts.snapshot_owner, lambda: recorded_result(parts.folder()))
-            ending = end_plan_of(self._facts(recorded))
+            end_plan = end_plan_of(self._facts(recorded))
             try:
-                yield from self._recording(ending)
-                yield from self._inputs_going(ending.inputs)
+                yield from self._record(end_plan)
+                yield from self._delete_inputs(end_plan.inputs)
             except Exception:
-                yield from releasing(parts)
+                yield from release_all(parts)
                 raise
-            yield from releasing(parts)
-            yield from self._checkpoints_going(ending)
+            yield from release_all(parts)
+            yield from self._delete_checkpoints(end_plan)
         except LeaseLost:
             return
 
@@ -142,29 +147,29 @@ class JobFinish:
             recorded=recorded,
         )
 
-    def _recording(self, ending: EndPlan) -> Steps[None]:
-        """Write the result, then have sinks remove what they have prepared, if nothing can commit it any more."""
+    def _record(self, end_plan: EndPlan) -> Steps[None]:
+        """Write the result. Then sinks remove prepared output that nothing can commit any more."""
         parts, sinks = self.parts, self.parts.sinks
         result = JobResult(
             status=self.outcome.status,
             cause=self.outcome.cause,
             ended_ms=self.ended_ms,
             owner="" if parts.lease is None else str(parts.lease.driver),
-            kept=ending.kept,
+            kept=end_plan.kept,
         )
-        if ending.records:
+        if end_plan.records:
             yield from step(parts.snapshot_owner, lambda: job_records.write_result(parts.folder(), result))
-        if ending.output_goes and sinks is not None:
-            yield from giving_up(parts)
+        if end_plan.deletes_output and sinks is not None:
+            yield from give_up_savepoints(parts)
             yield from step(parts.sink_owner, self._acting(sinks.discard))
 
-    def _inputs_going(self, which: InputsThatGo) -> Steps[None]:
+    def _delete_inputs(self, which: DeletedInputs) -> Steps[None]:
         parts, inputs, snapshots = self.parts, self.parts.inputs, self.parts.snapshots
-        if inputs is None or which is InputsThatGo.NONE:
+        if inputs is None or which is DeletedInputs.NONE:
             return
-        if which is InputsThatGo.NEW:
+        if which is DeletedInputs.NEW:
             yield from step(parts.source_owner, inputs.discard_new)
-        elif which is InputsThatGo.ALL or snapshots is None:
+        elif which is DeletedInputs.ALL or snapshots is None:
             yield from step(parts.source_owner, self._acting(inputs.discard))
         else:
             found = yield from step(parts.snapshot_owner, lambda: snapshots.complete(self.plan, self.known))
@@ -178,29 +183,29 @@ class JobFinish:
 
         return work
 
-    def _checkpoints_going(self, ending: EndPlan) -> Steps[None]:
+    def _delete_checkpoints(self, end_plan: EndPlan) -> Steps[None]:
         parts, snapshots = self.parts, self.parts.snapshots
-        if ending.claimed_goes:
+        if end_plan.deletes_claimed:
             yield from step(parts.clean_up_owner, parts.clean_up().drop_claimed)
-        if ending.checkpoints is CheckpointsThatGo.ALL:
+        if end_plan.checkpoints is DeletedCheckpoints.ALL:
             yield from step(parts.clean_up_owner, lambda: deletion.delete_checkpoints(parts.folder()))
-        elif ending.checkpoints is CheckpointsThatGo.BEYOND and snapshots is not None:
+        elif end_plan.checkpoints is DeletedCheckpoints.BEYOND and snapshots is not None:
             clean_up, number = parts.clean_up(), self.plan.settings.get(options.CHECKPOINTS_RETAINED)
             found = yield from step(parts.snapshot_owner, lambda: snapshots.complete(self.plan, self.known))
             yield from step(parts.clean_up_owner, lambda: clean_up.keep_retained(found, number))
 
 
-def giving_up(parts: Parts) -> Steps[None]:
-    """Have sinks keep nothing for savepoints that never became complete; none is being stored meanwhile."""
+def give_up_savepoints(parts: Parts) -> Steps[None]:
+    """Tell sinks to release the output of savepoints that never became complete. No savepoint is being stored."""
     sinks = parts.sinks
     savepoints = yield from step(parts.snapshot_owner, lambda: given_up(parts.folder(), parts.open_store))
     if sinks is not None and savepoints:
         yield from step(parts.sink_owner, lambda: sinks.give_up(savepoints))
 
 
-def releasing(parts: Parts) -> Steps[None]:
-    """Close sources and give the targets of all sinks back; raise the first failure of a sink at the end."""
-    yield from _closing(parts)
+def release_all(parts: Parts) -> Steps[None]:
+    """Close sources and release all sinks and sources. Raise the first failure of a sink at the end."""
+    yield from _close_inputs(parts)
     sinks = parts.sinks
     if parts.lease is not None and parts.lease.is_lost:
         return
@@ -208,16 +213,16 @@ def releasing(parts: Parts) -> Steps[None]:
         if sinks is not None:
             yield from step(parts.sink_owner, sinks.release)
     except Exception:
-        yield from _letting_go(parts)
+        yield from _release_inputs(parts)
         raise
-    yield from _letting_go(parts)
+    yield from _release_inputs(parts)
 
 
-def _letting_go(parts: Parts) -> Steps[None]:
+def _release_inputs(parts: Parts) -> Steps[None]:
     if parts.inputs is not None:
         yield from step(parts.source_owner, parts.inputs.release)
 
 
-def _closing(parts: Parts) -> Steps[None]:
+def _close_inputs(parts: Parts) -> Steps[None]:
     if parts.inputs is not None:
         yield from step(parts.source_owner, parts.inputs.close)

@@ -1,7 +1,7 @@
 """Job storage: the work of the job master on storage, sinks and sources.
 
-There is one owner for the snapshots, the clean-up, the commits of sinks and the inputs of sources. The loop says here
-which owner does what and in which order; the result of each piece of work comes back to the loop.
+Snapshots, clean-up, commits of sinks and inputs of sources have one owner each. This module runs on the loop: it orders
+the work of the owners, and gets the result of each piece of work.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Lineage
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
-from headgate.runtime.job_storage.finish import JobFinish, giving_up, releasing
+from headgate.runtime.job_storage.finish import JobFinish, give_up_savepoints, release_all
 from headgate.runtime.job_storage.lease import Lease, LeaseLost, Outcome
 from headgate.runtime.job_storage.owners import Parts, Steps, Write, Writes, run, step
 from headgate.runtime.job_storage.restore import Known, RestorePoint, may_fall_back, without_savepoint
@@ -44,18 +44,18 @@ T = TypeVar("T")
 Done = Callable[[T | BaseException], None]
 
 SAVEPOINT_TRIES_MAX: Final = 10
-"""Times that a savepoint's manifest in doubt is looked at again: its folder is no part of the job's own storage."""
+"""The number of times that a savepoint's manifest in doubt is read again. Its folder may be in other storage."""
 
 
 def new_nonce() -> str:
-    """Return what tells this driver from all others."""
+    """Return a random nonce, which identifies this driver among all drivers of the job."""
     return secrets.token_hex(8)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Untidy:
-    """What was found of the job's own checkpoints before an attempt, and what that starts from."""
+    """The job's checkpoints that were found before attempt `before`, and the point that the attempt starts from."""
 
     found: Resolution
     before: Attempt
@@ -64,7 +64,7 @@ class Untidy:
 
 @final
 class JobStorage:
-    """The storage of one job, which one driver acts on at a time: see `lease`. Owned by the loop; nothing blocks."""
+    """The storage of one job. One driver at a time may change it: see `lease`. Owned by the loop; no method blocks."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class JobStorage:
         open_store: Callable[[str], CheckpointStore],
         nonce: Callable[[], str] = new_nonce,
     ) -> None:
-        """`store` is the job's folder; `open_store` opens another one by its location; `nonce` tells drivers apart."""
+        """`store` is the job's folder. `open_store` opens another folder by its location. `nonce` makes nonces."""
         self._io = io
         self._clock = clock
         self._nonce = nonce
@@ -92,14 +92,13 @@ class JobStorage:
     # --- before the first attempt
 
     def prepare(self, plan: JobGraph, done: Done[PriorRuns]) -> None:
-        """Take the lease and the lineage, check storage and sinks' targets, list the splits of sources that begin.
+        """Take the lease, begin the lineage, check storage and sinks, and list the splits of sources that begin.
 
-        `done` gets what drivers before this one have done, or `SinkError`, `SourceError`, `StorageError`,
-        `ProgramError`.
+        `done` gets what earlier drivers have done, or `SinkError`, `SourceError`, `StorageError`, `ProgramError`.
         """
-        run(self._preparing(plan), done)
+        run(self._prepare_steps(plan), done)
 
-    def _preparing(self, plan: JobGraph) -> Steps[PriorRuns]:
+    def _prepare_steps(self, plan: JobGraph) -> Steps[PriorRuns]:
         beginning = yield from step(self._parts.snapshot_owner, lambda: begin(self._parts.store, self._nonce))
         self._parts.lease = lease = beginning.lease
         if beginning.ended is not None or lease is None:
@@ -119,24 +118,24 @@ class JobStorage:
         return beginning
 
     def interrupt(self) -> None:
-        """End the waiting of `prepare` for sources, if there is any: the job was cancelled."""
+        """Interrupt sources for which `prepare` waits: the job was cancelled."""
         self._interrupted = True
         if self._parts.inputs is not None:
             self._parts.inputs.interrupt()
 
     def release(self, done: Done[None]) -> None:
-        """Give the targets of all sinks back, and close sources."""
-        run(releasing(self._parts), done)
+        """Close sources and release all sinks and sources."""
+        run(release_all(self._parts), done)
 
     @property
     def lineage(self) -> Lineage:
-        """What sinks of the job, which is prepared, write under."""
+        """The lineage that the sinks write under. The job must be prepared."""
         assert self._parts.sinks is not None
         return self._parts.sinks.lineage
 
     @property
     def owner(self) -> str:
-        """What tells this driver from all others of the job; empty before it owns the job."""
+        """The epoch and nonce of this driver; empty before it owns the job."""
         return "" if self._parts.lease is None else str(self._parts.lease.driver)
 
     # --- what attempts start from
@@ -149,16 +148,16 @@ class JobStorage:
         known_complete: CheckpointId | None,
         done: Done[RestorePoint],
     ) -> None:
-        """Begin an attempt: find what it starts from in its placement.
+        """Begin an attempt: find the snapshot that it starts from, and assign its state in the placement.
 
-        What it holds for commits of all subtasks together is committed, and sources that acknowledge are told. `done`
-        gets `RestoreError` when that cannot be used, a source cannot go on from it, or the job is another driver's by
-        now, `StorageError`, and `SinkError` as `GlobalCommitter.commit` does.
+        Output that the snapshot holds for commits for all is committed, and sources that acknowledge are told. `done`
+        gets the restore point; or `RestoreError` when the snapshot cannot be used, a source cannot continue from it, or
+        another driver owns the job; or `StorageError`; or `SinkError` of `GlobalCommitter.commit`.
         """
         self._newest_attempt = attempt
-        run(self._resolving(plan, attempt, placement, known_complete), done)
+        run(self._resolve_steps(plan, attempt, placement, known_complete), done)
 
-    def _resolving(
+    def _resolve_steps(
         self, plan: JobGraph, attempt: Attempt, placement: Placement, known_complete: CheckpointId | None
     ) -> Steps[RestorePoint]:
         parts, snapshots, sinks, inputs = self._parts, self._parts.snapshots, self._parts.sinks, self._parts.inputs
@@ -170,7 +169,7 @@ class JobStorage:
         self._known, point, manifest = found.known, found.point, found.point.manifest
         if not self._has_tidied:
             self._untidy = Untidy(found.resolution, attempt, point)
-        yield from giving_up(parts)
+        yield from give_up_savepoints(parts)
         self._check_newest(attempt)
         if manifest is not None and sinks.any:
             yield from step(parts.sink_owner, lambda: sinks.commit(parts.folder_of(point.root), manifest))
@@ -181,12 +180,12 @@ class JobStorage:
         return replace(point, splits=splits)
 
     def _check_newest(self, attempt: Attempt) -> None:
-        """Raise when the attempt has ended before it began: the next one does all this for itself."""
+        """Raise RestoreError when the attempt has ended before it began: the next attempt restores for itself."""
         if attempt != self._newest_attempt:
             raise RestoreError(f"attempt {attempt} has ended before it began")
 
     def note_damaged(self, plan: JobGraph, point: RestorePoint, reason: str) -> bool:
-        """Note that a file of what was restored is not what was written; return whether an older one may be used."""
+        """Note that a file of the restored snapshot is damaged. Return whether an older snapshot may be used."""
         if point.own is not None:
             self._known = self._known.with_damaged(point.own.checkpoint_id, reason)
             return may_fall_back(plan)
@@ -196,9 +195,9 @@ class JobStorage:
         return True
 
     def tidy(self) -> None:
-        """Delete what drivers before this one have left behind, once, when all subtasks have restored.
+        """Delete files that earlier drivers have left behind, once, when all subtasks have restored.
 
-        Transactions that ended lineages of the job id have left open are aborted, too.
+        Also abort transactions that ended lineages of the job id have left open.
         """
         self._has_restored = True
         untidy, self._untidy = self._untidy, None
@@ -211,7 +210,7 @@ class JobStorage:
         lease, sinks = self._parts.held(), self._parts.sinks
         assert sinks is not None
         ends = sinks.end_others(self._parts.folder_of(point.root), point.manifest)
-        lease.folder()  # all that was found is older than any later driver
+        lease.folder()  # without a later driver, none of these transactions is in use
         ends()
 
     # --- checkpoints
@@ -219,10 +218,10 @@ class JobStorage:
     def store(
         self, manifest: Manifest, savepoint: str | None, known: Callable[[Outcome], None], *, stops: bool = False
     ) -> None:
-        """Write a manifest, to the folder at `savepoint` if it is one's, and look again until its outcome is known.
+        """Write a manifest, for a savepoint to the folder at `savepoint`, and settle the write until it is known.
 
-        `stops`: the job is to end with the savepoint, so that no restart begins from it if that fails. After
-        Superseded the job is another driver's: this one tells no process of it, and deletes nothing.
+        `stops`: the job is to end with the savepoint, so no restart uses it if the stop fails. After Superseded another
+        driver owns the job: this driver tells no process of the manifest, and deletes nothing.
         """
 
         def stored(outcome: Outcome) -> None:
@@ -240,7 +239,7 @@ class JobStorage:
 
         if savepoint is None:
             self._writes.submit(self._parts.snapshot_owner, self._write_of(manifest, None), stored)
-        else:  # in a folder of its own, so whatever happens there holds up no checkpoint
+        else:  # not by the owner of snapshots: a slow savepoint folder must not delay checkpoints
             self._parts.source_owner.submit(lambda: self._keep_inputs(savepoint, manifest), kept)
 
     def _write_of(self, manifest: Manifest, savepoint: str | None) -> Write:
@@ -290,9 +289,9 @@ class JobStorage:
         self._writes.submit(self._parts.snapshot_owner, Write(what=what, first=record, again=record), known)
 
     def commit(self, plan: JobGraph, manifest: Manifest, root: str | None, known: Callable[[Outcome], None]) -> None:
-        """Commit what a checkpoint, or the savepoint at `root`, holds for commits of all subtasks together.
+        """Commit the output that a checkpoint, or the savepoint at `root`, holds for commits for all.
 
-        Then have sources acknowledge what it holds. What can be done later is tried again.
+        Then have sources acknowledge. Failures that may pass are retried.
         """
         lease, sinks, inputs = self._parts.held(), self._parts.sinks, self._parts.inputs
         assert sinks is not None
@@ -324,9 +323,10 @@ class JobStorage:
     def abort(
         self, prepared: Prepared, after: CheckpointId, stored_up_to: CheckpointId, ended: Callable[[], None]
     ) -> None:
-        """Abort what was prepared for commits of all subtasks together, for checkpoints after this one. Best effort.
+        """Abort output that was prepared for commits for all, for checkpoints later than `after`. Best effort.
 
-        A driver that has taken over the job goes by what is in storage, `stored_up_to` at most: that stays then, too.
+        A driver that has taken over the job may start from any checkpoint in storage, up to `stored_up_to`. Then the
+        output for these checkpoints stays, too.
         """
         lease, sinks = self._parts.held(), self._parts.sinks
         assert sinks is not None
@@ -350,7 +350,7 @@ class JobStorage:
 
     @property
     def commits_globally(self) -> bool:
-        """Whether sinks of the job, which is prepared, commit for all subtasks together."""
+        """Whether sinks of the job, which must be prepared, commit for all subtasks together."""
         return self._parts.sinks is not None and self._parts.sinks.any
 
     @property
@@ -358,14 +358,14 @@ class JobStorage:
         return self._parts.inputs is not None and self._parts.inputs.acknowledges
 
     def locate(self, checkpoint_id: CheckpointId) -> str:
-        """Return where a checkpoint is, in full."""
+        """Return the full location of a checkpoint."""
         return self._parts.store.locate(paths.checkpoint_folder(checkpoint_id))
 
     def prepare_savepoint(self, location: str, done: Done[None]) -> None:
-        """Record that a savepoint is begun, and look whether it can be written to this location.
+        """Record that a savepoint is begun, and check that it can be written to this location.
 
-        `done` gets StorageError if not, and LeaseLost when the job is another driver's. Without a lease there is none
-        to record: the job does not run yet.
+        `done` gets StorageError if it cannot, and LeaseLost when another driver owns the job. Without a lease nothing
+        is recorded: the job does not run yet.
         """
         lease, owner = self._parts.lease, self._parts.snapshot_owner
 
@@ -397,14 +397,14 @@ class JobStorage:
         self._clean(lambda clean_up: clean_up.discard_savepoint(location))
 
     def forget_savepoint(self, location: str) -> None:
-        """Delete the record of a savepoint that was refused before any subtask has heard of it, if there is one."""
+        """Delete the record, if any, of a savepoint that was refused before a subtask heard of it."""
         if self._parts.lease is not None:
             self._clean(lambda clean_up: clean_up.forget_savepoint(location))
 
     def retain(
         self, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles, ended: Callable[[], None]
     ) -> None:
-        """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""
+        """Delete all checkpoints except `keep`: see `CleanUp.retain`. Calls `ended` when done, or after a failure."""
         self._clean(lambda clean_up: clean_up.retain(plan, keep, shared), ended)
 
     def _clean(self, work: Callable[[CleanUp], None], ended: Callable[[], None] = lambda: None) -> None:
@@ -417,12 +417,12 @@ class JobStorage:
         return self._writes.wake_ms()
 
     def step(self, now_ms: float) -> None:
-        """Look again at writes whose outcome is not known."""
+        """Settle the writes in doubt that are due."""
         self._writes.step(now_ms)
 
     def finish(self, plan: JobGraph, outcome: JobOutcome, done: Done[None]) -> None:
-        """Write the durable result, then give sinks back and delete what does not stay: see `finish`."""
-        self._newest_attempt = Attempt(0)  # one that is still being prepared goes no further
+        """Write the durable result, release sinks, and delete what does not stay: see `finish`."""
+        self._newest_attempt = Attempt(0)  # a restore that is under way stops at its next step
         self._is_ending = True
         end = JobFinish(
             parts=self._parts,

@@ -1,4 +1,4 @@
-"""The lease of a driver on its job: the right to act on the job's storage. The rules are in `drivers.epochs`."""
+"""The lease of a driver on its job: the right to change the job's storage. The rules are in `drivers.epochs`."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ Outcome = Stored | Refused | Superseded
 
 
 class LeaseLost(RestoreError):
-    """A later driver has taken the job over: this one touches nothing of it any more."""
+    """A later driver has taken the job over: this driver changes nothing of it any more."""
 
 
 @final
 class Lease:
-    """The right of one driver to act on a job, until a later one takes it.
+    """The right of one driver to change a job's storage, until a later driver takes it.
 
-    Whoever writes or deletes asks for the `folder`, each time: there is no other way to it. All owners hold the same
-    lease. What it knows changes once, from held to lost, so it needs no lock.
+    Every write and deletion asks for the `folder` again: there is no other way to it. All owners share one lease. It
+    changes only once, from held to lost, so it needs no lock.
     """
 
     def __init__(self, store: CheckpointStore, driver: Driver) -> None:
-        """Use `take`, which makes the driver the owner of the job in storage."""
+        """Use `take` instead, which makes the driver the owner of the job in storage."""
         self.driver = driver
         self._store = store
         self._lost: Superseded | None = None
 
     @classmethod
     def take(cls, store: CheckpointStore, nonce: str) -> Lease:
-        """Take the job over from whoever has it. Blocks, raises StorageError."""
+        """Make a new driver the owner of the job, and return its lease. Blocks. Raises StorageError."""
         return cls(store, ownership.take_epoch(store, nonce))
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is known to be lost. Does not block."""
+        """Whether the lease is known to be lost. Does not block."""
         return self._lost is not None
 
     def folder(self) -> CheckpointStore:
-        """Return the job's folder, to act on now. Blocks; raises LeaseLost, StorageError."""
+        """Return the job's folder for one write or deletion. Blocks. Raises LeaseLost, StorageError."""
         if self._lost is None:
             self._lost = ownership.superseded(self._store, self.driver)
         if self._lost is not None:
@@ -56,30 +56,30 @@ class Lease:
         return self._store
 
     def store(self, manifest: Manifest, savepoint: CheckpointStore | None) -> Outcome:
-        """Write a manifest, to the folder `savepoint` if it is one's. Raises `InDoubt`: only `settle` may follow."""
+        """Write a manifest, for a savepoint to the folder `savepoint`. After `InDoubt` only `settle` may follow."""
         return self._noted(ownership.store_as_owner(self._store, self._signed(manifest), savepoint))
 
     def settle(self, manifest: Manifest, savepoint: CheckpointStore | None) -> Outcome:
-        """Look whether a manifest in doubt is there. Raises `InDoubt` again."""
+        """Return the outcome of a manifest in doubt. Raises `InDoubt` when it is still unknown."""
         return self._noted(ownership.settle_as_owner(self._store, self._signed(manifest), savepoint))
 
     def record_stop(self, stop: StopIntent) -> Outcome:
-        """Record that the job ends with a savepoint. Raises `InDoubt`: to be called again then."""
+        """Record that the job ends with a savepoint. After `InDoubt`, call it again."""
         return self._noted(intents.record_stop(self._store, self.driver, stop))
 
     def begin_savepoint(self, location: str) -> None:
-        """Record that a savepoint is begun, before any subtask hears of it. Raises LeaseLost, StorageError."""
+        """Record that a savepoint is begun. Call this before a subtask hears of it. Raises LeaseLost, StorageError."""
         record_begun(self.folder(), self.driver, location)
 
     def complete_savepoint(self, location: str) -> None:
-        """Record that the savepoint is stored, before its asker hears of it. Raises InDoubt: to be called again."""
+        """Record that the savepoint is stored. Call this before its asker hears of it, and again after `InDoubt`."""
         try:
             record_complete(self._store, self.driver, location)
         except StorageError as error:
             raise InDoubt(f"cannot record that the savepoint {location} is complete: {error}") from error
 
     def act(self, action: Callable[[CheckpointStore], None]) -> Outcome:
-        """Do what takes the lease, and has no other result than that it is done."""
+        """Run `action` on the job's folder. Return Stored when it is done, Superseded when the lease is lost."""
         try:
             action(self.folder())
         except LeaseLost:

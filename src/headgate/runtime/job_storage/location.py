@@ -1,4 +1,4 @@
-"""Where a job keeps its checkpoints, whether they stay, and how a later driver goes on from them. Pure."""
+"""Where a job keeps its checkpoints, whether they stay, and advice on how to continue from them. Pure."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from headgate.job_status import JobStatus
 
 
 def storage_location(plan: JobGraph) -> str | None:
-    """Return where the job keeps its checkpoints, None when nothing is configured."""
+    """Return the location of the job's checkpoints, None when none is configured."""
     return plan.settings.get(options.CHECKPOINT_DIR) or plan.settings.get(options.STORAGE_DIR)
 
 
 def keeps_in_memory(plan: JobGraph) -> bool:
-    """Return whether the slots hand all state to the driver, so that they need no storage."""
+    """Return whether the driver keeps all state in its memory, so that slots need no storage."""
     return plan.settings.get(options.CHECKPOINT_STORAGE) == "jobmanager"
 
 
-def going_on(plan: JobGraph, location: str | None) -> str:
-    """Return how to go on with a job that this driver leaves; `location` is that of its last complete checkpoint."""
+def advice_after_suspension(plan: JobGraph, location: str | None) -> str:
+    """Return how to continue a job that this driver suspends. `location` is its last complete checkpoint's."""
     same = f"the same program with {options.JOB_ID.key}={plan.job_id}"
     if plan.settings.get(options.JOB_ID) is not None:
         same = "the same program again"
@@ -29,20 +29,20 @@ def going_on(plan: JobGraph, location: str | None) -> str:
     return f"its last checkpoint is {location}: start {same}, and it goes on from there"
 
 
-def way_on(plan: JobGraph, newest: str | None, *, is_over: bool) -> str:
-    """Return how to go on from the newest checkpoint of a job that has failed; empty, if there is no way.
+def advice_after_failure(plan: JobGraph, newest: str | None, *, is_over: bool) -> str:
+    """Return how to continue a failed job from its newest checkpoint; empty if that is impossible.
 
-    Not `is_over`: no result is recorded, so that the program may be started again under the same job id.
+    Not `is_over`: no result is recorded, so the program may be started again under the same job id.
     """
     if newest is None or storage_location(plan) is None:
         return ""
     if not is_over:
-        return f"Nothing is deleted: {going_on(plan, newest)}"
+        return f"Nothing is deleted: {advice_after_suspension(plan, newest)}"
     return f"The newest checkpoint stays: {_from_it(newest)}"
 
 
-def after_cancellation(plan: JobGraph, newest: str | None) -> str:
-    """Return where a cancelled job can go on; `newest` is the location of its newest complete checkpoint."""
+def advice_after_cancellation(plan: JobGraph, newest: str | None) -> str:
+    """Return how to continue a cancelled job. `newest` is the location of its newest complete checkpoint."""
     if newest is None:
         other = "" if plan.settings.get(options.JOB_ID) is None else f" under another {options.JOB_ID.key}"
         return f"it had completed no checkpoint; start the program again{other}, and it begins where this run began"
@@ -68,7 +68,7 @@ def _gone(plan: JobGraph) -> str:
 
 
 def keeps_checkpoints(plan: JobGraph, status: JobStatus) -> bool:
-    """Return whether checkpoints stay after a job that ended so: if it failed they do, whatever the settings say."""
+    """Return whether checkpoints stay after this end. After a failure they always stay, whatever the settings say."""
     if status is JobStatus.CANCELED:
         return plan.settings.get(options.CHECKPOINT_RETENTION) == "RETAIN_ON_CANCELLATION"
     return status is JobStatus.FAILED

@@ -1,7 +1,7 @@
-"""Owners: each does one piece of blocking work at a time. Steps, for work of several owners in turn. Repeated writes.
+"""Owners, which do one piece of blocking work at a time; steps, for work of several owners in turn; writes in doubt.
 
-All state of the job's storage is either the loop's or one owner's, so none of it needs a lock. What an owner finds out
-comes back to the loop as the result of its work.
+All state of the job's storage belongs to the loop or to one owner, so it needs no lock. An owner returns what it finds
+to the loop as the result of its work.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 @final
 class StorageOwner:
-    """An `Io` that does its work on I/O threads one piece after the other, in the order of `submit`."""
+    """An `Io` that runs its work on I/O threads, one piece at a time, in the order of `submit`."""
 
     def __init__(self, io: Io) -> None:
         self._io = io
         self._work: deque[Callable[[], None]] = deque()
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Do `work` when all before it is done, then have the loop call `done`. Does not block."""
+        """Run `work` after all earlier work, then have the loop call `done`. Does not block."""
 
         def ended(result: T | BaseException) -> None:
             self._work.popleft()
@@ -50,27 +50,27 @@ class StorageOwner:
 @final
 @dataclass(frozen=True, slots=True)
 class Step(Generic[T]):
-    """A piece of work and who does it."""
+    """A piece of work and its owner."""
 
     owner: Io
     work: Callable[[], T]
 
 
 Steps = Generator[Step[Any], Any, T]
-"""A function on the loop that waits for each step, and returns T in the end.
+"""A generator on the loop that waits for each step, and returns T in the end.
 
-It is dropped where it waits when the process ends, so it has no `finally` with a step in it.
+When the process ends, it is dropped in the middle of a step. So it must not have a `finally` with a step in it.
 """
 
 
 def step(owner: Io, work: Callable[[], T]) -> Steps[T]:
-    """Have the owner do `work`; return its result, or raise what it raised. For `yield from`."""
+    """Have the owner run `work`; return its result, or raise its exception. For `yield from`."""
     result: T = yield Step(owner, work)
     return result
 
 
 def run(steps: Steps[T], done: Callable[[T | BaseException], None]) -> None:
-    """Do the steps, then call `done` on the loop with what they return or raise. Does not block."""
+    """Run the steps, then call `done` on the loop with their result or exception. Does not block."""
 
     def go_on(result: object) -> None:
         outcome: T | BaseException
@@ -78,7 +78,7 @@ def run(steps: Steps[T], done: Callable[[T | BaseException], None]) -> None:
             following = steps.throw(result) if isinstance(result, BaseException) else steps.send(result)
         except StopIteration as end:
             outcome = end.value
-        except BaseException as error:  # noqa: BLE001  # it comes back as the result, as that of an `Io` does
+        except BaseException as error:  # noqa: BLE001  # `done` gets it, as from an `Io`
             outcome = error
         else:
             following.owner.submit(following.work, go_on)
@@ -91,10 +91,10 @@ def run(steps: Steps[T], done: Callable[[T | BaseException], None]) -> None:
 @final
 @dataclass(slots=True)
 class Parts:
-    """The parts and their owners. Filled on the loop, as the driver comes to have them; None before."""
+    """The parts of a job's storage and their owners. The loop sets each part as soon as it exists; None before."""
 
     store: CheckpointStore
-    """The job's folder, to read. To act on it takes the lease."""
+    """The job's folder, for reading. Writes and deletions need the lease."""
     open_store: Callable[[str], CheckpointStore]
     snapshot_owner: StorageOwner
     clean_up_owner: StorageOwner
@@ -107,40 +107,40 @@ class Parts:
 
     @classmethod
     def of(cls, store: CheckpointStore, open_store: Callable[[str], CheckpointStore], io: Io) -> Parts:
-        """Return the parts of a driver that has nothing yet; all owners work on the threads of `io`."""
+        """Return the parts of a driver without a lease. All owners work on the threads of `io`."""
         return cls(store, open_store, StorageOwner(io), StorageOwner(io), StorageOwner(io), StorageOwner(io))
 
     def held(self) -> Lease:
-        """Return the lease of a driver that has prepared its job."""
+        """Return the lease. The job must be prepared."""
         assert self.lease is not None
         return self.lease
 
     def clean_up(self) -> CleanUp:
-        """Return what deletes, under the lease."""
+        """Return the clean-up, which needs the lease."""
         return CleanUp(self.held(), self.open_store)
 
     def folder(self) -> CheckpointStore:
-        """Return the job's folder, to act on; of a job that ended before, which takes no lease any more. Blocks."""
+        """Return the job's folder for one write or deletion. A job that had ended before needs no lease. Blocks."""
         return self.store if self.lease is None else self.lease.folder()
 
     def folder_of(self, root: str | None) -> CheckpointStore:
-        """Return the folder of a snapshot, to read: that of the job, or another at `root`. Blocks."""
+        """Return the folder of a snapshot, for reading: at `root`, or, for None, the job's folder. Blocks."""
         return self.store if root is None else self.open_store(root)
 
 
 _log = logging.getLogger(__name__)
 
 SETTLE_RETRY_MS: Final = 200.0
-"""Pause before a write in doubt is looked at again."""
+"""Milliseconds before a write in doubt is settled again."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One write. `again` looks whether it is there; both raise InDoubt, which `in_doubt` names, if it cannot tell.
+    """One write. `first` writes, and `again` settles a write in doubt; both raise InDoubt while the outcome is unknown.
 
-    It is called `pause_ms` later, given how often it was before; after `tries_max` times the write counts as refused,
-    None: never.
+    `again` is called after `pause_ms(tries)` milliseconds. After `tries_max` calls the write counts as refused; None:
+    never. `what` and `in_doubt` describe it in messages.
     """
 
     what: str
@@ -160,7 +160,7 @@ class Writes:
         self._retries: list[tuple[float, Callable[[], None]]] = []
 
     def submit(self, owner: Io, write: Write, known: Callable[[Outcome], None]) -> None:
-        """Have the owner write it; call `known` with the outcome, on the loop."""
+        """Have the owner write; call `known` on the loop with the outcome, once that is known."""
         tries = 0
 
         def done(result: Outcome | BaseException) -> None:
@@ -180,11 +180,11 @@ class Writes:
         owner.submit(write.first, done)
 
     def wake_ms(self) -> float | None:
-        """Return when to step next, None for no need."""
+        """Return when to call `step` next, None: no need."""
         return min((due_ms for due_ms, _ in self._retries), default=None)
 
     def step(self, now_ms: float) -> None:
-        """Look again at what is due."""
+        """Settle the writes in doubt that are due."""
         due = [again for due_ms, again in self._retries if now_ms >= due_ms]
         self._retries = [retry for retry in self._retries if now_ms < retry[0]]
         for again in due:

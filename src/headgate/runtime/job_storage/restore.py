@@ -1,14 +1,14 @@
-"""Restoring: which checkpoint or savepoint an attempt starts from, and what each subtask gets of it. All of it blocks.
+"""Restoring: which checkpoint or savepoint an attempt starts from, and the state that each subtask gets. All blocks.
 
-In this order: the savepoint that the job was stopped with; a newer savepoint of its own than any checkpoint, where that
-is wanted; the newest complete checkpoint of its own; the snapshot that the settings name
-(`execution.state-recovery.path`); nothing. Whether the snapshot fits the program is found out here,
-before anything runs.
+An attempt starts from the first of these that exists: the savepoint that the job was stopped with; a savepoint of the
+job that is newer than all checkpoints, if the settings allow it; the newest complete checkpoint of the job; the
+snapshot that the settings name (`execution.state-recovery.path`); nothing. Before anything runs, this module checks
+that the snapshot fits the program.
 
-A savepoint of the job's own is used only with `execution.checkpointing.prefer-checkpoint-for-recovery: false`, and only
-where that is exactly once. The savepoint is its user's, and may be deleted before the next restart. So nothing that was
-done when the savepoint was restored may do harm if the job then restarts from the checkpoint. A sink that had committed
-would write twice, and a source that had acknowledged would not read again: such jobs restart from the checkpoint.
+A savepoint of the job itself is used only with `execution.checkpointing.prefer-checkpoint-for-recovery: false`, and
+only where that is exactly once. The user owns the savepoint and may delete it before the next restart, and then the job
+restarts from a checkpoint. If a sink had committed the savepoint's output, it would write the output twice. If a source
+had acknowledged the savepoint's input, it would not read the input again. Such jobs restart from the checkpoint.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ from headgate.runtime.job_storage.sources import Splits
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePoint:
-    """What an attempt starts from: a completed checkpoint or savepoint, or nothing. `last_id` is the highest id used.
+    """The starting point of an attempt: a completed checkpoint or savepoint, or nothing.
 
-    The handles in `restored` and `in_flight` are relative to the folder `root`, None: to that of the job. `finishing`:
-    the job was stopped with this savepoint, and only commits what it holds. `older` are checkpoints of the job's own
-    that are complete as well, newest first. `placement` has the subtasks that it is dealt to.
+    `last_id` is the highest checkpoint id used. The handles in `restored` and `in_flight` are relative to the folder
+    `root`, None: to the job's folder. `finishing`: the job was stopped with this savepoint, and only commits what it
+    holds. `older` are earlier complete checkpoints of the job, newest first. `placement` has the subtasks to which the
+    state is assigned.
     """
 
     placement: Placement
@@ -61,26 +62,27 @@ class RestorePoint:
     finishing: bool = False
     older: tuple[Manifest, ...] = ()
     splits: Splits = field(default_factory=dict)
-    """At least those of the sources that begin to read from here."""
+    """The splits of sources, at least of all sources that read from the beginning."""
 
     @property
     def checkpoint_id(self) -> CheckpointId | None:
-        """The checkpoint, None: the attempt starts from the beginning."""
+        """The id of the checkpoint, None: the attempt starts from the beginning."""
         return None if self.manifest is None else self.manifest.checkpoint_id
 
     @property
     def own(self) -> Manifest | None:
-        """The checkpoint if it is one of the job's own, which later ones may build on and retention may delete."""
+        """The checkpoint if it is the job's own: later checkpoints may build on it, and retention may delete it."""
         return self.manifest if self.root is None else None
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What this driver knows of the job's snapshots that storage does not tell.
+    """Facts about the job's snapshots that this driver knows, but storage does not show.
 
-    `damaged` are checkpoints with a file that is not what was written, with why. `savepoint` is the newest that is
-    complete and that the job was not to end with. `acknowledges`: sources acknowledge what they have read.
+    `complete` is the newest checkpoint that this driver has completed. `damaged` are checkpoints with damaged files,
+    each with the reason. `savepoint` is the newest complete savepoint that was not to stop the job. `acknowledges`:
+    sources acknowledge their input.
     """
 
     complete: CheckpointId | None = None
@@ -89,14 +91,14 @@ class Known:
     acknowledges: bool = False
 
     def with_damaged(self, checkpoint_id: CheckpointId, reason: str) -> Known:
-        """Return this with one more checkpoint that is damaged."""
+        """Return these facts with one more damaged checkpoint."""
         return replace(self, damaged={**self.damaged, checkpoint_id: reason})
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What an attempt starts from, what the search for it saw of the job's own checkpoints, and what is known now."""
+    """The starting point of an attempt, the job's checkpoints that the search saw, and the facts known afterwards."""
 
     point: RestorePoint
     resolution: Resolution
@@ -104,7 +106,7 @@ class Found:
 
     @property
     def base(self) -> CheckpointId:
-        """What the driver starts from among what the job's drivers have stored; 0 for nothing of that."""
+        """The checkpoint of the job that the driver starts from; 0 for none, or for a snapshot of another job."""
         is_own = self.point.root is None or self.point.finishing
         return self.point.checkpoint_id or CheckpointId(0) if is_own else CheckpointId(0)
 
@@ -112,10 +114,10 @@ class Found:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """What can be told of the first start of a driver before `RestoreResolver.find` decides.
+    """A forecast of a driver's first start, before `RestoreResolver.find` decides.
 
-    `goes_on`: from something of the job's own, as far as can be told. `operators` are the uids that the snapshot knows;
-    None: it cannot be read, or is final.
+    `goes_on`: the job continues from a snapshot of its own, as far as is known. `operators` are the uids in the
+    snapshot; None: it cannot be read, or the job was stopped with it.
     """
 
     goes_on: bool
@@ -125,7 +127,7 @@ class Ahead:
 @final
 @dataclass(frozen=True, slots=True)
 class RestoreResolver:
-    """Finds what an attempt of this placement starts from. `chain` tells what of earlier drivers counts."""
+    """Finds the starting point of an attempt in this placement. `chain` says which manifests count."""
 
     store: CheckpointStore
     open_store: Callable[[str], CheckpointStore]
@@ -134,7 +136,7 @@ class RestoreResolver:
     chain: Chain
 
     def find(self, known: Known) -> Found:
-        """Return what to start from. Raises RestoreError, StorageError."""
+        """Return the starting point. Raises RestoreError, StorageError."""
         stop = intents.read_stop(self.store, self.chain)
         while True:
             resolution = self._own(known, stop)
@@ -154,11 +156,11 @@ class RestoreResolver:
             try:
                 point = self._of(self.store, resolution.manifest, resolution)
                 return Found(point=replace(point, older=resolution.older), resolution=resolution, known=known)
-            except DamagedFileError as error:  # which may now be passed over, or may not
+            except DamagedFileError as error:  # the next search decides whether it may be passed over
                 known = known.with_damaged(resolution.manifest.checkpoint_id, str(error))
 
     def look_ahead(self) -> Ahead:
-        """Return what can be told of the start before it is decided on."""
+        """Return a forecast of the start."""
         try:
             if intents.read_stop(self.store, self.chain) is not None:
                 return Ahead(goes_on=True, operators=None)
@@ -199,7 +201,7 @@ class RestoreResolver:
         return self._opened(opened, resolution, finishing=True)
 
     def _ahead(self, opened: OpenedSnapshot, resolution: Resolution) -> RestorePoint:
-        """Start from a savepoint of the job's own, as from one of another job; all checkpoints are older."""
+        """Start from a savepoint of the job itself, as from one of another job. All checkpoints are older."""
         point = self._opened(opened, resolution, finishing=False)
         newest = () if resolution.manifest is None else (resolution.manifest,)
         return replace(point, older=(*newest, *resolution.older))
@@ -208,14 +210,14 @@ class RestoreResolver:
         location = self.plan.settings.get(options.RECOVERY_PATH)
         if location is None:
             return RestorePoint(placement=self.placement, manifest=None, last_id=resolution.last_id)
-        location = absolute(location)  # slots that run in other folders open it, too
+        location = absolute(location)  # slots open it, too, and have other working folders
         opened = open_snapshot(location, self.open_store)
         check_files(opened)
         point = self._opened(opened, resolution, finishing=False)
         if self.plan.settings.get(options.CLAIM_MODE) == "CLAIM":
             intents.record_claim(self.store, location)
         elif intents.read_claim(self.store) == location:
-            intents.drop_claim(self.store)  # an earlier driver was told otherwise, and has made nothing of it
+            intents.drop_claim(self.store)  # an earlier driver had other settings, and has not used the claim
         return point
 
     def _opened(self, opened: OpenedSnapshot, resolution: Resolution, *, finishing: bool) -> RestorePoint:
@@ -246,16 +248,16 @@ class RestoreResolver:
 
 
 def without_savepoint(known: Known, reason: str) -> Known:
-    """Return what is known when a file of the savepoint is damaged: none begins from it again."""
+    """Return the facts without the savepoint, which has a damaged file: no attempt starts from it again."""
     assert known.savepoint is not None
     pass_over(known.savepoint, reason)
     return replace(known, savepoint=None)
 
 
 def starts_fresh(plan: JobGraph, subtask: SubtaskId, point: RestorePoint) -> bool:
-    """Return whether a source reads from the beginning: nothing is restored, or a snapshot that knows nothing of it.
+    """Return whether a source reads from the beginning: no snapshot is restored, or the snapshot lacks the source.
 
-    One of the job's own may have no state of a source that it knows: what ends a job without checkpoints has none.
+    A snapshot of the job itself may know a source but have no state of it: the final one of a job without checkpoints.
     """
     if point.manifest is None:
         return True
@@ -266,18 +268,18 @@ def starts_fresh(plan: JobGraph, subtask: SubtaskId, point: RestorePoint) -> boo
 
 
 def restore_is_retriable(error: BaseException) -> bool:
-    """Return whether what could not be restored because of `error` may be later: storage and sinks may answer again."""
+    """Return whether a restore that failed with `error` may succeed later: storage and sinks may answer again."""
     retriable = isinstance(error, StorageError | SinkError)
     return retriable and not isinstance(error, DamagedFileError | CommitLostError)
 
 
 def may_fall_back(plan: JobGraph) -> bool:
-    """Return whether an older checkpoint may be used than the newest: no output is repeated, or that is allowed."""
+    """Return whether an attempt may start from an older checkpoint: it repeats no output, or repeating is allowed."""
     return not repeats_output(plan) or plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT)
 
 
 def shapes_of(plan: JobGraph, placement: Placement) -> list[OperatorShape]:
-    """Return all operators of a job, with how they run in a placement."""
+    """Return all operators of a job as they run in a placement."""
     return [
         OperatorShape(
             uid=operator.uid,
@@ -294,7 +296,7 @@ def shapes_of(plan: JobGraph, placement: Placement) -> list[OperatorShape]:
 
 
 def arrivals_of(plan: JobGraph, vertex: VertexPlan) -> tuple[Arrival, ...]:
-    """Return how records come to each input of a vertex."""
+    """Return how records are distributed to each input of a vertex."""
     edges = [edge for edge in plan.edges if edge.target_vertex == vertex.id]
     inputs = {edge.input_index for edge in edges}
     return tuple(
@@ -319,9 +321,9 @@ def open_savepoint(
     *,
     acknowledges: bool,
 ) -> OpenedSnapshot | None:
-    """Return the savepoint if an attempt is to begin from it, None: from what was `found`. Warns when that is older.
+    """Return the savepoint if an attempt is to start from it; None: it starts from `found`. Blocks.
 
-    `acknowledges`: sources of the job acknowledge what they have read. Blocks.
+    Logs a warning when `found` is older than the savepoint. `acknowledges`: sources acknowledge their input.
     """
     ahead = None if plan.settings.get(options.PREFER_CHECKPOINT) else savepoint_ahead(savepoint, found)
     if ahead is None:
@@ -337,7 +339,7 @@ def open_savepoint(
 
 
 def _obstacle(plan: JobGraph, *, acknowledges: bool) -> str | None:
-    """Return why no attempt of the job may begin from a savepoint, None if it may."""
+    """Return why no attempt of the job may start from a savepoint, None if it may."""
     if repeats_output(plan) and not plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT):
         return "a sink of the job commits in two phases, and would commit what the savepoint holds"
     if acknowledges:
@@ -354,7 +356,7 @@ def _opened(savepoint: OwnSavepoint, open_store: Callable[[str], CheckpointStore
 
 
 def pass_over(savepoint: OwnSavepoint, reason: str) -> None:
-    """Warn that no attempt begins from the savepoint."""
+    """Log a warning that no attempt starts from the savepoint."""
     _log.warning(
         "the job restarts from its newest checkpoint, though the savepoint %s is newer: %s", savepoint.location, reason
     )

@@ -1,4 +1,4 @@
-"""What the driver does with the sinks of a job: checks, and the commits that are one step for all subtasks."""
+"""The sinks of a job in the driver: their checks, and commits for all subtasks together."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from headgate.runtime.job_storage.lease import Outcome
 from headgate.state.operator.list_elements import ListElements
 
 Prepared = Mapping[tuple[str, SubtaskId], ListStateHandle]
-"""The committables of subtasks that are not final, by the uid of the sink."""
+"""The committables of subtasks that are not committed yet, by the uid of the sink and the subtask."""
 
 
 @final
 class PreparedCommittables:
-    """The newest committables of each subtask, which hold the older ones that are not final. Owned by the loop."""
+    """The newest committables of each subtask, which include older uncommitted ones. Owned by the loop."""
 
     def __init__(self) -> None:
         self._attempt: Attempt | None = None
@@ -39,13 +39,13 @@ class PreparedCommittables:
         self._prepared: dict[tuple[str, SubtaskId], ListStateHandle] = {}
 
     def begin(self, attempt: Attempt, restored: CheckpointId | None) -> None:
-        """An attempt starts from a snapshot of this id, if from any: what that holds is committed."""
+        """Begin an attempt. `restored` is the snapshot that it starts from, whose committables are committed."""
         self._attempt = attempt
         self._wanted = restored or CheckpointId(0)
         self._acked, self._prepared = {}, {}
 
     def acked(self, message: SubtaskAcked) -> None:
-        """A subtask has acknowledged a checkpoint: it says what it has prepared up to it."""
+        """Keep the committables in an acknowledgement: all that the subtask has prepared up to the checkpoint."""
         if message.attempt != self._attempt or message.checkpoint_id < self._acked.get(message.subtask, 0):
             return
         self._acked[message.subtask] = message.checkpoint_id
@@ -54,14 +54,14 @@ class PreparedCommittables:
                 self._prepared[operator.uid, message.subtask] = operator.lists[COMMITTABLES_STATE]
 
     def saving(self, checkpoint_id: CheckpointId) -> None:
-        """The manifest of a savepoint is being written: who starts from it may commit what it holds, at any time."""
+        """Note that the manifest of a savepoint is being written: a job that starts from it commits its output."""
         self._wanted = max(self._wanted, checkpoint_id)
 
     def take(self, completed: CheckpointId | None) -> tuple[CheckpointId, Prepared]:
-        """Return what the attempt, which has ended, has prepared, and after which checkpoint that is of no use.
+        """Return the committables of the attempt, which has ended, and a checkpoint after which they are useless.
 
-        `completed` is the newest complete checkpoint. What was prepared up to it, or up to a savepoint, is committed or
-        may be; what was prepared for later ones is in no snapshot.
+        `completed` is the newest complete checkpoint. Output prepared up to it, or up to a savepoint, is committed or
+        may be committed later. Output prepared for later checkpoints is in no snapshot.
         """
         prepared, self._prepared = self._prepared, {}
         return max(self._wanted, completed or CheckpointId(0)), prepared
@@ -81,7 +81,7 @@ def sinks_by_uid(plan: JobGraph) -> dict[str, Sink[Any]]:
 
 
 def repeats_output(plan: JobGraph) -> bool:
-    """Return whether a job that goes back before a completed checkpoint writes records a second time, which shows."""
+    """Return whether a restart from before a completed checkpoint would write output twice."""
     factories = [operator.factory for vertex in plan.vertices for operator in vertex.operators]
     return any(
         isinstance(factory, CommittingFactory) and not (isinstance(factory, SinkFactory) and factory.sink.idempotent)
@@ -90,10 +90,11 @@ def repeats_output(plan: JobGraph) -> bool:
 
 
 def check_transaction_timeout(plan: JobGraph, uid: str, sink: Sink[Any]) -> None:
-    """Compare how long the sink's target keeps what is prepared with how long checkpoints may take.
+    """Compare the transaction timeout of the sink's target with the duration of checkpoints.
 
-    Raises `ProgramError` where output would be lost in the normal course of things; warns where a slow checkpoint or a
-    long outage is enough. Commits wait for a checkpoint: the timeout has to cover the interval and what comes on top.
+    Commits wait for a checkpoint, so the timeout must be longer than the interval plus the checkpoint. Raises
+    `ProgramError` if even normal checkpoints would lose output. Logs a warning if a slow checkpoint or a long outage
+    would.
     """
     timeout_ms = sink.transaction_timeout_ms
     if timeout_ms is None or not plan.checkpointing:
@@ -119,7 +120,7 @@ def check_transaction_timeout(plan: JobGraph, uid: str, sink: Sink[Any]) -> None
 
 @final
 class SinkCommits:
-    """The sinks of a job, as the driver sees them. Its methods block, and are called one after the other."""
+    """The sinks of a job in the driver. All methods block, and run one at a time."""
 
     def __init__(self, plan: JobGraph, lineage: Lineage) -> None:
         self.lineage = lineage
@@ -164,24 +165,27 @@ class SinkCommits:
                         committer.abort(checkpoint_id, committables)
 
     def give_up(self, savepoints: frozenset[str]) -> None:
-        """Have all sinks keep nothing for the savepoints at these locations. Raises `SinkError`."""
+        """Tell all sinks to release the output of the savepoints at these locations. Raises `SinkError`."""
         for uid, sink in self._sinks.items():
             sink.give_up(self._identity(uid), frozenset(map(savepoint_key, savepoints)))
 
     def discard(self) -> None:
-        """Have all sinks remove what no checkpoint of the job will ever commit; raise the first failure at the end."""
+        """Tell all sinks to remove output that no checkpoint will ever commit. Raise the first failure at the end."""
         with contextlib.ExitStack() as stack:
             for uid, sink in self._sinks.items():
                 stack.callback(sink.discard, self._identity(uid))
 
     def release(self) -> None:
-        """Give the targets of all sinks back; raise the first failure at the end."""
+        """Release all sinks. Raise the first failure at the end."""
         with contextlib.ExitStack() as stack:
             for uid, sink in self._sinks.items():
                 stack.callback(sink.release, self._identity(uid))
 
     def end_others(self, store: CheckpointStore, manifest: Manifest | None) -> Callable[[], None]:
-        """Look for what other lineages of the job id have left open; return what aborts it. `manifest` is restored."""
+        """Find transactions that other lineages of the job id have left open; return a function that aborts them.
+
+        `manifest` is the restored snapshot: its transactions stay.
+        """
         operators = {} if manifest is None else {operator.uid: operator for operator in manifest.operators}
         ends: list[Callable[[], None]] = []
         for uid, sink in self._sinks.items():
@@ -222,7 +226,7 @@ class SinkCommits:
 
 
 def attempt_commit(commit: Callable[[], Outcome]) -> Outcome:
-    """Return what came of a commit, Refused if it cannot be made. Raises `InDoubt` when it is to be tried again."""
+    """Run a commit and return its outcome, Refused if it fails. Raises `InDoubt` when it is to be retried."""
     try:
         return commit()
     except CommitLostError as error:
@@ -242,7 +246,7 @@ def _by_checkpoint(pending: list[PendingCommit]) -> dict[CheckpointId, list[Any]
 
 @contextlib.contextmanager
 def _logged(trouble: str) -> Iterator[None]:
-    """Log what is raised: what is left over harms nothing."""
+    """Log an exception of the context: a failed clean-up does no harm."""
     try:
         yield
     except Exception:  # noqa: BLE001  # a clean-up stops nothing

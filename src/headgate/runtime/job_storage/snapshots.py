@@ -1,4 +1,4 @@
-"""Snapshots: what drivers of a job have stored, what an attempt starts from, how the job ended. All of it blocks."""
+"""Snapshots of a job in storage: the begin of a driver, the restore of an attempt, the job's result. All blocks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from headgate.runtime.job_storage.lease import Lease
 from headgate.runtime.job_storage.restore import Ahead, Found, Known, RestorePoint, RestoreResolver
 
 _DRIVER_DIGITS: Final = 8
-"""So many of a driver are part of names outside, which have little room."""
+"""The number of digits of a driver's nonce in the names of external systems, which must be short."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorRuns:
-    """What a driver knows before the first attempt: the last one of drivers before it, and how the job ended, if so.
+    """The history of the job when a driver begins: the last attempt of earlier drivers, and the result if it has ended.
 
-    Nothing may run a second time if it has. `lease` is None then, unless it ended while the lease was taken.
+    A job that has ended must not run again. Its `lease` is None, unless the job ended while the lease was taken.
     """
 
     lease: Lease | None
@@ -36,24 +36,24 @@ class PriorRuns:
 
 
 def begin(store: CheckpointStore, nonce: Callable[[], str]) -> PriorRuns:
-    """Take the lease of a job that has not ended, on storage that can be written to. Raises StorageError."""
+    """Take the lease of a job unless it has ended, and check that storage can be written. Raises StorageError."""
     ended = recorded_result(store)
     if ended is not None:
         return PriorRuns(lease=None, last_attempt=Attempt(0), ended=ended)
     storage_probe.check_writable(store, nonce())
     lease = Lease.take(store, nonce())
-    ended = recorded_result(store)  # again: an earlier driver may have ended the job meanwhile
+    ended = recorded_result(store)  # read it again: an earlier driver may have ended the job meanwhile
     return PriorRuns(lease=lease, last_attempt=job_records.last_attempt(store), ended=ended)
 
 
 def recorded_result(store: CheckpointStore) -> JobResult | None:
-    """Return how the job ended, None if it has not. Raises StorageError."""
+    """Return the result of the job, None if it has not ended. Raises StorageError."""
     return ownership.valid_result(store, ownership.read_chain(store))
 
 
 @final
 class Snapshots:
-    """What attempts start from. Used by one owner."""
+    """Finds the snapshots that attempts start from. Used by one owner."""
 
     def __init__(self, store: CheckpointStore, open_store: Callable[[str], CheckpointStore], lease: Lease) -> None:
         self._store = store
@@ -62,23 +62,23 @@ class Snapshots:
         self._chain: Chain | None = None
 
     def look_ahead(self, plan: JobGraph) -> Ahead:
-        """Look ahead at what the first attempt will start from: see `RestoreResolver.look_ahead`."""
+        """Return a forecast of the first attempt's start: see `RestoreResolver.look_ahead`."""
         return self._finder(plan, as_programmed(plan), ownership.read_chain(self._store)).look_ahead()
 
     def begin_lineage(self, plan: JobGraph, ahead: Ahead) -> Lineage:
-        """Return what sinks write under, which is then recorded in the job's folder. Raises LeaseLost, StorageError."""
+        """Return the lineage that sinks write under, recorded in the job's folder. Raises LeaseLost, StorageError."""
         folder = self._lease.folder()
         lineage = job_records.read_lineage(folder) if ahead.goes_on else None
         if lineage is None:
             lineage = plan.lineage
             job_records.record_lineage(folder, self._lease.driver, lineage)
-            self._lease.folder()  # a later driver has either seen the record, or is seen here
+            self._lease.folder()  # if a later driver did not see the record, this call sees the later driver
         return replace(lineage, driver=self._lease.driver.nonce[:_DRIVER_DIGITS])
 
     def find(self, plan: JobGraph, attempt: Attempt, placement: Placement, known: Known) -> Found:
-        """Begin an attempt: find what it starts from in its placement, and see to it that there is evidence of that.
+        """Begin an attempt: find its starting point in its placement, and write the evidence of the snapshot.
 
-        Raises `RestoreError` when it cannot be used, `LeaseLost`, `StorageError`.
+        Raises `RestoreError` when the snapshot cannot be used, `LeaseLost`, `StorageError`.
         """
         job_records.begin_attempt(self._store, attempt)
         folder = self._lease.folder()
@@ -91,7 +91,7 @@ class Snapshots:
         return found
 
     def _attest(self, point: RestorePoint, chain: Chain) -> None:
-        """See to it that there is evidence of what is started from: it is committed next."""
+        """Write the evidence of the snapshot that the attempt starts from, before its output is committed."""
         if point.finishing:
             intents.attest_stop(self._store, chain)
         elif point.own is not None:

@@ -1,4 +1,4 @@
-"""What the sources of a job have made for it, such as a copy of what they read: when it is made, kept and removed."""
+"""The inputs that sources make for a job, such as copies of what they read: made, kept, and removed at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 @final
 class SourceInputs:
-    """The sources of one job. Its methods block and are called one after the other, `interrupt` excepted."""
+    """The sources of one job. All methods except `interrupt` block, and run one at a time."""
 
     def __init__(self, plan: JobGraph) -> None:
         self._plan = plan
@@ -31,13 +31,14 @@ class SourceInputs:
 
     @property
     def acknowledges(self) -> bool:
-        """Whether sources acknowledge what they have read, once they are prepared. Does not block."""
+        """Whether sources acknowledge their input. Known after `begin`. Does not block."""
         return self._acknowledgers is not None and self._acknowledgers.any
 
     def begin(self, known: frozenset[str] | None) -> None:
-        """Check and prepare all sources, and list the splits of those that are not `known` by what a job starts from.
+        """Check and prepare all sources, and list the splits of sources that read from the beginning.
 
-        None: that cannot be said yet. Raises `SourceError`, `ProgramError`.
+        `known` are the uids of sources that the restored snapshot knows; None: this is not known yet. Raises
+        `SourceError`, `ProgramError`.
         """
         self._acknowledgers = Acknowledgers(self._plan)
         for vertex, source in self._sources.items():
@@ -47,14 +48,14 @@ class SourceInputs:
             self.splits(known)
 
     def prepare(self) -> None:
-        """Tell sources of the job."""
+        """Prepare all sources for the job."""
         for source in self._sources.values():
             source.prepare(self._plan.job_id)
 
     def splits(self, known: frozenset[str]) -> Splits:
         """Return the splits of the sources whose uid is not `known`. Raises what `Source.splits` raises.
 
-        What was made for the job is then removed, if no snapshot knows of it.
+        If that raises and no snapshot knows a source, the inputs made for the job are removed.
         """
         wanted = [vertex for vertex in self._sources if self._uid(vertex) not in known]
         try:
@@ -65,9 +66,9 @@ class SourceInputs:
             raise
 
     def start(self, store: CheckpointStore, point: RestorePoint) -> Splits:
-        """Tell sources that acknowledge what an attempt starts from, from `store`; none of a job that only commits.
+        """Tell sources that acknowledge the snapshot in `store` that an attempt starts from, unless it only commits.
 
-        Return the splits of all sources that begin to read from here. Raises `RestoreError`, `StorageError`.
+        Return the splits of all sources that read from the beginning. Raises `RestoreError`, `StorageError`.
         """
         if self._acknowledgers is not None and not point.finishing:
             self._acknowledgers.restored(store, point.manifest)
@@ -94,7 +95,7 @@ class SourceInputs:
 
     @contextlib.contextmanager
     def listed(self) -> Iterator[Splits]:
-        """Have the splits of all sources, for a job without snapshots: what was made for it goes with the context.
+        """Yield the splits of all sources, for a job without snapshots. The context removes the inputs at its end.
 
         Raises what `Source.prepare` and `Source.splits` raise.
         """
@@ -103,50 +104,50 @@ class SourceInputs:
             yield {vertex: self._of_all_stages(vertex) for vertex in self._sources}
         finally:
             for end in (self.discard, self.release):
-                with contextlib.suppress(Exception):  # what is left over harms nothing
+                with contextlib.suppress(Exception):  # leftovers do no harm
                     end()
 
     def interrupt(self) -> None:
-        """End what `splits` waits for. Does not block."""
+        """Interrupt sources for which `splits` waits. Does not block."""
         for source in self._sources.values():
             source.interrupt()
 
     def keep_for(self, store: CheckpointStore, manifest: Manifest) -> None:
-        """Have those sources keep what they have made that a savepoint in `store` still reads. Raises StorageError."""
+        """Tell sources to keep their inputs if the savepoint in `store` still reads from them. Raises StorageError."""
         for vertex in self._unread(store, manifest):
             self._sources[vertex].keep()
 
     def acknowledge(self, store: CheckpointStore, manifest: Manifest) -> None:
-        """Have sources acknowledge what a complete checkpoint or savepoint in `store` holds. Raises `StorageError`."""
+        """Have sources acknowledge the input of a complete snapshot in `store`. Raises `StorageError`."""
         if self._acknowledgers is not None:
             self._acknowledgers.completed(store, manifest)
 
     def close(self) -> None:
-        """Tell sources that acknowledge that the job is over."""
+        """Close the acknowledgers of sources: the job has ended. Logs failures."""
         try:
             if self._acknowledgers is not None:
                 self._acknowledgers.close()
-        except Exception:  # noqa: BLE001  # the job has ended, whatever a source makes of it
+        except Exception:  # noqa: BLE001  # a source cannot change how the job has ended
             _log.exception("a source could not be told that the job is over")
 
     def discard_unread(self, store: CheckpointStore, manifests: Sequence[Manifest]) -> None:
-        """Have all sources remove what they have made, unless one of these checkpoints has still to read of it."""
+        """Tell all sources to remove their inputs, unless one of these checkpoints still reads from them."""
         if not any(self._unread(store, manifest) for manifest in manifests):
             self.discard()
 
     def discard(self) -> None:
-        """Have all sources remove what they have made; raise the first failure at the end."""
+        """Tell all sources to remove their inputs. Raise the first failure at the end."""
         with contextlib.ExitStack() as stack:
             for source in self._sources.values():
                 stack.callback(source.discard, self._plan.job_id)
 
     def discard_new(self) -> None:
-        """Have all sources remove what they have made, if all have made it for this driver: no checkpoint reads it."""
+        """Tell all sources to remove their inputs, if this driver has made them all: no checkpoint reads them."""
         if self._listed.keys() == self._sources.keys():
             self.discard()
 
     def release(self) -> None:
-        """Have all sources let go of what they hold; raise the first failure at the end."""
+        """Release all sources. Raise the first failure at the end."""
         with contextlib.ExitStack() as stack:
             for source in self._sources.values():
                 stack.callback(source.release, self._plan.job_id)

@@ -1,4 +1,4 @@
-"""What the job master knows of the sources of a job."""
+"""The sources of a job in the driver: their checks and their acknowledgers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sources_of(plan: JobGraph) -> dict[int, Source[Any]]:
 
 
 def check_discovery(name: str, source: Source[Any]) -> None:
-    """Raise ProgramError if the source of the operator `name` cannot discover as it says."""
+    """Check the discovery settings of a source. Raises ProgramError, naming the operator, if they contradict."""
     interval_ms, kind = source.discovery_interval_ms, type(source).__name__
     if interval_ms is None:
         return
@@ -51,7 +51,7 @@ def check_discovery(name: str, source: Source[Any]) -> None:
 
 @final
 class Acknowledgers:
-    """Those of a job's sources that acknowledge what they have read. Its methods block, `any` excepted."""
+    """The acknowledgers of a job's sources. All methods except `any` block."""
 
     def __init__(self, plan: JobGraph) -> None:
         self._moved = plan.settings.get(options.MOVED_CLASSES)
@@ -61,21 +61,21 @@ class Acknowledgers:
 
     @property
     def any(self) -> bool:
-        """Whether there are any."""
+        """Whether any source acknowledges."""
         return bool(self._acknowledgers)
 
     def restored(self, store: CheckpointStore, manifest: Manifest | None) -> None:
-        """Tell them what an attempt starts from, None: from nothing. Raises `RestoreError`, `StorageError`."""
+        """Tell them the snapshot that an attempt starts from, None for none. Raises `RestoreError`, `StorageError`."""
         for acknowledger, progress in self._progress(store, manifest):
             acknowledger.restored(progress)
 
     def completed(self, store: CheckpointStore, manifest: Manifest) -> None:
-        """Tell them of a complete checkpoint or savepoint in `store`. Raises `StorageError`."""
+        """Tell them that a checkpoint or savepoint in `store` is complete. Raises `StorageError`."""
         for acknowledger, progress in self._progress(store, manifest):
             acknowledger.completed(progress)
 
     def close(self) -> None:
-        """Tell them that the job is over; raise the first failure at the end."""
+        """Close all acknowledgers. Raise the first failure at the end."""
         with contextlib.ExitStack() as stack:
             for acknowledger in self._acknowledgers.values():
                 stack.callback(acknowledger.close)
@@ -97,6 +97,6 @@ class Acknowledgers:
 
 
 def read_list(store: CheckpointStore, state: ListStateHandle) -> ListElements:
-    """Return the elements of a list state of our own; blocks. Raises `StorageError`."""
+    """Return the elements of a list state that headgate itself keeps. Blocks. Raises `StorageError`."""
     # From the job's own storage, with the checksum that its manifest names.
     return ListElements(elements=pickle.loads(read_state(store, state.handle)))  # noqa: S301

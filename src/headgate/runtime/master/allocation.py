@@ -1,8 +1,8 @@
 """Allocation: the slots of the newest launch, and the placement of each attempt on them. Pure.
 
 A rescale is *wanted* until there is a checkpoint to continue from. Then it is *tried*, until an attempt runs in the new
-placement or fails to. An attempt that fails leads back to the placement of the attempt that ran before. A job may want
-more slots than there are: then its placements are fitted into the slots that there are, until it is rescaled again.
+placement or fails. After a failure the job returns to the placement of the attempt that ran before. A job may want more
+slots than there are: then its placements are fitted into the existing slots, until it is rescaled again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SlotPool:
         self._answered: set[SlotIndex] = set()
 
     def begin(self, slots: int) -> None:
-        """Begin the next launch, which was ordered with so many slots."""
+        """Begin the next launch, which was ordered with `slots` slots."""
         self.launch = Launch(self.launch + 1)
         self.is_over = False
         self._slots = _first(slots)
@@ -55,7 +55,7 @@ class SlotPool:
 
     @property
     def were_some(self) -> bool:
-        """Whether any slot has registered."""
+        """Whether at least one slot has registered."""
         return bool(self._registered)
 
     @property
@@ -85,7 +85,7 @@ class SlotPool:
         return self.are_registered
 
     def shrink(self, slots: int) -> bool:
-        """Note that the launch has so many slots; return whether these are fewer than were ordered."""
+        """Note that the launch has `slots` slots; return whether these are fewer than were ordered."""
         is_smaller = slots < len(self._slots)
         if is_smaller:
             self._slots = _first(slots)
@@ -99,7 +99,7 @@ class SlotPool:
         return surplus
 
     def ask(self) -> None:
-        """Forget the answers of slots: the next question is asked."""
+        """Forget the answers of slots, before the next order to all of them."""
         self._answered.clear()
 
     def answer(self, slot: SlotIndex, asked: int) -> bool:
@@ -132,10 +132,10 @@ class AttemptPlacements:
     """
 
     def __init__(self, place: Callable[[Attempt], Placement]) -> None:
-        """`place` decides how an attempt of a job that was not rescaled is placed; it is pure."""
+        """`place` decides the placement of an attempt if the job was not rescaled; it is pure."""
         self._place = place
         self._chosen: Placement | None = None
-        """The placement that the job was rescaled to, None: it was not."""
+        """The placement that the job was rescaled to, None: it was not rescaled."""
         self._slots_max: int | None = None
         """The most slots of an attempt, since the last rescale."""
         self.launch_max: int | None = None
@@ -152,7 +152,7 @@ class AttemptPlacements:
 
     @property
     def wanted(self) -> Placement:
-        """The placement that the newest attempt would have if there were slots enough."""
+        """The placement that the newest attempt would have with enough slots."""
         assert self._wanted is not None
         return self._wanted
 

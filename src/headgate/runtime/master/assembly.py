@@ -1,4 +1,4 @@
-"""Assembly: makes a job's state machines, its manifests and the orders to its slots from the job's plan. Pure."""
+"""Assembly: makes a job's state machines, its manifests and the orders to its slots from the plan. Pure."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def manifest_of(plan: JobGraph, placement: Placement, order: StoreManifest, pare
         job_id=plan.job_id,
         checkpoint_id=order.checkpoint_id,
         attempt=order.attempt,
-        epoch=0,  # its storage knows
+        epoch=0,  # the lease sets epoch and nonce
         parent=parent,
         trigger_ms=order.trigger_ms,
         final=order.final,

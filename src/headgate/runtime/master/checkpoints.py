@@ -1,4 +1,4 @@
-"""The checkpoint coordinator's shell: does the coordinator's work on storage, and returns its other effects."""
+"""The checkpoints of a job: performs the coordinator's effects on storage, and returns its other effects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 @final
 @dataclass(frozen=True, slots=True)
 class JobTakenOver:
-    """Another driver owns the job: end it here, as this driver may neither complete nor commit anything any more."""
+    """Another driver owns the job: this driver must end it here, and may neither complete nor commit anything."""
 
     reason: str
 
@@ -58,7 +58,7 @@ class JobTakenOver:
 @final
 @dataclass(frozen=True, slots=True)
 class GateAwaited:
-    """A restore, or the end of the job, is to begin as soon as the gate is open for it."""
+    """A restore, or the end of the job, waits for the gate."""
 
     order: ResolveRestore | EndJob
 
@@ -66,7 +66,7 @@ class GateAwaited:
 @final
 @dataclass(frozen=True, slots=True)
 class BeginEnd:
-    """Store the result of the job, as the supervisor ordered: nothing is in doubt, and no deletion is under way."""
+    """End the job, as the supervisor ordered: nothing is in doubt, and no deletion is under way."""
 
     order: EndJob
 
@@ -82,7 +82,7 @@ class Checkpoints:
     def __init__(
         self, plan: JobGraph, storage: JobStorage, clock: Clock, post: Callable[[CheckpointEvent], None]
     ) -> None:
-        """`post` has the job master call `handle` with an event, once the event that it handles now is handled."""
+        """`post` queues an event: the job master calls `handle` with it after the event that it handles now."""
         self.statistics: CheckpointStatistics = statistics_of(plan)
         self._plan = plan
         self._placement = as_programmed(plan)
@@ -97,15 +97,15 @@ class Checkpoints:
         self._being_stored: set[CheckpointId] = set()
         self._restoring = Attempt(0)
         self._awaiting: ResolveRestore | EndJob | None = None
-        """What begins when the gate is open for it."""
+        """The order that waits for the gate."""
         self.point: RestorePoint | None = None
-        """What the newest attempt starts from, once that is found."""
+        """The starting point of the newest attempt, once it is found."""
         self._heard: set[str] = set()
-        """The locations of savepoints that subtasks know of, and whose end is open."""
+        """The locations of savepoints under way that subtasks have heard of."""
 
     @property
     def has_requests(self) -> bool:
-        """Whether a user waits for a checkpoint or savepoint."""
+        """Whether a request for a checkpoint or savepoint is unanswered."""
         return self._requests.is_open
 
     @property
@@ -117,20 +117,23 @@ class Checkpoints:
     def stored_up_to(self) -> CheckpointId:
         """The newest checkpoint or savepoint of this or an earlier attempt that may be in storage; 0: none.
 
-        No snapshot holds the output that the attempt has prepared for later checkpoints.
+        Output that the attempt has prepared for later checkpoints is in no snapshot.
         """
         return max({self._stored, *self._being_stored})
 
     # --- what happens
 
     def trigger_checkpoint(self, answer: Future[str]) -> None:
-        """Take a checkpoint now; `answer` gets its location, or a CheckpointError that says why there is none."""
+        """Take a checkpoint now. `answer` gets its location, or a CheckpointError with the reason of the failure."""
         request = self._requests.checkpoint(answer)
         if request is not None:
             self._ask(request)
 
     def take_savepoint(self, wanted: SavepointRequest, answer: Future[str]) -> None:
-        """Take a savepoint, once its folder proves to be writable: sources may stop for it."""
+        """Take a savepoint, after a check that its folder can be written: sources may stop for it.
+
+        `answer` gets its location, or an error with the reason of the failure.
+        """
         request = self._requests.savepoint(wanted, answer)
         if request is None or request.savepoint is None:
             return
@@ -149,15 +152,15 @@ class Checkpoints:
         self._post(coordination.CheckpointRequested(request=request, now_ms=self._now()))
 
     def begin_when_settled(self, order: ResolveRestore | EndJob) -> None:
-        """Find what the attempt starts from, or end the job, as soon as nothing is in doubt: see `restore_gate`."""
+        """Begin the restore, or the end of the job, as soon as the gate is open: see `restore_gate`."""
         self._post(GateAwaited(order))
 
     def may_pass_over(self, cause: str) -> bool:
-        """Note that a file that the attempt started from is damaged; return whether an older snapshot may be used."""
+        """Note that a file of the restored snapshot is damaged. Return whether an older snapshot may be used."""
         return self.point is not None and self._storage.note_damaged(self._plan, self.point, cause)
 
     def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
-        """All slots are told to start the attempt."""
+        """Tell the coordinator that all slots start the attempt."""
         clock = self._clock
         self._placement = point.placement
         self._prepared.begin(attempt, point.checkpoint_id)
@@ -194,18 +197,18 @@ class Checkpoints:
         self.statistics.restored(restore, manifest.files())
 
     def attempt_ended(self, attempt: Attempt, cause: str | None) -> None:
-        """Nothing of the attempt counts any more; `cause` says in a line why it failed, None: it did not."""
+        """Tell the coordinator that the attempt has ended. `cause` is one line, None if it did not fail."""
         self._post(coordination.AttemptEnded(attempt=attempt, cause=cause, now_ms=self._now()))
 
     def received(self, message: CheckpointMessage) -> None:
-        """A subtask has answered, ended or committed."""
+        """Pass a message of a subtask to the coordinator."""
         if isinstance(message, SubtaskAcked):
             self._prepared.acked(message)
             self.statistics.acked(message, self._clock.wall_ms())
         self._post(coordination.Received(message=message, now_ms=self._now()))
 
     def job_ended(self, *, finished: bool, cause: str | None) -> None:
-        """The job is over, and no attempt runs."""
+        """Tell the coordinator that the job has ended."""
         self._post(coordination.JobEnded(finished=finished, cause=cause, now_ms=self._now()))
 
     @property
@@ -215,14 +218,14 @@ class Checkpoints:
         return min((wake for wake in wakes if wake is not None), default=None)
 
     def step(self, now_ms: float) -> None:
-        """Let time pass."""
+        """Settle writes in doubt, and tell the coordinator the time if it is due."""
         self._storage.step(now_ms)
         due_ms = self._coordinator.next_wake_ms()
         if due_ms is not None and now_ms >= due_ms:
             self._post(coordination.Tick(now_ms=now_ms))
 
     def handle(self, event: CheckpointEvent) -> Iterator[CheckpointEffect]:
-        """Do what an event leads to: work on storage here; yield the rest, in the order in which it is to be done."""
+        """Handle an event: order its work on storage, and yield the other effects in the order to perform them."""
         match event:
             case JobTakenOver() | RestoreResolved() | RestoreFailed():
                 yield event
@@ -234,7 +237,7 @@ class Checkpoints:
         yield from self._pass_gate()
 
     def _pass_gate(self) -> Iterator[CheckpointEffect]:
-        """Begin what waits for the gate, if the gate is open for it."""
+        """Begin the order that waits for the gate, if the gate is open for it."""
         gate = self._coordinator.gate
         match self._awaiting:
             case ResolveRestore() as order if gate.is_open_for_restore:
@@ -250,7 +253,7 @@ class Checkpoints:
 
         def done(result: RestorePoint | BaseException) -> None:
             if attempt != self._restoring:
-                return  # a slot was lost meanwhile, and the next attempt looks for itself
+                return  # a slot was lost meanwhile, and the next attempt restores for itself
             now_ms = self._now()
             if isinstance(result, BaseException):
                 reason = f"attempt {attempt} cannot start: {str(result) or type(result).__name__}"
@@ -322,14 +325,14 @@ class Checkpoints:
                 assert_never(effect)
 
     def _forget(self, request: coordination.CheckpointRequest) -> None:
-        """Forget a savepoint whose end is known; its record stays if subtasks may have kept output for it."""
+        """Delete the record of an answered savepoint, unless subtasks have heard of it and may keep output for it."""
         if request.savepoint is not None:
             if request.savepoint.location not in self._heard:
                 self._storage.forget_savepoint(request.savepoint.location)
             self._heard.discard(request.savepoint.location)
 
     def _note_failed(self, checkpoint_id: CheckpointId, failure: CheckpointFailure | None = None) -> None:
-        """Have statistics say why; of one that is only discarded, unless they have been told already."""
+        """Note the failure of a checkpoint in the statistics, which keep only its first reason."""
         text = str(failure or FailureReason.ATTEMPT_ENDED.told())
         self.statistics.failed(checkpoint_id, text, self._clock.wall_ms())
 

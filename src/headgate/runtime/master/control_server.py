@@ -1,4 +1,4 @@
-"""The job master's end of the control connections."""
+"""The job master's end of the control connections, and the check for silent slots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @final
 class WireLink:
-    """The master's way to one slot."""
+    """The master's control connection to one slot."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -35,7 +35,7 @@ class WireLink:
 class ControlServer:
     """The master's end of all control connections. Owned by the thread that polls.
 
-    `check` looks at a registration and returns why the slot is not fit, or None.
+    `check` returns why a slot that registers is not fit to run, None if it is fit.
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class ControlServer:
 
     @property
     def address(self) -> Address:
-        """Where slots reach the master."""
+        """The address at which slots reach the master."""
         return self._listener.address
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._listener.close()
 
     def lose_silent(self, timeout_ms: float) -> None:
-        """Report every slot lost that has not beaten for so long."""
+        """Report each slot as lost that has sent no heartbeat for `timeout_ms`."""
         now_ms = self._clock.monotonic_ms()
         for (launch, slot), beat_ms in list(self._beats.items()):
             if now_ms - beat_ms > timeout_ms:
@@ -70,7 +70,7 @@ class ControlServer:
         launch, slot = Launch(hello.launch), SlotIndex(hello.slot)
 
         def on_closed(connection: Connection, closed: Closed) -> None:
-            # Not so for a slot that was refused because its place is taken: the one in that place lives.
+            # A slot that was refused because its index is taken is not the registered one, which lives.
             if self._registered.get((launch, slot)) is connection:
                 del self._registered[launch, slot]
                 self._beats.pop((launch, slot), None)
@@ -103,7 +103,7 @@ class ControlServer:
             self._master.slot_unfit(message.launch, unfit)
             connection.close()
             return
-        # From here on the slot is to beat; one that never does is silent too.
+        # The timeout runs from now, so a slot that never sends a heartbeat is lost, too.
         self._beats.setdefault((message.launch, message.slot), self._clock.monotonic_ms())
         self._registered.setdefault((message.launch, message.slot), connection)
         self._master.register(message, WireLink(connection))

@@ -1,12 +1,12 @@
-"""Discovery: looks for new splits while a job runs, and for the splits of the next stage; deals them to subtasks. Pure.
+"""Discovery: finds new splits while a job runs, and the splits of the next stage, and deals them to subtasks. Pure.
 
-Looking blocks, so the job master has it done on an I/O thread, for each source once at a time. Where it never returns,
-no more splits of that source are found, and all else continues. Found splits travel on the connection that also
-triggers checkpoints: a split that is sent behind a trigger reaches its reader behind the barrier. Found splits are not
-stored here. Each subtask's state contains the splits that the subtask was ever given, so an attempt knows exactly the
-splits of its checkpoint, and finds the others again.
+A look for splits blocks, so the job master runs it on an I/O thread, one look at a time for each source. If a look
+never returns, no more splits of its source are found, and everything else continues. Found splits travel on the
+connection that also triggers checkpoints: a split that is sent after a trigger reaches its reader after the barrier.
+Found splits are not stored here. Each subtask's state contains all splits that the subtask was given. So an attempt
+knows exactly the splits of its checkpoint, and finds the others again.
 
-A source that acknowledges waits for checkpoints: one is taken when its readers have read all splits they were given.
+A source that acknowledges waits for checkpoints: a checkpoint is taken when its readers have read all their splits.
 A source that reads in stages is then asked for the next stage. All splits of a stage are dealt at once, so that a
 checkpoint contains all of them or none.
 """
@@ -43,7 +43,7 @@ CHECKPOINT_RETRY_MS: Final = 1_000.0
 
 @final
 class Reading:
-    """The splits that the subtasks of one source were given in an attempt, and whether they have read them all."""
+    """Counts the splits that the subtasks of one source were given in an attempt, and notices when all are read."""
 
     def __init__(self, parallelism: int, *, unfinished: bool, after: int = 0) -> None:
         """`unfinished`: the attempt starts with an end to reach, and with splits whose ordinals are below `after`."""
@@ -58,9 +58,9 @@ class Reading:
         return len(self._given)
 
     def deal(self, splits: list[Any], known: int) -> dict[int, list[tuple[int, Any]]]:
-        """Return which subtask is given which of these, with their ordinals: in turn, behind those before.
+        """Deal splits out in turn, after those dealt before. Return each subtask's splits with their ordinals.
 
-        `known`: there were at least so many.
+        `known` is the number of splits known before: ordinals begin there at the lowest.
         """
         self._next = max(self._next, known)
         dealt: dict[int, list[tuple[int, Any]]] = {}
@@ -73,7 +73,7 @@ class Reading:
         return dealt
 
     def ended(self, index: int, given: int) -> bool:
-        """A subtask has read all of the splits `given` to it; return whether this is the end of all there were."""
+        """Note that a subtask has read all `given` splits; return whether now all splits of the source are read."""
         self._read[index] = given
         if self._read != self._given or not self._any:
             return False
@@ -84,7 +84,7 @@ class Reading:
 @final
 @dataclass(slots=True)
 class _Looking:
-    """One source of the running attempt. `known` is None until it has been asked for the first time."""
+    """One source of the running attempt. `known` are the ids of its known splits, None before the first look."""
 
     source: Source[Any]
     starts_from: Callable[[], frozenset[str]]
@@ -95,17 +95,20 @@ class _Looking:
     """Whether this may not be the last stage."""
     known: frozenset[str] | None = None
     stage_ended: bool = False
-    """Whether all is read, so that the source is to be asked for the next stage."""
+    """Whether all splits are read, so that the source is to be asked for the next stage."""
     trouble: str = ""
-    """The last error of looking, until a look succeeds: it is logged once."""
+    """The last error of a look, empty after a success: a repeated error is logged once."""
     checkpoint_ms: float = math.inf
-    """When to take a checkpoint, so that what is read can be acknowledged."""
+    """When to take a checkpoint after which the source can acknowledge."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FoundSplits:
-    """The ids that were known, the new splits by id, and whether there will never be more splits, or more stages."""
+    """The result of a look: the ids known before, and the new splits by id.
+
+    `no_more`: the source will never find more splits. `stages_follow`: this was not the last stage.
+    """
 
     before: frozenset[str]
     new: dict[str, Any]
@@ -152,7 +155,7 @@ class Discovery:
         self._asked: set[int] = set()
 
     def attempt_started(self, attempt: Attempt, point: RestorePoint, now_ms: float) -> None:
-        """Look from now on: at once where the attempt starts from a snapshot, which may be old."""
+        """Begin to look for splits: at once for sources in a restored snapshot, which may be old."""
         self._attempt = None if point.finishing else attempt
         for vertex, source in self._sources:
             restored = _restored(vertex, point)
@@ -165,7 +168,7 @@ class Discovery:
             self._looking[vertex.id] = _Looking(source, starts_from, due_ms, reading, source.in_stages)
 
     def attempt_ended(self) -> None:
-        """Deal no more splits."""
+        """Stop: the attempt has ended."""
         self._attempt = None
         self._looking = {}
 
@@ -179,7 +182,7 @@ class Discovery:
         return None if math.isinf(wake_ms) else wake_ms
 
     def step(self, now_ms: float) -> list[DiscoveryEffect]:
-        """Look for splits of the sources that are due, and have checkpoints taken."""
+        """Return the looks and checkpoints that are due."""
         effects: list[DiscoveryEffect] = []
         if self._attempt is None:
             return effects
@@ -192,7 +195,7 @@ class Discovery:
         return effects
 
     def splits_read(self, message: SplitsRead, now_ms: float) -> None:
-        """A subtask of the running attempt has read all splits that it was given."""
+        """Note that a subtask of the running attempt has read all splits that it was given."""
         looking = self._looking.get(message.subtask.vertex)
         if looking is None or message.attempt != self._attempt:
             return
@@ -203,12 +206,12 @@ class Discovery:
                 looking.checkpoint_ms = now_ms
 
     def checkpoint_over(self, order: CheckpointToAcknowledge, failure: str | None, now_ms: float) -> None:
-        """A checkpoint has failed, None: it is complete. After a failure take another, if the attempt still runs."""
+        """Note the end of a checkpoint: `failure` None: it is complete. Otherwise a later step takes another one."""
         if failure is not None and order.attempt == self._attempt:
             self._looking[order.vertex].checkpoint_ms = now_ms + CHECKPOINT_RETRY_MS
 
     def found(self, order: FindSplits, result: FoundSplits | BaseException, now_ms: float) -> list[DiscoveryEffect]:
-        """Looking has ended: deal what was found, or fail the attempt where it cannot do without the next stage."""
+        """Handle the result of a look: deal the splits. After an error, fail the attempt if it needs the next stage."""
         self._asked.discard(order.vertex)
         if order.attempt != self._attempt:
             return []
@@ -221,7 +224,7 @@ class Discovery:
     def _restored_ids(
         self, vertex: VertexPlan, source: Source[Any], restored: list[dict[str, ListElements]]
     ) -> frozenset[str]:
-        """Return the ids of the splits that a snapshot knows of."""
+        """Return the ids of the splits in a snapshot."""
         moved = self._plan.settings.get(options.MOVED_CLASSES)
         where = f"the splits of source {vertex.operators[0].name!r}"
 
@@ -276,7 +279,7 @@ def _given(order: FindSplits, index: int, splits: SplitAssignment) -> SendToSubt
 
 
 def _found(source: Source[Any], before: frozenset[str], next_stage_of: int | None) -> FoundSplits:
-    """Look for splits that were not there `before`: those of the next stage, at a parallelism of `next_stage_of`."""
+    """Look for splits that were not known `before`: of the next stage at parallelism `next_stage_of`, unless None."""
     asked = "discover()"
     found: list[Any] | NoMoreSplits = []
     if next_stage_of is not None and not source.is_last_stage(before):
@@ -308,7 +311,7 @@ def _reading(
 
 
 def _restored(vertex: VertexPlan, point: RestorePoint) -> list[dict[str, ListElements]]:
-    """Return what the snapshot holds of a source, for each subtask; nothing if it knows nothing of the source."""
+    """Return the source's list states in the snapshot, for each subtask; empty if the snapshot lacks the source."""
     subtasks = [point.restored.get(subtask, {}) for subtask in point.placement.instances_of(vertex.id)]
     uid = vertex.operators[0].uid
     return [operators[uid].lists for operators in subtasks if uid in operators]

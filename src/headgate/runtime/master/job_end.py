@@ -1,4 +1,4 @@
-"""The end of a job: its result is stored, and only then is there an outcome."""
+"""The end of a job: stores its result, and only then sets its outcome."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import final
 
 from headgate.graph.job_graph import JobGraph
 from headgate.job_status import JobStatus
-from headgate.runtime.job_storage.location import after_cancellation, going_on, way_on
+from headgate.runtime.job_storage.location import (
+    advice_after_cancellation,
+    advice_after_failure,
+    advice_after_suspension,
+)
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.monitoring.outcome import JobOutcome
@@ -28,7 +32,7 @@ class JobEnd:
         self.submitted_ms = 0.0
         """When the job was submitted, on the monotonic clock."""
         self.fatal: str | None = None
-        """Why the job has failed, whatever status the supervisor orders it to end with."""
+        """Why the job has failed, whatever status the supervisor orders; None: it has not failed so."""
         self._plan = plan
         self._services = services
         self._storage = services.storage
@@ -36,7 +40,7 @@ class JobEnd:
         self._checkpoints = checkpoints
 
     def refuse(self, cause: str) -> None:
-        """End a job that could not begin. The files of earlier drivers stay as they are."""
+        """End a job that could not begin. Does not change files of earlier drivers."""
         self.is_under_way = True
         outcome = self._outcome_of(JobStatus.FAILED, cause)
 
@@ -46,7 +50,7 @@ class JobEnd:
         self._storage.release(done)
 
     def begin(self, status: JobStatus, cause: str | None) -> None:
-        """Store the result, if the status has one, and clean up; only then is there an outcome."""
+        """Store the result, if the status has one, and clean up; then set the outcome. Does not block."""
         self.is_under_way = True
         if self.fatal is not None:
             status, cause = JobStatus.FAILED, self.fatal
@@ -66,16 +70,16 @@ class JobEnd:
         self._storage.finish(self._plan, outcome, done)
 
     def _way_on(self, status: JobStatus, cause: str | None) -> str:
-        """Return where the job can be continued, or why it cannot; empty where there is nothing to say."""
+        """Return where the job can be continued, or why it cannot; empty if there is no advice."""
         known = self._checkpoints.latest
         newest = None if known is None else self._storage.locate(known)
         match status:
             case JobStatus.SUSPENDED:
-                return going_on(self._plan, newest)
+                return advice_after_suspension(self._plan, newest)
             case JobStatus.FAILED if cause is not None:
-                return way_on(self._plan, newest, is_over=self._storage.has_completed)
+                return advice_after_failure(self._plan, newest, is_over=self._storage.has_completed)
             case JobStatus.CANCELED:
-                return after_cancellation(self._plan, newest)
+                return advice_after_cancellation(self._plan, newest)
             case _:
                 return ""
 

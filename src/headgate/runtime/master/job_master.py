@@ -76,18 +76,18 @@ class JobMaster:
 
     @property
     def outcome(self) -> JobOutcome | None:
-        """How the job has ended, None as long as it has not."""
+        """The outcome of the job, None until it has ended."""
         return self._job_end.outcome
 
     @property
     def status(self) -> JobStatus:
-        """The job's status. A job that is being cancelled has the status that it had before, until it has ended."""
+        """The job's status. A job that is being cancelled keeps its earlier status until it has ended."""
         return self._supervisor.status if self.outcome is None else self.outcome.status
 
     # --- what the host calls
 
     def submit(self) -> None:
-        """Begin: check sinks, list splits, then launch slots. Does not block."""
+        """Begin the job: check sinks, list splits, then launch slots. Does not block."""
         self._job_end.submitted_ms = self._now()
         self._preparing = True
 
@@ -107,11 +107,11 @@ class JobMaster:
         self._storage.prepare(self._plan, done)
 
     def cancel(self) -> None:
-        """End the job without its result. Does nothing when it has ended."""
+        """Cancel the job. Does nothing when it has ended. Does not block."""
         self._leave(JobStatus.CANCELED, supervision.CancelRequested(now_ms=self._now()))
 
     def suspend(self) -> None:
-        """Leave the job to a later driver, after a last checkpoint if one can be had in time. Otherwise as `cancel`."""
+        """Leave the job to a later driver, after a last checkpoint if it completes in time. Does not block."""
         grace_ms = self._plan.settings.get(options.SUSPEND_GRACE)
         self._leave(JobStatus.SUSPENDED, supervision.SuspendRequested(grace_ms=grace_ms, now_ms=self._now()))
 
@@ -123,34 +123,34 @@ class JobMaster:
             self._supervise(request)
 
     def trigger_checkpoint(self, answer: Future[str]) -> None:
-        """Take a checkpoint now; `answer` gets its location, or a CheckpointError that says why there is none."""
+        """Take a checkpoint now. `answer` gets its location, or a CheckpointError with the reason. Does not block."""
         self._checkpoints.trigger_checkpoint(answer)
 
     def take_savepoint(self, request: SavepointRequest, answer: Future[str]) -> None:
-        """Take a savepoint; `answer` gets its location, or an error that says why there is none.
+        """Take a savepoint. `answer` gets its location, or an error with the reason of the failure.
 
         The answer to a request that stops the job comes when the job has ended. Raises nothing, and does not block.
         """
         self._checkpoints.take_savepoint(request, answer)
 
     def rescale(self, bounds: Bounds, answer: Future[str]) -> None:
-        """Continue the job at another parallelism, from a checkpoint that is taken for that.
+        """Continue the job at another parallelism, from a checkpoint that is taken for this.
 
-        `answer` gets a sentence with the parallelism once the job runs at it, or an error that says why the job runs as
-        before. Raises nothing, and does not block.
+        `answer` gets a sentence with the new parallelism once the job runs at it, or an error with the reason why the
+        job was not rescaled. Raises nothing, and does not block.
         """
         self._perform_all(self._rescales.request(bounds, answer, self._now()))
 
     def tap(self, uid: str, see: See) -> None:
-        """Show `see` samples of the records that leave an operator, until `untap`. Does not block."""
+        """Call `see` with samples of the records that leave an operator, until `untap`. Does not block."""
         self._perform_all(self._taps.open(uid, see, self._now()))
 
     def untap(self, uid: str, see: See) -> None:
-        """Show `see` no more samples."""
+        """Call `see` with no more samples. Does not block."""
         self._perform_all(self._taps.close(uid, see, self._now()))
 
     def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
-        """A slot has connected and is fit to run."""
+        """Register a slot that has connected and is fit to run."""
         if message.launch != self._supervisor.launch or message.slot in self._links:
             link.close()
             return
@@ -159,13 +159,13 @@ class JobMaster:
         self._supervise(supervision.SlotRegistered(launch=message.launch, slot=message.slot, now_ms=self._now()))
 
     def slot_lost(self, launch: Launch, slot: SlotIndex, reason: str) -> None:
-        """A slot's connection or heartbeat has ended."""
+        """Handle the loss of a slot: its connection or heartbeat has ended."""
         if launch == self._supervisor.launch and slot in self._links:
             self._links.drop(slot)
             self._supervise(supervision.SlotLost(launch=launch, slot=slot, reason=reason, now_ms=self._now()))
 
     def slot_unfit(self, launch: Launch, reason: str) -> None:
-        """A slot cannot run the job, for a reason that trying again does not mend: the job fails, or goes back."""
+        """Handle a slot that can never run the job: the job fails, or returns to its placement before a rescale."""
         if self._supervisor.placements.is_tried:
             self._supervise(supervision.LaunchUnfit(launch=launch, reason=reason, now_ms=self._now()))
         elif launch == self._supervisor.launch and self.outcome is None:
@@ -177,15 +177,15 @@ class JobMaster:
         self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
     def launch_sized(self, launch: Launch, slots: int) -> None:
-        """A launch begins with so many slots. Called before any of them registers."""
+        """Note that a launch has `slots` slots. Called before any of them registers."""
         if launch == self._supervisor.launch and slots < self._ordered:
             _log.warning("the job goes on with %d of %d task slots: there are no more", slots, self._ordered)
         self._supervise(supervision.LaunchSized(launch=launch, slots=slots, now_ms=self._now()))
 
     def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False, refused: bool = False) -> None:
-        """The processes of a launch are gone, or will be without an order.
+        """Handle the end of a launch: its processes are gone, or will end without an order.
 
-        `for_good`: there can be no other. `refused`: another one would end in the same way.
+        `for_good`: this driver can make no other launch. `refused`: another launch would end in the same way.
         """
         if launch == self._supervisor.launch:
             self._links.drop_all()
@@ -195,12 +195,12 @@ class JobMaster:
         self._supervise(ended)
 
     def receive(self, launch: Launch, message: FromSlot) -> None:
-        """Take a message of a registered slot; those of other launches and attempts are dropped."""
+        """Handle a message of a registered slot. Messages of other launches and attempts are dropped."""
         if launch == self._supervisor.launch and self.outcome is None:
             self._dispatch(message)
 
     def step(self, now_ms: float) -> float | None:
-        """Let time pass; return when to call again if nothing happens before, None for no need."""
+        """Do the work that is due. Return when to call again unless another call comes first; None: no need."""
         if self.outcome is not None:
             return None
         due_ms = self._supervisor.next_wake_ms()
@@ -245,7 +245,7 @@ class JobMaster:
                 if self._is_current(message.attempt):
                     self._aligner.reported(message.subtask, message.watermark_ms)
             case messages.Collected():
-                # From `DeployAttempt` on: a restored operator first hands over what its checkpoint holds.
+                # From `DeployAttempt` on, because a restored operator first sends the records in its checkpoint.
                 if self._is_current(message.attempt):
                     self._services.collected(message)
             case messages.Progress():
@@ -272,7 +272,7 @@ class JobMaster:
 
     def _task_failed(self, message: messages.TaskFailed) -> None:
         if not self._is_current(message.attempt):
-            return  # also what follows from the end: a slot that loses its peers, which end sooner
+            return  # such as a slot that loses its peers because their attempt ended sooner
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
         retriable = message.retriable or (message.damaged and self._checkpoints.may_pass_over(cause))
@@ -282,7 +282,7 @@ class JobMaster:
         )
 
     def _is_current(self, attempt: Attempt) -> bool:
-        """Whether this is the newest attempt, and it has not ended."""
+        """Return whether this is the newest attempt, and it has not ended."""
         return attempt == self._supervisor.attempt != self._ended
 
     # --- events of the two machines
@@ -312,7 +312,7 @@ class JobMaster:
         self._handle(lambda: self._perform_all(self._checkpoints.handle(event)))
 
     def _handle(self, event: Callable[[], None]) -> None:
-        """Handle an event, then the events that its effects bring about, each wholly before the next one."""
+        """Handle an event, then the events that its effects cause, one after the other."""
         self._events.append(event)
         if len(self._events) > 1:
             return
@@ -392,15 +392,14 @@ class JobMaster:
             case CheckpointToAcknowledge():
                 self._take_checkpoint(partial(self._discovery.checkpoint_over, effect))
             case JobTakenOver():
-                # The slots remove the output that they have prepared and no snapshot holds: the other driver may never
-                # look for it.
+                # The slots remove prepared output that is in no snapshot: the other driver may never look for it.
                 self._is_taken_over = True
                 self._end_as_failed(effect.reason)
             case _:
                 assert_never(effect)
 
     def _take_checkpoint(self, over: Callable[[str | None, float], None]) -> None:
-        """Take a checkpoint now; call `over` with why there is none, None: it is complete, and with the time."""
+        """Take a checkpoint now. Call `over` with the failure, None: it is complete, and with the time."""
 
         def answered(answer: Future[str]) -> None:
             error = answer.exception()
@@ -443,6 +442,6 @@ class JobMaster:
 
     @property
     def _free_attempt(self) -> Attempt | None:
-        """The attempt that runs, if the job could go on with more slots at once."""
+        """The attempt that runs, if the job could be rescaled now; None otherwise."""
         is_free = self._supervisor.state is SupervisorState.RUNNING and not self._checkpoints.has_requests
         return self._supervisor.attempt if is_free else None

@@ -1,4 +1,4 @@
-"""Users' requests for checkpoints and savepoints: where savepoints go, and who waits for which answer."""
+"""Users' requests for checkpoints and savepoints: the locations of savepoints, and the unanswered requests."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SavepointRequest:
 
 @final
 class Requests:
-    """The requests of one job that are not answered yet. Owned by the job master's loop.
+    """The unanswered requests of one job. Owned by the job master's loop.
 
-    An answer is the location of the complete checkpoint or savepoint, or a CheckpointError that says why there is none.
+    An answer is the location of the complete checkpoint or savepoint, or a CheckpointError with the reason.
     """
 
     def __init__(self, plan: JobGraph, storage: JobStorage, clock: Clock) -> None:
@@ -51,13 +51,13 @@ class Requests:
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody waits for an answer."""
+        """Whether a request is unanswered."""
         return bool(self._answers)
 
     def checkpoint(self, answer: Future[str]) -> CheckpointRequest | None:
         """Return the request for a checkpoint, None if it is answered already.
 
-        A job without periodic checkpoints takes none: its operators keep their state out of checkpoints.
+        A job without periodic checkpoints takes none, because its operators put no state into checkpoints.
         """
         if not answer.set_running_or_notify_cancel():
             return None
@@ -81,13 +81,13 @@ class Requests:
         return CheckpointRequest(number=number, savepoint=order, drains=request.drains)
 
     def completed(self, answer: RequestCompleted) -> None:
-        """The requested checkpoint or savepoint is complete."""
+        """Answer a request: its checkpoint or savepoint is complete."""
         savepoint = answer.request.savepoint
         location = self._storage.locate(answer.checkpoint_id) if savepoint is None else savepoint.location
         self._answers.pop(answer.request.number).set_result(location)
 
     def failed(self, answer: RequestFailed) -> None:
-        """There is no such checkpoint or savepoint, or the job did not end with it."""
+        """Answer a request: its checkpoint or savepoint has failed, or the job did not end with it."""
         what = "checkpoint" if answer.request.savepoint is None else "savepoint"
         error = CheckpointError(f"no {what} for job {self._plan.job_id}: {answer.failure}")
         if answer.request.stops:
@@ -100,7 +100,7 @@ class Requests:
         return self._numbers
 
     def _place(self, folder: str, number: int) -> str:
-        """Return a location that no savepoint has. It is not random, so that a simulated job repeats its locations."""
+        """Return an unused location. It is not random, so that a simulated job repeats its locations."""
         unique = f"{self._plan.job_id} {self._storage.owner} {self._clock.wall_ms()} {number}"
         digest = hashlib.sha256(unique.encode()).hexdigest()
         return paths.below(

@@ -1,8 +1,8 @@
 """Rescales of a running job: requests of users, with their answers, and growth when there are more slots.
 
 A job that runs in fewer slots than it wants grows. After the cooldown, slots are counted every second. If there are as
-many as the job wants, it takes them at once. If there are more than it has, enough to be worth a restart, it takes them
-when they have been there for a while.
+many as the job wants, it takes them at once. If there are more than it has, and enough for a restart, it takes them
+after they have been available for a while.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAILURES_MAX: Final = 6
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthSettings:
-    """When a job grows. `increase_min` is the least number of further slots that are worth a restart."""
+    """When a job grows. `increase_min` is the smallest number of further slots for which it restarts."""
 
     cooldown_ms: float
     stabilization_ms: float
@@ -55,7 +55,7 @@ class Growth:
         self._failures = 0
         self._count_ms: float | None = None
         self._since_ms: float | None = None
-        """The time from which on there have been enough further slots."""
+        """Since when there have been enough further slots, None: there are not."""
 
     @property
     def wake_ms(self) -> float | None:
@@ -63,7 +63,7 @@ class Growth:
         return self._count_ms
 
     def started(self, slots: int, wanted: int, now_ms: float) -> None:
-        """An attempt runs in `slots` slots, of a job that wants `wanted` slots."""
+        """Note that an attempt runs in `slots` slots, and that the job wants `wanted` slots."""
         if slots > self._slots:
             self._failures = 0
         self._slots, self._wanted = slots, wanted
@@ -71,7 +71,7 @@ class Growth:
         self._cool_down(now_ms)
 
     def failed(self, now_ms: float) -> None:
-        """The job did not come to run with more slots: the next try waits twice as long."""
+        """Note that the growth failed: the next cooldown is twice as long."""
         self._failures = min(self._failures + 1, FAILURES_MAX)
         self._cool_down(now_ms)
 
@@ -80,7 +80,7 @@ class Growth:
         self._count_ms = now_ms + cooldown_ms if self._slots < self._wanted else None
 
     def ended(self) -> None:
-        """The attempt has ended."""
+        """Note that the attempt has ended: no slots are counted."""
         self._count_ms = None
 
     def counting(self, now_ms: float) -> bool:
@@ -107,7 +107,7 @@ class Growth:
 _log = logging.getLogger(__name__)
 
 Bounds = Mapping[int, tuple[int, int]]
-"""The least and the most subtasks of a vertex, by the vertex' id. Vertices that are not named stay as they are."""
+"""The lower and upper bound of the parallelism, by the id of the vertex. Other vertices stay as they are."""
 
 SETTLE_MS: Final = 4_000.0
 """Milliseconds that a request waits for slots that still count as taken, since the work in them may be ending."""
@@ -119,7 +119,7 @@ RUNS_SO: Final = "the job runs at parallelism {}"
 @final
 @dataclass(frozen=True, slots=True)
 class AwaitedRescale:
-    """A user's request that has not reached the supervisor. Until `until_ms` it may wait for slots to become free."""
+    """A user's request that has not reached the supervisor. It may wait for free slots until `until_ms`."""
 
     bounds: Bounds
     answer: Future[str]
@@ -131,8 +131,8 @@ class AwaitedRescale:
 class CountSlots:
     """Count the slots that a launch could have if the present launch ended, then call `Rescales.counted`.
 
-    The count is for a user's request; or, where `request` is None, for the growth of `attempt`, None: there is no
-    attempt that could grow now.
+    The count is for a user's request, or, if `request` is None, for the growth of `attempt`. `attempt` is None when no
+    attempt can grow now.
     """
 
     request: AwaitedRescale | None
@@ -141,10 +141,10 @@ class CountSlots:
 
 @final
 class Rescales:
-    """The rescales of one job: those that users ask for, and its growth. Owned by the job master's loop.
+    """The rescales of one job: requests of users, and its growth. Owned by the job master's loop.
 
-    A user's answer is a sentence on the parallelism that the job runs at, or an error that says why the job runs as
-    before.
+    The answer to a user is a sentence with the new parallelism, or an error with the reason why the job was not
+    rescaled.
     """
 
     def __init__(self, plan: JobGraph, growth: Growth) -> None:
@@ -155,13 +155,13 @@ class Rescales:
         """The placement of each rescale under way, and the user's answer; None: the job grows."""
         self._numbers = 0
         self._waiting: list[AwaitedRescale] = []
-        """Requests that found too few slots. More slots may become free in a moment."""
+        """Requests that found too few slots, and wait for more to become free."""
         self._count_ms = 0.0
 
     # --- what happens
 
     def request(self, bounds: Bounds, answer: Future[str], now_ms: float) -> list[CountSlots]:
-        """A user wants another parallelism. It is first found out how many slots the job could have."""
+        """Handle a user's request for another parallelism: first count the slots that the job could have."""
         if not answer.set_running_or_notify_cancel():
             return []
         if not self._plan.checkpointing:
@@ -171,11 +171,11 @@ class Rescales:
         return [CountSlots(AwaitedRescale(bounds, answer, now_ms + SETTLE_MS))]
 
     def attempt_runs(self, slots: int, wanted: Placement, now_ms: float) -> None:
-        """An attempt of a job that makes checkpoints runs in so many slots, and would have the `wanted` placement."""
+        """Note that an attempt of a job with checkpoints runs in `slots` slots, and that the job wants `wanted`."""
         self._growth.started(slots, wanted.slots, now_ms)
 
     def attempt_ended(self) -> None:
-        """The attempt has ended, so it does not grow."""
+        """Note that the attempt has ended, so that it does not grow."""
         self._growth.ended()
 
     @property
@@ -185,7 +185,7 @@ class Rescales:
         return min((wake for wake in wakes if wake is not None), default=None)
 
     def step(self, free_attempt: Attempt | None, now_ms: float) -> list[CountSlots]:
-        """Count slots, if it is time. `free_attempt` runs, and could go on with more slots at once; None: none."""
+        """Count slots, if it is time. `free_attempt` runs and could be rescaled now; None: no attempt could."""
         counts: list[CountSlots] = []
         if self._growth.counting(now_ms) and not self._is_counting_for_growth:
             self._is_counting_for_growth = True
@@ -203,9 +203,9 @@ class Rescales:
         free_attempt: Attempt | None,
         now_ms: float,
     ) -> list[RescaleRequested]:
-        """Slots were counted, None: there is any number, or counting failed.
+        """Handle a count of slots. `count` is None for any number, or the exception of a count that failed.
 
-        `wanted` is the placement that the job would have if there were slots enough; `free_attempt` is as in `step`.
+        `wanted` is the placement that the job would have with enough slots; `free_attempt` is as in `step`.
         """
         if counted.request is not None:
             return self._counted_for_request(counted.request, count, wanted, now_ms)
@@ -221,7 +221,7 @@ class Rescales:
         return [self._begun(wanted, count.now, None, now_ms)]
 
     def over(self, outcome: RescaleOver, runs: Placement, now_ms: float) -> None:
-        """A rescale has ended, and the job runs in the placement `runs`: answer the user, or log how growth ended."""
+        """Handle the end of a rescale: answer the user, or log the end of growth. The job runs in placement `runs`."""
         placement, answer = self._answers.pop(outcome.number)
         what = f"job {self._plan.job_id} was not rescaled to {described(placement)}: {outcome.failure}"
         runs_so = RUNS_SO.format(described(runs))
@@ -262,7 +262,7 @@ class Rescales:
         return [self._begun(placement, None if count is None else count.now, asked.answer, now_ms)]
 
     def _may_settle(self, bounds: Bounds, count: SlotCount, wanted: Placement) -> bool:
-        """Return whether the job could have more slots than it would get now, if other work ended."""
+        """Return whether the job could get more slots than now if other work ended."""
         most = place(self._plan, widest(self._plan, wanted, bounds, count.in_all)).slots
         return count.now < min(most, count.in_all)
 

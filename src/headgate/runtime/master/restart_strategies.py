@@ -1,4 +1,4 @@
-"""Restart strategies: whether a failed job starts again, and how long it waits before. Pure."""
+"""Restart strategies: whether a failed job restarts, and after which delay. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headgate.runtime.master.supervisor_vocabulary import Verdict
 
 
 class RestartStrategy(Protocol):
-    """Decides about restarts. Has state: it counts the failures it is told of. Pure; owned by the supervisor."""
+    """Decides about restarts, by the failures that it has counted. Pure; owned by the supervisor."""
 
     def on_failure(self, now_ms: float) -> float | None:
-        """Return the delay before the restart, in milliseconds, or None when the job must not start again."""
+        """Count a failure. Return the delay before the restart in milliseconds, None: the job must not restart."""
         ...
 
     def describe(self) -> str:
-        """Return the strategy and how much of it is used up, for the message of a job that fails."""
+        """Return a description of the strategy and its count, for the message of a job that fails."""
         ...
 
 
@@ -29,17 +29,17 @@ class Restarts:
     def __init__(self, strategy: RestartStrategy) -> None:
         self._strategy = strategy
         self.count = 0
-        """How often the job was started again after a failure."""
+        """The number of restarts after failures."""
         self.due_ms = 0.0
-        """When the next attempt may start."""
+        """When the next attempt may start, on the monotonic clock."""
         self.newest_verdict: Verdict | None = None
         """The consequence of the newest failure, None before the first failure; a new object for each failure."""
 
     def grant(self, cause: str, now_ms: float, *, goes_back: bool, retriable: bool) -> bool:
-        """Return whether the job starts again after a failure.
+        """Return whether the job restarts after a failure.
 
-        `goes_back`: the job returns to the placement that it had before a rescale, which the strategy is not asked
-        about. `retriable` False: starting again cannot help.
+        `goes_back`: the job returns to its placement before a rescale, so the strategy is not asked. Not `retriable`: a
+        restart cannot help.
         """
         delay_ms = 0.0 if goes_back else self._strategy.on_failure(now_ms) if retriable else None
         self.newest_verdict = Verdict(cause=cause, restart_delay_ms=delay_ms)
@@ -132,11 +132,11 @@ class FailureRate:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """How the delay of `ExponentialDelay` grows.
+    """The growth of the delay in `ExponentialDelay`.
 
-    From `initial_ms` it grows by `multiplier` with each failure, up to `max_ms`. When the job has run for
-    `reset_threshold_ms` it begins again. The delay varies at random by up to `jitter_factor` of itself. `attempts_max`
-    restarts are granted between two such resets; None: any number.
+    The delay begins with `initial_ms`. Each failure multiplies it by `multiplier`, up to `max_ms`. It is reset when the
+    job has run for `reset_threshold_ms`. It varies at random by up to `jitter_factor` of itself. `attempts_max` limits
+    the restarts between two resets; None: any number.
     """
 
     initial_ms: float = 1000.0
@@ -156,7 +156,7 @@ class Backoff:
 class ExponentialDelay:
     """Restarts after a delay that grows while failures follow each other closely.
 
-    `random` returns numbers from 0 to 1, 1 excluded: where the delay lies between its bounds.
+    `random` returns numbers from 0 to 1, 1 excluded. They choose the delay between its bounds.
 
     >>> strategy = ExponentialDelay(Backoff(), random=lambda: 0.5)
     >>> [strategy.on_failure(now_ms) for now_ms in (0.0, 2_000.0, 5_000.0)]

@@ -1,4 +1,4 @@
-"""What the host of a job master provides: time, I/O threads, storage, launches, and the connections to slots."""
+"""The services that the host of a job master provides: time, I/O threads, storage, launches, connections to slots."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SlotLinks:
         return slot in self._links
 
     def add(self, message: RegisterSlot, link: SlotLink) -> None:
-        """A slot has registered."""
+        """Add the connection to a slot that has registered."""
         self._links[message.slot] = link
         self._addresses[message.slot] = (message.host, message.port)
 
@@ -75,7 +75,7 @@ class SlotLinks:
             self.drop(slot)
 
     def release(self, slots: Iterable[SlotIndex]) -> None:
-        """Order slots to end themselves, and forget them."""
+        """Tell slots to end themselves, and drop their connections."""
         for slot in slots:
             if slot in self._links:
                 self._links.pop(slot).send(messages.Shutdown())
@@ -95,9 +95,9 @@ class SlotLinks:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotCount:
-    """How many slots a launch could have now, and how many if nothing else ran.
+    """The number of slots that a launch could have now, and the number if nothing else ran (`in_all`).
 
-    `limit` says what "in all" means, where that is not all that there is in a cluster; `more` how to have more slots.
+    `limit` explains, for messages, a limit below the size of the cluster. `more` advises how to get more slots.
     """
 
     now: int
@@ -110,21 +110,20 @@ class Launcher(Protocol):
     """Makes and kills the processes that host slots. Reports the end of a launch to `JobMaster.launch_ended`."""
 
     def launch(self, launch: Launch, slots: int) -> None:
-        """Start hosting so many slots. Does not block.
+        """Start processes for `slots` slots. Does not block.
 
-        Where that takes a while, or there are fewer for a job with an adaptive scheduler, `JobMaster.launch_sized` is
-        to be told first.
+        If the start takes long, or an adaptive job gets fewer slots, call `JobMaster.launch_sized` first.
         """
         ...
 
     def kill(self, launch: Launch) -> None:
-        """End a launch, slots and all. Does not block."""
+        """End a launch with its slots. Does not block."""
         ...
 
     def count_slots(self, held: int) -> SlotCount | None:
-        """Return how many slots a launch could have if the `held` ones of the present one ended; None: any number.
+        """Return the slots that a launch could have if the `held` slots of this launch ended; None: any number.
 
-        Slots that were told to end count as those of others until they have. Blocks.
+        Slots that were told to end count as occupied until they have ended. Blocks.
         """
         ...
 
@@ -132,9 +131,9 @@ class Launcher(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterServices:
-    """What the host of a job master provides. `collected` takes records for the waiting program.
+    """The services that the host of a job master provides.
 
-    `placed` decides how each attempt is placed.
+    `collected` takes records for the waiting program. `placed` decides the placement of each attempt.
     """
 
     clock: Clock

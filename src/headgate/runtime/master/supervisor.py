@@ -81,17 +81,17 @@ class Supervisor:
         start_timeout_ms: float,
         slots_wait_ms: float | None = 0.0,
     ) -> None:
-        """`place` decides how an attempt is placed; it is pure. `slots_wait_ms` None: a launch waits without limit."""
+        """`place` decides the placement of an attempt; it is pure. `slots_wait_ms` None: launches wait without limit."""
         self.placements = AttemptPlacements(place)
         self.slots = SlotPool()
         self.restarts = Restarts(restart)
         self._needed = 0
-        """How many slots the newest attempt has subtasks in: the first ones."""
+        """The number of slots that the newest attempt uses: the first ones of the launch."""
         self._teardown_timeout_ms = teardown_timeout_ms
         self._start_timeout_ms = start_timeout_ms
         self._slots_wait_ms = slots_wait_ms
         self._outstanding = 0
-        """Checkpoints of the attempt that were ordered, and are not over."""
+        """The number of ordered checkpoints of the attempt that are not over."""
         self._history = EventHistory("supervisor", length=30)
         self.state = _S.CREATED
         """What the supervisor waits for."""
@@ -104,7 +104,7 @@ class Supervisor:
 
     @property
     def status(self) -> JobStatus:
-        """The job's status. A job that is ending counts as running: the outcome is known when its result is stored."""
+        """The job's status. A job that is ending counts as running until its result is stored."""
         if self.state in s.COUNTS_AS_RUNNING:
             return JobStatus.RUNNING
         return JobStatus.RESTARTING if self.restarts.count or self.placements.ran is not None else JobStatus.CREATED
@@ -115,13 +115,16 @@ class Supervisor:
         return self.slots.launch
 
     def next_wake_ms(self) -> float | None:
-        """When to send the next `SupervisorTick`, if nothing else happens before; None: no need."""
+        """Return when to send the next `SupervisorTick` unless another event comes first; None: there is no need."""
         if self.state is _S.WAITING or (self.state is _S.RELAUNCHING and self.slots.is_over):
             return self.restarts.due_ms
         return self._deadline_ms
 
     def handle(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
-        """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
+        """Return the effects of the event, in the order to perform them.
+
+        Raises InternalError for an event that the protocol rules out.
+        """
         self._history.add(event)
         return [*self._apply(event), *self._on_time(event.now_ms), *self.placements.answers()]
 
@@ -206,11 +209,11 @@ class Supervisor:
         return self._fail_launch(cause, may_start, event.now_ms)
 
     def _may_be_suspended(self) -> bool:
-        """Return whether what the job comes to is open, or a later driver may mend the failure that it ends with."""
+        """Return whether the outcome of the job is open, or is a failure that a later driver may overcome."""
         return self._outcome is None or (self._outcome[0] is JobStatus.FAILED and not self._is_unclosed)
 
     def _is_first_launch(self) -> bool:
-        """Return whether no launch of the job, by whichever driver, can have run it: there is nothing to lose yet."""
+        """Return whether no earlier launch, of any driver, can have run the job: nothing can be lost yet."""
         return self.launch == 1 and not self._has_history
 
     def _fail_launch(self, cause: str, retriable: bool, now_ms: float) -> list[s.SupervisorEffect]:
@@ -266,7 +269,7 @@ class Supervisor:
             case s.AttemptFailed(cause=cause), _S.SUSPENDING:
                 return self._suspend(cause, event.now_ms)
             case s.CheckpointOver(failure=failure), _S.SUSPENDING:
-                self._outstanding -= 1  # a rescale may have ordered one before, which will do, but only if it is there
+                self._outstanding -= 1  # if it fails, a checkpoint that a rescale ordered before may still complete
                 return [] if failure is not None and self._outstanding else self._suspend(None, event.now_ms)
             case s.CheckpointOver(failure=failure), _S.RESCALING:
                 self._outstanding -= 1
@@ -281,7 +284,7 @@ class Supervisor:
                 self.restarts.newest_verdict = s.Verdict(cause=cause, restart_delay_ms=None)
                 return self._finish(JobStatus.FAILED, cause, event.now_ms)
             case _:
-                return []  # true of the attempt, but overtaken by what has happened to it since
+                return []  # the event is about this attempt, but a later event has overtaken it
 
     def _all_answered(self, slot: SlotIndex, asked: int) -> bool:
         if slot >= asked:
@@ -289,7 +292,7 @@ class Supervisor:
         return self.slots.answer(slot, asked)
 
     def _release(self) -> list[s.SupervisorEffect]:
-        """Let go of the slots that the attempt does not need."""
+        """Release the slots that the attempt does not need."""
         surplus = self.slots.release(self._needed)
         return [s.ReleaseSlots(slots=surplus)] if surplus else []
 
@@ -338,7 +341,7 @@ class Supervisor:
         return [s.TakeCheckpoint(attempt=self.attempt)]
 
     def _rescale(self, failure: str | None, now_ms: float) -> list[s.SupervisorEffect]:
-        """Go on from the checkpoint in the new placement; without one, as before."""
+        """Restart from the checkpoint in the new placement; if it has failed, continue as before."""
         if failure is not None:
             self.placements.give_up(failure)
             self._enter(_S.RUNNING)
@@ -350,7 +353,7 @@ class Supervisor:
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def _close(self) -> list[s.SupervisorEffect]:
-        """Have the attempt closed, which is done."""
+        """Close the attempt: it has processed and committed everything."""
         ended = self._end_attempt()
         self.placements.give_up("the job has ended")
         self._enter(_S.CLOSING, self._deadline_ms)
@@ -358,16 +361,16 @@ class Supervisor:
 
     @property
     def _is_leaving(self) -> bool:
-        """Whether the job is to be suspended if it does not end before."""
+        """Whether the job is suspended unless it ends before."""
         return self.state is _S.SUSPENDING or (self.state is _S.CLOSING and self._deadline_ms is not None)
 
     def _leave(self, status: JobStatus, now_ms: float) -> list[s.SupervisorEffect]:
-        """Give up whatever is under way."""
+        """End the job with this status, whatever it is doing."""
         if self.state in (_S.FINISHING, _S.ENDED):
             return []
         effects = self._end_attempt()
         if self.state is _S.LAUNCHING:
-            effects += self._relaunch()  # slots that are still to come would not hear of a shut-down
+            effects += self._relaunch()  # slots that have not registered would not receive a shutdown
         return [*effects, *self._finish(status, None, now_ms)]
 
     def _on_suspend(self, event: s.SuspendRequested) -> list[s.SupervisorEffect]:

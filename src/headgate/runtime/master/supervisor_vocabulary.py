@@ -1,6 +1,6 @@
-"""The vocabulary of the supervisor: its states, what happens to a job, and what it orders.
+"""The vocabulary of the supervisor: its states, events and effects.
 
-Effects are performed in the order given; the docstrings say what else the performer owes.
+The job master performs the effects in the order given. Their docstrings say what else it must do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_ATTEMPT: Final = Attempt(0)
 
 @final
 class SupervisorState(Enum):
-    """What the supervisor waits for; see its theory of operation."""
+    """The supervisor's state; see its theory of operation."""
 
     CREATED = "created"
     LAUNCHING = "launching"
@@ -36,7 +36,7 @@ class SupervisorState(Enum):
     ENDED = "ended"
 
     def rescale_refusal(self, *, has_run: bool) -> str:
-        """Return why a job in this state cannot be rescaled now. `has_run`: an attempt of it has run."""
+        """Return why a job in this state cannot be rescaled. `has_run`: an attempt of the job has run."""
         if self in (SupervisorState.CLOSING, SupervisorState.FINISHING, SupervisorState.ENDED):
             return "it has ended"
         if self is SupervisorState.SUSPENDING:
@@ -49,21 +49,21 @@ class SupervisorState(Enum):
 
 _S = SupervisorState
 RUNS: Final = frozenset({_S.RUNNING, _S.RESCALING})
-"""All subtasks of the newest attempt run."""
+"""States in which all subtasks of the newest attempt run."""
 HAS_ATTEMPT: Final = frozenset({_S.DEPLOYING, _S.SUSPENDING}) | RUNS
-"""The newest attempt was deployed, and has not ended."""
+"""States in which the newest attempt was deployed and has not ended."""
 LIVE: Final = frozenset({_S.LAUNCHING, _S.RESOLVING, _S.CLOSING}) | HAS_ATTEMPT
-"""The loss of a slot is a failure of the job."""
+"""States in which the loss of a slot is a failure of the job."""
 BETWEEN: Final = frozenset({_S.TEARING_DOWN, _S.WAITING})
-"""One attempt has ended, and the next one has not begun, on the slots of one launch."""
+"""States between two attempts on the slots of one launch."""
 COUNTS_AS_RUNNING: Final = frozenset({_S.SUSPENDING, _S.CLOSING, _S.FINISHING, _S.ENDED}) | RUNS
-"""The status of the job is RUNNING."""
+"""States in which the status of the job is RUNNING."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """The job is to run. `last_attempt` is the highest attempt of drivers before this one; new ones are higher."""
+    """The job is to run. `last_attempt` is the highest attempt of earlier drivers; new attempts are higher."""
 
     now_ms: float
     last_attempt: Attempt = _NO_ATTEMPT
@@ -72,7 +72,7 @@ class Submitted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSized:
-    """`launch` begins with so many slots, which may be fewer than were ordered; none of them has registered yet."""
+    """`launch` begins with `slots` slots, perhaps fewer than ordered. No slot has registered yet."""
 
     launch: Launch
     slots: int
@@ -82,7 +82,7 @@ class LaunchSized:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchUnfit:
-    """A slot of `launch` is not fit to run."""
+    """A slot of `launch` can never run the job, for example because of its versions."""
 
     launch: Launch
     reason: str
@@ -92,7 +92,7 @@ class LaunchUnfit:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRegistered:
-    """A slot of `launch` has connected and is fit to run (versions and storage agree)."""
+    """A slot of `launch` has connected and is fit to run: its versions and storage agree with the driver's."""
 
     launch: Launch
     slot: SlotIndex
@@ -113,10 +113,10 @@ class SlotLost:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchEnded:
-    """The stage is over and holds no slot any more. `error` is None when it ended without one.
+    """The stage has ended and holds no slot any more. `error` is None when it ended without an error.
 
-    `for_good`: what hosts stages is gone with it, so that this driver can launch no other. `refused`: another one would
-    end in the same way, as the cluster refuses it, or its Python cannot start.
+    `for_good`: the host of stages is gone, so this driver can make no other launch. `refused`: another launch would end
+    in the same way, because the cluster refuses it or its Python cannot start.
     """
 
     launch: Launch
@@ -129,7 +129,7 @@ class LaunchEnded:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreResolved:
-    """The checkpoint that `attempt` starts from is known (None: from the beginning), and its state can be read."""
+    """The checkpoint for `attempt` is found and can be read. `checkpoint_id` None: it starts from the beginning."""
 
     attempt: Attempt
     checkpoint_id: CheckpointId | None
@@ -139,7 +139,7 @@ class RestoreResolved:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreFailed:
-    """`attempt` cannot start: what is in storage is damaged or does not fit the job, or (`retriable`) storage fails."""
+    """`attempt` cannot start: the snapshot is damaged or does not fit the job, or (`retriable`) storage has failed."""
 
     attempt: Attempt
     reason: str
@@ -160,7 +160,7 @@ class SlotIsReady:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotIsTornDown:
-    """The slot holds nothing of `attempt` any more. `unclosed` says why user code could not be closed, if so."""
+    """The slot has ended `attempt`. `unclosed` is the failure of user code to close, None for none."""
 
     slot: SlotIndex
     attempt: Attempt
@@ -171,7 +171,7 @@ class SlotIsTornDown:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFailed:
-    """User code, a slot or the coordinator failed `attempt`. `retriable` False: starting again cannot help."""
+    """User code, a slot or the coordinator failed `attempt`. Not `retriable`: a restart cannot help."""
 
     attempt: Attempt
     cause: str
@@ -182,7 +182,7 @@ class AttemptFailed:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDone:
-    """`attempt` has processed and committed everything; only its user code is still to be closed."""
+    """`attempt` has processed and committed everything. Only its user code has to be closed."""
 
     attempt: Attempt
     now_ms: float
@@ -191,7 +191,7 @@ class JobDone:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequested:
-    """Somebody wants the job to end."""
+    """A user cancels the job."""
 
     now_ms: float
 
@@ -199,7 +199,7 @@ class CancelRequested:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendRequested:
-    """This driver has to end, but the job has not: within `grace_ms` it takes a last checkpoint, if it can."""
+    """This driver must end, but the job must not: it has `grace_ms` for a last checkpoint."""
 
     grace_ms: float
     now_ms: float
@@ -208,7 +208,7 @@ class SuspendRequested:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointOver:
-    """The checkpoint that was ordered of `attempt` is complete; `failure` says why there is none."""
+    """The checkpoint that was ordered of `attempt` has ended: with a `failure`, None: it is complete."""
 
     attempt: Attempt
     failure: str | None
@@ -218,9 +218,9 @@ class CheckpointOver:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaleRequested:
-    """Somebody wants the job to go on in another placement. `number` tells the request from others.
+    """The job is to continue in another placement. `number` identifies the request.
 
-    There are `slots_max` slots for it; None: any number.
+    The job can have `slots_max` slots; None: any number.
     """
 
     number: int
@@ -248,7 +248,7 @@ SupervisorEvent = (
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What came of a failure: the job starts again after `restart_delay_ms`, or (None) has failed for good."""
+    """The consequence of a failure: a restart after `restart_delay_ms`; None: the job has failed for good."""
 
     cause: str
     restart_delay_ms: float | None
@@ -257,9 +257,9 @@ class Verdict:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSlots:
-    """Submit the stage that hosts so many slots; report `LaunchEnded` when it is over, however it ended.
+    """Submit a stage with `slots` slots. Report `LaunchEnded` when it has ended, in any way.
 
-    Where it takes a while until they can start, or fewer will do, report `LaunchSized` before any of them registers.
+    If the start takes long, or fewer slots are enough, report `LaunchSized` before any slot registers.
     """
 
     launch: Launch
@@ -269,7 +269,7 @@ class LaunchSlots:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillLaunch:
-    """Cancel the stage; `LaunchEnded` follows. Listen to its slots no more."""
+    """Cancel the stage, and ignore its slots. `LaunchEnded` follows."""
 
     launch: Launch
 
@@ -277,7 +277,7 @@ class KillLaunch:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefuseSlot:
-    """Close the connection of this registration: its launch or its place is taken. The slot then ends itself."""
+    """Close the connection of this registration: its launch is over, or its index is taken. The slot ends itself."""
 
     launch: Launch
     slot: SlotIndex
@@ -286,9 +286,9 @@ class RefuseSlot:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolveRestore:
-    """Find the checkpoint that `attempt` starts from, and what of it each subtask of the placement gets.
+    """Find the checkpoint that `attempt` starts from, and assign its state to the subtasks of the placement.
 
-    Not before a manifest write in doubt is settled.
+    Settle manifest writes in doubt before.
     """
 
     attempt: Attempt
@@ -298,7 +298,7 @@ class ResolveRestore:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployAttempt:
-    """Have every slot build its subtasks of `attempt`, from the checkpoint."""
+    """Tell every slot to build its subtasks of `attempt` from the checkpoint."""
 
     attempt: Attempt
     checkpoint_id: CheckpointId | None
@@ -307,7 +307,7 @@ class DeployAttempt:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartAttempt:
-    """Every slot listens: have all start, then tell the checkpoint coordinator."""
+    """Tell all slots to start the attempt, then the checkpoint coordinator: every slot listens."""
 
     attempt: Attempt
 
@@ -315,7 +315,7 @@ class StartAttempt:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeCheckpoint:
-    """Have a checkpoint of `attempt` taken; `CheckpointOver` follows."""
+    """Take a checkpoint of `attempt`; `CheckpointOver` follows."""
 
     attempt: Attempt
 
@@ -323,9 +323,9 @@ class TakeCheckpoint:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndAttempt:
-    """Nothing of `attempt` counts any more: drop its messages and tell the checkpoint coordinator.
+    """Drop messages of `attempt` from now on, and tell the checkpoint coordinator.
 
-    Comes exactly once for each attempt that was deployed, before anything else that follows from its end.
+    Comes exactly once for each deployed attempt, before all other effects of its end.
     """
 
     attempt: Attempt
@@ -334,7 +334,7 @@ class EndAttempt:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TearDownAttempt:
-    """Have every slot end `attempt` and confirm it."""
+    """Tell every slot to end `attempt` and to confirm it."""
 
     attempt: Attempt
 
@@ -342,7 +342,7 @@ class TearDownAttempt:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSlots:
-    """Have these slots end themselves, in good order: the attempt that runs does not need them. The stage goes on."""
+    """Tell these slots to end themselves: the running attempt does not need them. The stage continues."""
 
     slots: frozenset[SlotIndex]
 
@@ -350,7 +350,7 @@ class ReleaseSlots:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaleOver:
-    """The request is answered: the job runs in the new placement; `failure` says why it does not."""
+    """Answer the request: the job runs in the new placement, or `failure` says why it does not."""
 
     number: int
     failure: str | None
@@ -359,16 +359,16 @@ class RescaleOver:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShutDownSlots:
-    """Have every slot end itself, in good order; the stage then ends."""
+    """Tell every slot to end itself. Then the stage ends."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndJob:
-    """The job is over and holds no slot. `cause` says why it is not FINISHED.
+    """End the job, which holds no slot. `cause` says why it is not FINISHED.
 
-    Write the durable result before any checkpoint is deleted; delete none while a manifest write is in doubt. With
-    SUSPENDED write no result, and delete nothing.
+    Write the durable result before any checkpoint is deleted. Delete no checkpoint while a manifest write is in doubt.
+    For SUSPENDED, write no result and delete nothing.
     """
 
     status: JobStatus
@@ -393,5 +393,5 @@ SupervisorEffect = (
 
 
 def origin_of_event(event: SupervisorEvent) -> FailureOrigin:
-    """Return where a failure that no slot reports came from."""
+    """Return the origin of a failure that no slot reports."""
     return FailureOrigin(slot=event.slot) if isinstance(event, SlotLost) else FailureOrigin()

@@ -1,7 +1,7 @@
-"""Taps of a job: who looks at samples of the records that leave an operator. Pure.
+"""Taps of a job: samples of the records that leave an operator, for viewers. Pure.
 
-While somebody looks, all slots are told every two seconds, and also when a new attempt starts. A slot that is not told
-again ends its tap after six seconds.
+While there is a viewer, the master renews the tap in all slots every two seconds, and when a new attempt starts. A slot
+ends a tap that is not renewed within six seconds.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from headgate.runtime.control.messages import LiveOutput, Tap
 from headgate.runtime.master.services import SendToAll
 
 RENEW_MS: Final = 2_000.0
-"""Milliseconds between two orders to the slots, while somebody looks."""
+"""Milliseconds between two orders to the slots, while there is a viewer."""
 FOR_MS: Final = 6_000.0
 """Milliseconds for which a slot sends samples after an order."""
 RECORDS_PER_S_MAX: Final = 20.0
-"""Samples in a second of each subtask."""
+"""The greatest number of samples per second from each subtask."""
 ALL_RECORDS_PER_S_MAX: Final = 200.0
-"""Samples in a second of all subtasks of an operator together."""
+"""The greatest number of samples per second from all subtasks of an operator together."""
 
 See = Callable[[list[Sample]], None]
 """Takes samples, on the job's thread. Must not block."""
@@ -31,7 +31,7 @@ See = Callable[[list[Sample]], None]
 
 @final
 class Taps:
-    """The taps of one job: decides what slots are told. Pure; owned by the job master's loop."""
+    """The taps of one job: decides the orders to slots. Pure; owned by the job master's loop."""
 
     def __init__(self, plan: JobGraph) -> None:
         self._plan = plan
@@ -42,12 +42,12 @@ class Taps:
         """When to call `step` next, None: no need."""
 
     def open(self, uid: str, see: See, now_ms: float) -> list[SendToAll]:
-        """Show `see` samples of the records that leave an operator from now on."""
+        """Call `see` with samples of the records that leave an operator from now on."""
         self._open.setdefault(uid, []).append(see)
         return self._order([uid], FOR_MS, now_ms)
 
     def close(self, uid: str, see: See, now_ms: float) -> list[SendToAll]:
-        """Show `see` no more samples."""
+        """Call `see` with no more samples."""
         seeing = self._open.get(uid, [])
         if see in seeing:
             seeing.remove(see)
@@ -56,23 +56,23 @@ class Taps:
         return []
 
     def started(self, attempt: Attempt, placement: Placement, now_ms: float) -> list[SendToAll]:
-        """An attempt runs; its slots know of no tap yet."""
+        """Begin an attempt: order all taps from its slots."""
         self._attempt, self._placement = attempt, placement
         return self._order(self._open, FOR_MS, now_ms)
 
     def ended(self) -> None:
-        """The attempt has ended."""
+        """Note that the attempt has ended: no orders are sent."""
         self._attempt = None
         self.wake_ms = None
 
     def step(self, now_ms: float) -> list[SendToAll]:
-        """Renew the taps of the slots, if it is time."""
+        """Renew the taps in the slots, if it is time."""
         if self.wake_ms is not None and now_ms >= self.wake_ms:
             return self._order(self._open, FOR_MS, now_ms)
         return []
 
     def received(self, message: LiveOutput) -> None:
-        """Show samples to everybody who looks at the operator."""
+        """Pass samples to all viewers of the operator."""
         for see in list(self._open.get(message.uid, ())):
             see(message.samples)
 

@@ -1,16 +1,16 @@
-"""Alignment of watermarks in the job master: how far the sources of a group may go. Pure.
+"""Alignment of watermarks in the job master: how far the sources of a group may read. Pure.
 
 Theory of operation
 -------------------
-Each subtask of an aligned source reports its watermark, again and again; one that is idle reports that others need not
-wait for it, and one that has ended is not waited for either. A group is as far as the last of its subtasks that has
-reported in the attempt. Each source is told, at its own interval, the greatest watermark that it may come to: that of
-the group and the drift that the source allows. Once there is nobody to wait for, every watermark is allowed.
+Each subtask of an aligned source reports its watermark regularly. Idle subtasks and subtasks that have ended hold no
+other subtask back. The watermark of a group is the lowest of the subtasks that have reported in the attempt. Each
+source is told, at its own interval, the greatest watermark that it may reach: the group's watermark plus the source's
+maximum drift. If no subtask holds the group back, every watermark is allowed.
 
-    OFF   no attempt runs; nothing is taken                     started -> ON, all that was reported is forgotten
+    OFF   no attempt runs; reports are ignored                  started -> ON, all reports are forgotten
     ON    reports are taken, announcements come when due        ended -> OFF
 
-An announcement that is lost is made up for by the next one, a report as well.
+The next announcement replaces a lost one, and the next report a lost report.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ class WatermarkAligner:
         return min(self._due_ms.values(), default=None)
 
     def started(self, now_ms: float) -> None:
-        """An attempt runs: it begins without reports, and nothing is announced before one interval."""
+        """Begin an attempt, without reports. The first announcements are due after one interval."""
         self._watermarks_ms = {}
         self._ended = set()
         self._due_ms = {vertex: now_ms + own.interval_ms for vertex, own in self._sources.items()}
 
     def ended(self) -> None:
-        """The attempt is over."""
+        """End the attempt: nothing is announced."""
         self._due_ms = {}
 
     def reported(self, subtask: SubtaskId, watermark_ms: int | None) -> None:
-        """A subtask of the attempt has come so far; None: others need not wait for it."""
+        """Note the watermark of a subtask; None: the subtask holds no other subtask back."""
         if watermark_ms is None or subtask in self._ended:
             watermark_ms = MAX_TIMESTAMP
         self._watermarks_ms[subtask] = watermark_ms
 
     def subtask_ended(self, subtask: SubtaskId) -> None:
-        """A subtask of the attempt has read its input to the end."""
+        """Note that a subtask of the attempt has read all its input."""
         if subtask.vertex in self._sources:
             self._ended.add(subtask)
             self.reported(subtask, None)
 
     def announce(self, now_ms: float) -> dict[int, int]:
-        """Return the greatest watermark that is allowed, for each source that is due to hear of it."""
+        """Return the greatest allowed watermark of each source whose announcement is due, by vertex."""
         due = [vertex for vertex, due_ms in self._due_ms.items() if now_ms >= due_ms]
         self._due_ms.update((vertex, now_ms + self._sources[vertex].interval_ms) for vertex in due)
         allowed = ((vertex, self._allowed_ms(self._sources[vertex])) for vertex in due)

@@ -1,4 +1,4 @@
-"""The asyncio loop of the operators of one attempt in a slot: stepped by the slot's loop, which it wakes."""
+"""The asyncio loop for the coroutines of one attempt's operators. The slot's loop steps it, and is woken by it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.runtime.wire.poller import Watch
 
 @final
 class AttemptLoop:
-    """The loop, from the time when the first operator asks for it. Owned by the slot's loop."""
+    """The asyncio loop of one attempt, made for the first operator that needs it. Owned by the slot's loop."""
 
     def __init__(self, clock: Clock, watch: Watch) -> None:
         self._clock = clock
@@ -21,13 +21,13 @@ class AttemptLoop:
         self._loop: SteppedLoop | None = None
 
     def get(self) -> SteppedLoop:
-        """Return the loop, which is made if there is none yet."""
+        """Return the loop; make it at the first call."""
         if self._loop is None:
             self._loop = SteppedLoop(self._clock)
         return self._loop
 
     def step(self) -> None:
-        """Let coroutines go on for a few rounds. Raises what a task raises that ends its loop, such as SystemExit."""
+        """Run coroutines for a few rounds. Raises exceptions of tasks that end a loop, such as SystemExit."""
         if self._loop is not None:
             self._loop.step()
             if not self._is_watched:
@@ -35,7 +35,7 @@ class AttemptLoop:
                 self._watch(self._loop.poll, EVENT_READ, self._woken)
 
     def _woken(self, _events: int) -> None:
-        """The host is awake: there is no more to be told before the next step."""
+        """End the watch: the host is awake, and the next step begins a new watch."""
         self._unwatch()
 
     def _unwatch(self) -> None:
@@ -45,16 +45,16 @@ class AttemptLoop:
 
     @property
     def is_ready(self) -> bool:
-        """Whether coroutines can go on."""
+        """Whether a coroutine can continue now."""
         return self._loop is not None and self._loop.is_ready
 
     @property
     def wake_ms(self) -> float | None:
-        """When coroutines can go on, None when that is not known."""
+        """When a coroutine can continue, on the monotonic clock; None when this is not known."""
         return None if self._loop is None else self._loop.wake_ms
 
     def end(self) -> None:
-        """Cancel what is left, and forget the loop: the attempt is over."""
+        """Cancel the remaining tasks and drop the loop: the attempt has ended."""
         self._unwatch()
         if self._loop is not None:
             loop, self._loop = self._loop, None

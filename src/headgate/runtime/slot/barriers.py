@@ -1,7 +1,7 @@
-"""Barriers: how one subtask does what its alignment strategy says, and what that cost.
+"""Barriers: performs what a subtask's alignment strategy decides, and measures the alignment.
 
-What was announced, and what is due at a time, is attended to between two pieces of work, whether or not the outputs
-have room. What waits in the chain then, such as a watermark between two pieces of its timers, is part of the snapshot.
+Announced barriers and timeouts are handled between two pieces of work, also when the outputs have no room. Work that
+waits in the chain at that time, such as a watermark with timers left to fire, is part of the snapshot.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from headgate.runtime.slot_storage.upload import TakenSnapshot
 
 Process = Callable[[Batch], None]
 PartialBatch = tuple[int, int, Batch, Process]
-"""A batch at work: the index of its channel, its first record that was not processed, and what processes it."""
+"""A batch that is partly processed: its channel's index, its first unprocessed record, and the function for it."""
 
 
 class BarriersHost(Protocol):
-    """What is asked of the slot, and told to it."""
+    """The slot, as the barriers of a subtask see it."""
 
     @property
     def clock(self) -> Clock:
@@ -55,20 +55,20 @@ class BarriersHost(Protocol):
         ...
 
     def snapshot_taken(self, snapshot: TakenSnapshot) -> None:
-        """The synchronous part of a snapshot is done."""
+        """Continue with the asynchronous part of a snapshot: its synchronous part is done."""
         ...
 
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str, *, fault: bool = True) -> None:
-        """The subtask takes no part in the checkpoint."""
+        """Decline the checkpoint for the subtask."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The input channels of a subtask: `overtakable` are those that may be overtaken, by index.
+    """The input channels of a subtask. Barriers may overtake batches on the `overtakable` channels, by index.
 
-    `in_flight_bytes_max` bounds what is gathered of them for one snapshot.
+    `in_flight_bytes_max` limits the data in flight of one snapshot.
     """
 
     channels: list[InputChannel]
@@ -79,7 +79,11 @@ class Inputs:
 @final
 @dataclass(frozen=True, slots=True)
 class _First:
-    """When the first barrier of a checkpoint came: how late, when on the monotonic clock, and what was read by then."""
+    """The arrival of a checkpoint's first barrier.
+
+    `delay_ms` is the time since the trigger, `at_ms` the arrival on the monotonic clock, `read_bytes` the bytes read
+    from all channels until then.
+    """
 
     delay_ms: float
     at_ms: float
@@ -94,13 +98,13 @@ class Barriers:
         self, subtask: SubtaskId, inputs: Inputs, chain: Chain, strategy: AlignmentStrategy, host: BarriersHost
     ) -> None:
         self.announced: list[tuple[int, Barrier]] = []
-        """Barriers that have arrived behind what is not read yet, and were not attended to."""
+        """Barriers that have arrived behind unread elements and were not handled, each with its channel's index."""
         self.due_ms: float | None = None
-        """When there is something to attend to, on the monotonic clock."""
+        """When to call `attend` at the latest, on the monotonic clock; None for no need."""
         self.stopped = False
-        """Whether a barrier has passed behind which nothing is emitted."""
+        """Whether a barrier has passed after which the subtask emits nothing."""
         self.newest_taken = CheckpointId(0)
-        """The newest checkpoint of which the snapshot was taken here."""
+        """The newest checkpoint for which this subtask has taken its snapshot."""
         self._subtask = subtask
         self._channels = inputs.channels
         self._overtakable = inputs.overtakable
@@ -114,7 +118,7 @@ class Barriers:
         self._rest: PartialBatch | None = None
 
     def listen(self) -> None:
-        """Have the barriers of all channels that may be overtaken announced."""
+        """Have the overtakable channels announce their barriers."""
         for index in self._overtakable:
             self._channels[index].on_barrier(partial(self._announce, index))
 
@@ -124,9 +128,9 @@ class Barriers:
     # --- what happens
 
     def attend(self, rest: PartialBatch | None) -> bool:
-        """Do what was announced or is due; return whether there was anything to do.
+        """Handle announced barriers and a timeout that is due; return whether there was anything to handle.
 
-        `rest` is what is left of a batch at work. Asked at each piece of work while a time is waited for.
+        `rest` is the batch that is partly processed. Called before each piece of work while `due_ms` is set.
         """
         self._rest = rest
         announced, self.announced = self.announced, []
@@ -140,16 +144,16 @@ class Barriers:
         return bool(announced) or is_due
 
     def received(self, index: int, barrier: Barrier) -> None:
-        """A barrier was read from a channel; at a source, which has none, a trigger came."""
+        """Handle a barrier that was read from a channel, or, at a source, the trigger of a checkpoint."""
         self._note_first(barrier)
         self._handle(BarrierReceived(channel=index, barrier=barrier))
 
     def cancelled(self, index: int, checkpoint_id: CheckpointId) -> None:
-        """A cancel barrier was read from a channel."""
+        """Handle a cancel barrier that was read from a channel."""
         self._handle(CancelReceived(channel=index, checkpoint_id=checkpoint_id))
 
     def aborted(self, checkpoint_id: CheckpointId) -> None:
-        """The job master has given up a checkpoint."""
+        """Handle the order of the job master that gives a checkpoint up."""
         self._handle(CheckpointGivenUp(checkpoint_id=checkpoint_id))
 
     def _note_first(self, barrier: Barrier) -> None:
@@ -192,7 +196,7 @@ class Barriers:
                 self._forget(effect.checkpoint_id)
 
     def _take_snapshot(self, effect: TakeSnapshot) -> None:
-        """Forward the barrier, then let every operator say what is to be saved. The loop stops for this only."""
+        """Forward the barrier, then take the snapshots of all operators. Only this part stops the loop."""
         barrier = effect.barrier
         self.newest_taken = barrier.checkpoint_id
         began_ms = self._clock.monotonic_ms()
@@ -227,7 +231,7 @@ class Barriers:
             self._gathered = snapshot
         if barrier.savepoint is not None and barrier.savepoint.stops:
             self.stopped = True
-            self._chain.waiting.clear()  # the savepoint has it
+            self._chain.waiting.clear()  # the savepoint contains this work
         self._host.snapshot_taken(snapshot)
 
     def _overtake(self, barrier: Barrier) -> Gathering:
@@ -248,7 +252,7 @@ class Barriers:
             take(batch.piece(start, len(batch)))
         self._channels[index].record(snapshot.barrier.checkpoint_id, take)
         snapshot.async_since_ms = self._clock.monotonic_ms()
-        snapshot.sync_ms += snapshot.async_since_ms - began_ms  # what waits is pickled at once: the loop stops for it
+        snapshot.sync_ms += snapshot.async_since_ms - began_ms  # waiting batches are pickled at once: the loop stops
 
     def _complete(self) -> None:
         snapshot, self._gathered = self._gathered, None
@@ -270,5 +274,5 @@ class Barriers:
             snapshot.in_flight.drop()
 
     def _forget_firsts(self, checkpoint_id: CheckpointId) -> None:
-        """Forget the checkpoint and all before it: their barriers, should they come, begin nothing."""
+        """Drop the measurements of this checkpoint and of all before it, which are over."""
         self._firsts = {later: first for later, first in self._firsts.items() if later > checkpoint_id}

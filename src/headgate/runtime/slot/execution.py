@@ -1,4 +1,4 @@
-"""Execution: one attempt's subtasks in one slot, built from the plan, and the order in which they work."""
+"""Execution: the subtasks of one attempt in one slot, built from the plan, and the order in which they work."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from headgate.state.keygroups import key_group_range
 _log = logging.getLogger(__name__)
 
 ROUNDS_WITHOUT_SOURCES_MAX: Final = 32
-"""Rounds of work after which the sources are polled, whatever else there is to do."""
+"""The greatest number of rounds of work before the sources are polled, whatever other work there is."""
 
 
 @final
@@ -63,7 +63,7 @@ class Execution:
     """The subtasks of one attempt in one slot. Owned by the slot's loop."""
 
     def __init__(self, plan: JobGraph, placement: Placement, exchange: Exchange, host: ExecutionHost) -> None:
-        """The edges of `plan` are as they are in the placement."""
+        """The partitionings of the edges of `plan` are resolved for the placement."""
         self._plan = plan
         self._placement = placement
         self._wiring = SlotWiring(plan, placement, exchange, host.index)
@@ -88,7 +88,7 @@ class Execution:
         restored: dict[SubtaskId, dict[str, RestoredState]],
         in_flight: dict[SubtaskId, tuple[FetchedFlight, ...]],
     ) -> None:
-        """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
+        """Make, restore and open all subtasks of the slot. Runs user code. Raises `FailedToOpenError`."""
         self._exchange.listen(deploy.attempt, self._wiring.inputs)
         for subtask in self._own:
             operators = self._operators(subtask, deploy, restored.get(subtask, {}))
@@ -155,7 +155,7 @@ class Execution:
         return group
 
     def _open_selector(self, selector: KeySelector, subtask: SubtaskId, context: OperatorContext) -> None:
-        """Open a key selector; once, also if a union has it select the keys of several streams."""
+        """Open a key selector, but only once if a union uses it for several streams."""
         if not any(selector is known for known, _ in self._selectors):
             self._selectors.append((selector, context))
             with _opening(subtask, context):
@@ -164,7 +164,7 @@ class Execution:
     # --- data in flight
 
     def _share(self, flight: FetchedFlight, subtask: SubtaskId, context: OperatorContext) -> Share | None:
-        """Return what of a part belongs to the subtask: by key, if its operator gets its records by key now."""
+        """Return the subtask's share of the records, by key; None: all records, as the operator is not keyed now."""
         vertex = self._plan.vertex_of(subtask)
         selector = self._selector_of(flight, subtask)
         if selector is None:
@@ -190,7 +190,7 @@ class Execution:
     def _restored_batches(
         self, subtask: SubtaskId, shares: list[tuple[FetchedFlight, Share | None]]
     ) -> Iterator[RestoredBatch]:
-        """Return what was in flight to the operators of a chain; to the last of them first, as it had come further."""
+        """Yield the restored batches of a chain's operators, those of the last operator first: they are the oldest."""
         uids = [operator.uid for operator in self._plan.vertex_of(subtask).operators]
         moved = self._plan.settings.get(options.MOVED_CLASSES)
         for flight, share in sorted(shares, key=lambda one: uids.index(one[0].state.uid), reverse=True):
@@ -201,10 +201,10 @@ class Execution:
     # --- work
 
     def work(self) -> bool:
-        """Do one round: downstream subtasks first, and sources when nothing else had work, or has had for too long.
+        """Do one round of work; return whether there was any.
 
-        A slot works off what it has before it reads more. But what comes from other slots may never end, and must not
-        keep the sources here from their turn.
+        Downstream subtasks go first, and sources only when there was no other work: a slot processes its records before
+        it reads more. But records from other slots may never end, so after some rounds the sources get their turn.
         """
         worked = False
         self._now_ms = self._clock.monotonic_ms()
@@ -222,18 +222,18 @@ class Execution:
 
     @property
     def worked_until_ms(self) -> float:
-        """When the last piece of work ended."""
+        """When the last piece of work ended, on the monotonic clock."""
         return self._now_ms
 
     @property
     def at_work(self) -> Operator | None:
-        """The operator that runs now, or did last: what log lines are about."""
+        """The operator that runs now or ran last: log lines name it."""
         if self._at_work is not None:
             return self._at_work.current
         return self._opened[-1] if self._opened else None
 
     def tick(self, now_ms: float) -> bool:
-        """Do the periodic work that is due; return whether there was any that could be done."""
+        """Do the periodic work that is due; return whether any was done."""
         worked = False
         began_ms = self._clock.monotonic_ms()
         for subtask in self.subtasks.values():
@@ -245,14 +245,14 @@ class Execution:
         return worked
 
     def _run(self, subtask: Subtask) -> bool:
-        """Do a piece of work, and measure it: it begins when the one before, of whichever subtask, has ended."""
+        """Do a piece of work and measure it. It begins when the previous piece, of any subtask, has ended."""
         began_ms = self._now_ms
         worked = self._guard(subtask, subtask.run)
         if worked:
             self._now_ms = ended_ms = self._clock.monotonic_ms()
             subtask.worked(began_ms, ended_ms)
             if subtask.outputs and subtask.has_more:
-                subtask.meter.held_back(ended_ms)  # until its next turn: those behind it come first
+                subtask.meter.held_back(ended_ms)  # until its next turn: downstream subtasks go first
             return True
         subtask.rested(began_ms)
         if subtask.outputs:
@@ -263,12 +263,12 @@ class Execution:
         return False
 
     def held_back_ms(self, subtask: SubtaskId) -> float:
-        """Return how long in all a subtask was back-pressured; 0 while it is being built."""
+        """Return the total milliseconds for which a subtask was back-pressured; 0 while it is being built."""
         built = self.subtasks.get(subtask)
         return 0.0 if built is None else built.meter.held_back_ms(self._clock.monotonic_ms())
 
     def metrics(self) -> dict[SubtaskId, SubtaskMetrics]:
-        """Return the metrics of all subtasks, those of user functions too, whose gauges are asked."""
+        """Return the metrics of all subtasks and of their functions. Calls the gauges of functions."""
         now_ms = self._host.clock.monotonic_ms()
         return {
             id_: subtask.metrics(
@@ -288,13 +288,13 @@ class Execution:
             self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))
 
     def allow_watermarks(self, allowed: dict[int, int]) -> None:
-        """Tell aligned sources how far they may read; `allowed` is keyed by vertex."""
+        """Tell aligned sources up to which watermark they may read; `allowed` is keyed by vertex."""
         for subtask in self.sources:
             if subtask.id.vertex in allowed:
                 self._guard(subtask, partial(subtask.allow_watermark, allowed[subtask.id.vertex]))
 
     def end_sources(self, over: CheckpointId) -> None:
-        """Have all sources emit nothing more, and no subtask wait for barriers of checkpoints up to `over`."""
+        """End the data of all sources. All checkpoints up to `over` are over: no subtask waits for their barriers."""
         for subtask in self.subtasks.values():
             self._guard(subtask, partial(subtask.give_up, over))
         for subtask in self.sources:
@@ -311,7 +311,7 @@ class Execution:
             self._guard(subtask, partial(subtask.notify_completed, checkpoint_id))
 
     def _guard(self, subtask: Subtask, work: Callable[[], bool | None]) -> bool:
-        """Do a piece of the subtask's work, which fails the subtask by what it raises; return its answer."""
+        """Do a piece of the subtask's work and return its result. An exception fails the subtask."""
         self._at_work = subtask
         try:
             return bool(work())
@@ -325,28 +325,28 @@ class Execution:
         self._host.failed(subtask.id, failure_of(error, name, subtask.id.index), error)
 
     def flush(self) -> bool:
-        """Send everything gathered; return whether there was anything."""
+        """Send all buffered records; return whether there were any."""
         return max([self._guard(subtask, subtask.flush) for subtask in self.subtasks.values()], default=False)
 
     def flush_due(self, now_ms: float) -> bool:
-        """Send what has waited for its buffer timeout; return whether there was anything."""
+        """Send the records whose buffer timeout has passed; return whether there were any."""
         subtasks = self.subtasks.values()
         return max([self._guard(subtask, partial(subtask.flush_due, now_ms)) for subtask in subtasks], default=False)
 
     def wake_ms(self) -> float | None:
-        """Return when a subtask has something to do by itself, None when none has."""
+        """Return when a subtask has work without further input; None for never."""
         times = (subtask.next_ms() for subtask in self.subtasks.values())
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
     def close(self) -> UserFailure | None:
-        """Close all user code, opened or half opened, and log what it raises. Return the first failure."""
+        """Close all user code that was opened, also partly. Log all failures, and return the first."""
         results = [_closed(context, partial(close_function, selector)) for selector, context in self._selectors]
         results += [_closed(operator.context, operator.close) for operator in self._opened]
         self._exchange.end()
         return next((failure for failure in results if failure is not None), None)
 
     def abandon(self, after: CheckpointId) -> None:
-        """Have sinks, which are closed, remove what they have prepared for checkpoints after this one."""
+        """Tell the sinks, which are closed, to remove the output prepared for checkpoints after this one."""
         for operator in self._opened:
             if isinstance(operator, SinkOperator):
                 try:
@@ -356,12 +356,12 @@ class Execution:
 
 
 def _closed(context: OperatorContext, close: Callable[[], None]) -> UserFailure | None:
-    """Close part of an operator; log and return its failure, None: there was none."""
+    """Close a part of an operator. Log its failure and return it, None for none."""
     try:
         close()
     except USER_ERRORS as error:
         failure = failure_of(error, context.name, context.subtask)
-        _log.error(  # the failure has the user's frames
+        _log.error(  # without a traceback: the failure has the user's frames
             "a function failed to close: what it holds may not be released, and what it was to write in close() may be "
             "missing: %s",
             failure.describe(),
@@ -372,7 +372,7 @@ def _closed(context: OperatorContext, close: Callable[[], None]) -> UserFailure 
 
 @contextlib.contextmanager
 def _opening(subtask: SubtaskId, context: OperatorContext) -> Iterator[None]:
-    """Report what user code raises meanwhile as `FailedToOpenError`."""
+    """Raise `FailedToOpenError` for exceptions of user code in the context."""
     try:
         yield
     except USER_ERRORS as error:

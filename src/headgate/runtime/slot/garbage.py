@@ -1,10 +1,10 @@
-"""Garbage collection in the process of a slot, which may hold millions of objects that live long.
+"""Garbage collection in the process of a slot, which may hold millions of long-lived objects.
 
-Python's collector goes over everything that lives, each time that a quarter has been added; with the keyed state of
-millions of keys that stops the loop for seconds, again and again while state grows or snapshots are under way. State
-itself is freed by reference counts and is hardly ever part of a cycle. So what has survived a full collection is set
-aside (`gc.freeze`) and not looked at again, until the memory of the process has grown by half since the last time: only
-then is everything gone over, in case that what grows is garbage. And it looks through young objects seldom.
+Python's collector visits all live objects each time that their number has grown by a quarter. With the keyed state of
+millions of keys, each full collection stops the loop for seconds. But reference counts free state, which is hardly ever
+part of a cycle. So objects that have survived a full collection are set aside (`gc.freeze`). The collector visits them
+again only when the memory of the process has grown by half, because the growth may be garbage. Collections of young
+objects are rare, too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Final, final
 
 GROWTH: Final = 1.5
 _YOUNG_MAX: Final = 50_000
-"""How many objects are made before the collector looks through them: those of some batches, most of them gone then."""
+"""The number of new objects before a young collection: those of some batches, most of which are freed by then."""
 
 
 @contextmanager
 def survivors_set_aside() -> Iterator[None]:
-    """Set aside what survives collections in this process, as long as the context lasts, and all there is before it."""
+    """Set aside all present objects, and, while the context lasts, the objects that survive collections."""
     policy = SetAside()
     thresholds = gc.get_threshold()
     gc.freeze()
@@ -38,7 +38,7 @@ def survivors_set_aside() -> Iterator[None]:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Collect nothing meanwhile: for work that makes many objects that stay, and would be looked through in vain."""
+    """Disable the collector in the context: for work that makes many long-lived objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -50,7 +50,7 @@ def paused() -> Iterator[None]:
 
 @final
 class SetAside:
-    """The rule, as a callback of the collector."""
+    """A callback of the collector that sets survivors aside."""
 
     def __init__(self) -> None:
         self._memory_max = GROWTH * _memory_peak()
@@ -70,5 +70,5 @@ class SetAside:
 
 
 def _memory_peak() -> int:
-    """Return the most memory that the process has had, in units of the system's."""
+    """Return the peak memory of the process, in units of the operating system."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""What a slot logs and prints, on its way to the driver: the newest lines since the last report, bounded."""
+"""The lines that a slot logs and prints, kept for its next report to the driver, up to a limit."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Final, final
 from headgate.runtime.control.messages import LogLine
 
 LINES_MAX: Final = 200
-"""Lines of one report."""
+"""The greatest number of lines of one report."""
 CHARACTERS_MAX: Final = 64 * 1024
-"""Characters of one report."""
+"""The number of characters after which a report is full."""
 LINE_MAX: Final = 2_000
-"""Characters of one line; what is behind them is left out."""
+"""The greatest number of characters of one line. The rest is cut."""
 
 
 @final
 class LogTail(logging.Handler):
     """Keeps lines until the slot takes them for a report. May be called from any thread.
 
-    Once a report is full, further lines are only counted: a flood of them costs no more than that.
+    When a report is full, further lines are only counted, so a flood of lines is cheap.
     """
 
     def __init__(self) -> None:
@@ -39,14 +39,14 @@ class LogTail(logging.Handler):
                 return
         try:
             text = self.format(record)
-        except Exception:  # noqa: BLE001  # as for every handler, a faulty call to log fails nothing
+        except Exception:  # noqa: BLE001  # an error while logging must not fail the job
             self.handleError(record)
             return
         with self._guard:
             self._add(LogLine(wall_ms=int(record.created * 1000), level=record.levelname, text=text[:LINE_MAX]))
 
     def printed(self, text: str) -> None:
-        """Keep what was printed once its line is whole."""
+        """Keep printed text, line by line, when its line has ended."""
         with self._guard:
             lines = text.split("\n")
             lines[0] = self._begun + lines[0]
@@ -56,7 +56,7 @@ class LogTail(logging.Handler):
                     self._add(LogLine(wall_ms=int(time.time() * 1000), level="PRINTED", text=line[:LINE_MAX]))
 
     def take(self) -> tuple[LogLine, ...]:
-        """Return the lines since the last time, and begin again."""
+        """Return the lines since the last call."""
         if not self._lines:
             return ()
         with self._guard:

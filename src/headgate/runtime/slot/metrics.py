@@ -1,8 +1,8 @@
-"""Where the time of a subtask goes, and what passes it by in a second: measured around pieces of work.
+"""The time shares and rates of a subtask, measured around its pieces of work.
 
-A slot has one thread, and what is behind comes first. A subtask is busy while it has the thread. It is back-pressured
-while it has more to do and does not: there is no room for what comes out, or those behind it have the thread. It is
-idle otherwise. So the busy times of the subtasks of a slot add up to no more than the time that has passed, and a
+A slot has one thread, and downstream subtasks use it first. A subtask is busy while it has the thread. It is
+back-pressured while it has work but cannot do it: its outputs have no room, or downstream subtasks have the thread.
+Otherwise it is idle. So the busy times of a slot's subtasks never add up to more than the time that has passed, and a
 subtask without outputs is never back-pressured.
 """
 
@@ -16,11 +16,11 @@ from headgate.ids import Attempt, SubtaskId
 from headgate.runtime.control.subtask_metrics import Rates, TimeShares, Traffic
 
 RATE_MS_MIN: Final = 500.0
-"""Rates are not learned from less time than this: they would be noise."""
+"""The shortest time, in milliseconds, from which rates are computed: over less time they would be noise."""
 
 
 def scope_of(plan: JobGraph, subtask: SubtaskId, operator: OperatorPlan, attempt: Attempt) -> Scope:
-    """Return where the metrics of an operator's functions belong."""
+    """Return the scope of the metrics of an operator's functions."""
     return Scope(
         components=(plan.job_name, operator.name, str(subtask.index)),
         variables={
@@ -50,34 +50,34 @@ class SubtaskMeter:
         self._rates: Rates | None = None
 
     def worked(self, began_ms: float, ended_ms: float) -> None:
-        """The subtask has done a piece of work."""
+        """Note a piece of work of the subtask."""
         self._busy_ms += ended_ms - began_ms
         self.released(began_ms)
 
     def held_back(self, now_ms: float) -> None:
-        """There is more to do, but no room for what comes out, or no turn."""
+        """Note that the subtask has work but no room in its outputs, or no turn."""
         if self._held_since_ms is None:
             self._held_since_ms = now_ms
 
     def released(self, now_ms: float) -> None:
-        """It is not so, or not any more."""
+        """Note that the subtask is not back-pressured, or no longer."""
         if self._held_since_ms is not None:
             self._back_pressured_ms += now_ms - self._held_since_ms
             self._held_since_ms = None
 
     def held_back_ms(self, now_ms: float) -> float:
-        """Return how long in all the subtask was back-pressured."""
+        """Return the total milliseconds for which the subtask was back-pressured."""
         held_ms = 0.0 if self._held_since_ms is None else now_ms - self._held_since_ms
         return self._back_pressured_ms + held_ms
 
     def shares(self, now_ms: float) -> TimeShares:
-        """Return where the time since the beginning went."""
+        """Return the time shares since the attempt began."""
         back_pressured_ms = self.held_back_ms(now_ms)
         idle_ms = max(0.0, now_ms - self._began_ms - self._busy_ms - back_pressured_ms)
         return TimeShares(busy_ms=self._busy_ms, back_pressured_ms=back_pressured_ms, idle_ms=idle_ms)
 
     def rates(self, traffic: Traffic, now_ms: float) -> Rates:
-        """Return what is done in a second, by what was done since the last time this was asked."""
+        """Return the rates per second since the last call."""
         since_ms, before, time_before = self._last
         passed_ms = now_ms - since_ms
         if passed_ms < RATE_MS_MIN and self._rates is not None:

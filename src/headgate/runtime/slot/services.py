@@ -29,11 +29,11 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotServices:
-    """What the host of a slot provides.
+    """The services that the host of a slot provides.
 
-    `store` is the job's folder, `open_store` opens another one by its location (of a savepoint, or of another job): it
-    blocks and raises StorageError. `send` takes a message to the job master; it does not block. `watch` ends the wait
-    of the host when a file is ready. `log` has what is logged and printed, None where that is not kept.
+    `store` is the job's folder. `open_store` opens the folder of a savepoint or another job by its location; it blocks
+    and raises StorageError. `send` sends a message to the job master without blocking. `watch` ends the wait of the
+    host when a file is ready. `log` has the lines that were logged and printed, None if the host does not keep them.
     """
 
     clock: Clock
@@ -48,11 +48,11 @@ class SlotServices:
 
 
 class ExecutionHost(SubtaskHost, Protocol):
-    """What the subtasks of an execution ask of their slot."""
+    """The slot, as its subtasks see it."""
 
     @property
     def index(self) -> SlotIndex:
-        """Which slot it is."""
+        """The index of the slot."""
         ...
 
     @property
@@ -61,19 +61,19 @@ class ExecutionHost(SubtaskHost, Protocol):
         ...
 
     def send(self, message: FromSlot) -> None:
-        """Take a message to the job master. Does not block."""
+        """Send a message to the job master. Does not block."""
         ...
 
     def submit_outward(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Run `work`, which changes what is outside the job, on an I/O thread; the attempt is not over before it is."""
+        """Run `work`, which changes external systems, as `submit` does. The attempt ends only after the work."""
         ...
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Run `work` on an I/O thread; its result is dropped if the attempt is over by then."""
+        """Run `work` on an I/O thread. `done` gets its result unless the attempt has ended. Does not block."""
         ...
 
     def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Do as `submit` does with work that may wait for long."""
+        """Run `work`, which may wait for long, as `submit` does."""
         ...
 
     def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
@@ -81,11 +81,11 @@ class ExecutionHost(SubtaskHost, Protocol):
         ...
 
     def scratch(self, subtask: SubtaskId, uid: str) -> Path:
-        """Return a local folder for files of an operator."""
+        """Return a local folder for the files of an operator."""
         ...
 
     def held_back_ms(self, subtask: SubtaskId) -> float:
-        """Return how long in all the subtask was back-pressured."""
+        """Return the total milliseconds for which the subtask was back-pressured."""
         ...
 
     def count(self, name: str, by: int) -> None:
@@ -93,7 +93,7 @@ class ExecutionHost(SubtaskHost, Protocol):
         ...
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
-        """Have the loop make the call when the time is over, unless the attempt is by then."""
+        """Have the loop make the call after `delay_ms`, unless the attempt has ended."""
         ...
 
     def event_loop(self) -> SteppedLoop:
@@ -101,11 +101,11 @@ class ExecutionHost(SubtaskHost, Protocol):
         ...
 
     def shared(self, uid: str, make: Callable[[], T]) -> T:
-        """Return what all subtasks of an operator share, which is made for the first of them."""
+        """Return the object that all subtasks of an operator share. The first call makes it."""
         ...
 
     def failed(self, subtask: SubtaskId, failure: UserFailure | str, error: BaseException) -> None:
-        """The subtask failed because of `error`, of which `failure` is the report."""
+        """Report that the subtask failed with `error`, as described by `failure`."""
         ...
 
 

@@ -1,9 +1,9 @@
 """Slot: one mailbox loop that runs the subtasks of one process, attempt after attempt.
 
-Everything happens in `step`: mails (control messages and results of work on an I/O thread), then what coroutines of
-operators can do, pieces of work of the subtasks, a piece of a snapshot that is under way, and flushing. User code
-therefore never runs concurrently with timers, barriers or snapshots. The host of the loop (a Spark task, `MiniCluster`,
-the simulator) calls `step` and waits for as long as it says.
+Everything happens in `step`, in this order: mails (control messages and results of I/O threads), coroutines of
+operators, pieces of work of the subtasks, a piece of the snapshot under way, and flushing. So user code never runs
+concurrently with timers, barriers or snapshots. The host of the loop (a Spark task, `MiniCluster`, the simulator) calls
+`step` and waits for as long as its result says.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ _log = logging.getLogger(__name__)
 
 PROGRESS_INTERVAL_MS: Final = 1000.0
 ROUNDS_PER_STEP: Final = 4
-"""Rounds of work between two looks at the mailbox and the network, as long as they are short."""
+"""The greatest number of rounds of work between two checks of the mailbox and the network."""
 
 ROUNDS_MS: Final = 5.0
-"""After this time there is no further round: slow user code does not keep a barrier waiting for more than a piece."""
+"""Milliseconds after which no further round begins: a barrier waits at most for one piece of slow user code."""
 
 
 @final
@@ -96,7 +96,7 @@ class Slot:
 
     @property
     def at_work(self) -> Operator | None:
-        """The operator that runs now, or did last; None between attempts."""
+        """The operator that runs now or ran last; None between attempts."""
         return None if self._execution is None else self._execution.at_work
 
     # --- the loop
@@ -106,10 +106,9 @@ class Slot:
         self._mailbox.append(message)
 
     def step(self, now_ms: float) -> float | None:
-        """Do a bounded amount of work.
+        """Do a bounded amount of work. Return the monotonic time at which to call again.
 
-        Return the monotonic time at which there is more to do: `now_ms` if there is some left, None if only a mail or
-        an element from another slot can bring more.
+        The result is `now_ms` if work is left, and None if only a mail or an element from another slot can bring work.
         """
         while self._mailbox:
             self._handle(self._mailbox.popleft())
@@ -138,7 +137,7 @@ class Slot:
         return min(time_ms for time_ms in times if time_ms is not None)
 
     def _call_due(self, now_ms: float) -> float | None:
-        """Make the calls that are due; return when the next one is."""
+        """Make the delayed calls that are due; return the time of the next one."""
         if not self._later:
             return None
         due = [call for due_ms, call in self._later if now_ms >= due_ms]
@@ -237,7 +236,7 @@ class Slot:
                     self._tidy(lambda: self._storage.aborted(message.checkpoint_id))
 
     def _completed(self, checkpoint_id: CheckpointId | None, execution: Execution) -> None:
-        """Note the newest completed checkpoint: once, in whichever message it is heard of first."""
+        """Tell the execution of a completed checkpoint once, whichever message reports it first."""
         if checkpoint_id is not None and checkpoint_id > self._last_completed:
             self._last_completed = checkpoint_id
             execution.notify_completed(checkpoint_id)
@@ -252,7 +251,7 @@ class Slot:
         self._services.io.submit(work, done)
 
     def _deploy(self, message: Deploy) -> None:
-        """Take up a new attempt: fetch its state on an I/O thread, then build and answer `SlotReady`."""
+        """Begin an attempt: fetch its state on an I/O thread, then build the subtasks and answer `SlotReady`."""
         if message.attempt <= self._last_attempt:
             return
         self._end()
@@ -292,7 +291,7 @@ class Slot:
             self.send(SlotReady(slot=self.index, attempt=message.attempt))
 
     def _tear_down(self, attempt: Attempt) -> None:
-        """End the attempt, and say so as soon as nothing of it can change anything outside the job any more."""
+        """End the attempt, and confirm it once none of its work can change anything outside the job."""
         unclosed = self._end() if attempt == self._attempt else None
         self._torn_down = SlotTornDown(slot=self.index, attempt=attempt, unclosed=unclosed)
         self._confirm_end()
@@ -314,7 +313,7 @@ class Slot:
         self.closed = True
 
     def _end(self) -> UserFailure | None:
-        """Let go of the current attempt; return why it could not be closed. Results that come later are dropped."""
+        """End the current attempt; return the failure of its close, None for none. Later results are dropped."""
         execution, self._execution = self._execution, None
         self._attempt = None
         self._uploads = self._taps = None
@@ -327,7 +326,7 @@ class Slot:
         return unclosed
 
     def send(self, message: FromSlot) -> None:
-        """Take a message to the job master."""
+        """Send a message to the job master. Does not block."""
         self._services.send(message)
 
     @property
@@ -343,7 +342,7 @@ class Slot:
         self.failed(None, failure, error)
 
     def failed(self, subtask: SubtaskId | None, failure: UserFailure | str, error: BaseException) -> None:
-        """A subtask failed, or (None) the slot itself: it does nothing more in this attempt."""
+        """Report a failure of a subtask, or, for None, of the slot itself. The slot stops work in this attempt."""
         self._running = False
         if self._attempt is not None:
             self.send(
@@ -358,24 +357,24 @@ class Slot:
             )
 
     def exchange_broken(self, reason: str) -> None:
-        """A peer was lost while the attempt ran."""
+        """Fail the attempt that runs: the connection to another slot was lost."""
         if self._execution is not None:
             self.failed(None, reason, NetworkError(reason))
 
     # --- what subtasks and operators ask for
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Run `work` on an I/O thread; its result is dropped if the attempt is over by then."""
+        """Run `work` on an I/O thread. `done` gets its result unless the attempt has ended. Does not block."""
         attempt = self._attempt
         self._services.io.submit(work, lambda result: self._deliver(attempt, done, result))
 
     def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Do as `submit` does with work that may wait for long."""
+        """Run `work`, which may wait for long, as `submit` does."""
         attempt = self._attempt
         self._services.io.submit_waiting(work, lambda result: self._deliver(attempt, done, result))
 
     def submit_outward(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """Run `work`, which changes what is outside the job, on an I/O thread; the attempt is not over before it is."""
+        """Run `work`, which changes external systems, as `submit` does. The attempt ends only after the work."""
         attempt = self._attempt
         self._outward += 1
 
@@ -387,14 +386,14 @@ class Slot:
         self._services.io.submit(work, deliver)
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
-        """Make the call when the time is over, unless the attempt is by then."""
+        """Make the call after `delay_ms`, unless the attempt has ended."""
         self._later.append((self.clock.monotonic_ms() + delay_ms, call))
 
     def event_loop(self) -> SteppedLoop:
         return self._event_loop.get()
 
     def shared(self, uid: str, make: Callable[[], T]) -> T:
-        """Return what all subtasks of an operator share in this attempt: what `make` made for the first of them."""
+        """Return the object that all subtasks of an operator share in this attempt. The first call makes it."""
         if uid not in self._shared:
             self._shared[uid] = make()
         return cast("T", self._shared[uid])
@@ -433,7 +432,7 @@ class Slot:
 
     def ended(self, subtask: SubtaskId) -> None:
         self.send(SubtaskEnded(attempt=self.attempt, subtask=subtask))
-        self._progress_due_ms = 0.0  # the last counts must arrive before the job ends
+        self._progress_due_ms = 0.0  # the final counts must reach the master before the job ends
 
     def recovered(self, subtask: SubtaskId) -> None:
         self.send(SubtaskRecovered(attempt=self.attempt, subtask=subtask))

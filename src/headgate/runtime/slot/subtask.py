@@ -1,12 +1,11 @@
 """Subtask: one parallel instance of a chain of operators, with its input and output channels.
 
-A subtask does one bounded piece of work at a time, when the slot's loop tells it to: some records of a batch, some
-timers, one control element, or one poll of its source. It takes records and does periodic work only when all its
-outputs have room; control elements need none, and a watermark may fire its first piece of timers without. While a
-watermark is on its way through the operators, because many timers are due, it takes no record, and no barrier but one
-that overtakes.
+A subtask does one bounded piece of work when the slot's loop calls it: some records of a batch, some timers, one
+control element, or one poll of its source. It takes records and does periodic work only when all its outputs have room.
+Control elements need no room, and a watermark may fire its first piece of timers without room. While a watermark passes
+through the operators, because many timers are due, the subtask takes no record, and only barriers that overtake.
 
-A subtask that is restored with data in flight processes that first, before it reads any channel and before any timer.
+A subtask that is restored with data in flight processes this data before it reads a channel or fires a timer.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from headgate.time.valve import InputsValve, Progress
 @final
 @dataclass(frozen=True, slots=True)
 class RestoredBatch:
-    """A batch that was in flight to the operator `first` of the chain, at its input `input_index`."""
+    """A batch that was in flight to input `input_index` of the operator with the index `first` in the chain."""
 
     first: int
     input_index: int
@@ -52,14 +51,14 @@ class RestoredBatch:
 
 
 class SubtaskHost(BarriersHost, Protocol):
-    """What a subtask asks of the slot and tells it."""
+    """The slot, as a subtask sees it."""
 
     def ended(self, subtask: SubtaskId) -> None:
-        """All bounded input is processed."""
+        """Report that the subtask has processed all its bounded input."""
         ...
 
     def recovered(self, subtask: SubtaskId) -> None:
-        """All data in flight that the subtask was restored with is processed."""
+        """Report that the subtask has processed all data in flight with which it was restored."""
         ...
 
 
@@ -79,10 +78,10 @@ class Subtask:
         self.operators = operators
         self.outputs = wiring.outputs
         self.is_source = not wiring.inputs
-        """Whether the subtask has no input but a source's reader."""
+        """Whether the subtask is a source: it has no input channels."""
         self.records_in = 0
         self.watermark_ms: int | None = None
-        """The newest watermark of all inputs together."""
+        """The newest watermark of all inputs together, None before the first."""
         self.meter = SubtaskMeter(host.clock.monotonic_ms())
         self._inputs = wiring.inputs
         self._host = host
@@ -104,34 +103,34 @@ class Subtask:
 
     @property
     def current(self) -> Operator:
-        """The operator at work, for error reports."""
+        """The operator that runs now or ran last, for error reports."""
         return self._chain.current
 
     def recover(self, restored: Iterator[RestoredBatch]) -> None:
-        """Process data in flight before anything else. To be called before the first piece of work."""
+        """Process this data in flight before anything else. Call this before the first piece of work."""
         self._recovering = restored
 
     def restore(self, waiting: Waiting) -> None:
-        """Have this wait in the chain, as it did at the snapshot. To be called before the first piece of work."""
+        """Restore the work that waited in the chain at the snapshot. Call this before the first piece of work."""
         self._chain.waiting = waiting
 
     def stop(self) -> None:
-        """Emit nothing by itself from now on: no record of a source, and nothing that is due at a time."""
+        """Emit nothing unprompted from now on: read no source, and fire no timers."""
         self._barriers.stopped = True
 
     # --- what is seen and measured
 
     def has(self, uid: str) -> bool:
-        """Whether an operator of this uid is in the chain."""
+        """Return whether the chain has an operator of this uid."""
         return any(operator.context.uid == uid for operator in self.operators)
 
     def tap(self, uid: str, see: Callable[[Batch], None] | None) -> None:
-        """Have `see` called with each batch that leaves an operator, as `Chain.tap` does."""
+        """Call `see` with each batch that leaves an operator; None ends the calls. See `Chain.tap`."""
         self._chain.tap([operator.context.uid for operator in self.operators].index(uid), see)
 
     @property
     def has_more(self) -> bool:
-        """Whether there is more to do, for all that is known: a source has, until it is asked."""
+        """Whether there may be more to do. A source has more until its data has ended."""
         if self._chain.waiting or self._rest is not None or self._recovering is not None:
             return True
         if self.is_source:
@@ -143,11 +142,11 @@ class Subtask:
 
     @property
     def is_held_back(self) -> bool:
-        """Whether there is work that only waits for room in the outputs."""
+        """Whether work waits for room in the outputs."""
         return self.has_more and not self._chain.accepts
 
     def metrics(self, now_ms: float, user: tuple[tuple[str, MetricReport], ...]) -> SubtaskMetrics:
-        """Return what is known now; `user` are the metrics of its functions."""
+        """Return the subtask's metrics; `user` are the metrics of its functions."""
         traffic = Traffic(
             records_in=self.records_in,
             records_out=sum(output.records_out for output in self.outputs),
@@ -171,7 +170,7 @@ class Subtask:
         )
 
     def _barrier_wait(self) -> BarrierWait | None:
-        """Return how many records are before the newest barrier that has arrived, until its snapshot is taken."""
+        """Return the number of records before the newest barrier that has arrived, None if its snapshot is taken."""
         waits = [(index, wait) for index, each in enumerate(self._inputs) if (wait := each.before_barrier) is not None]
         newest = max((barrier.checkpoint_id for _, (barrier, _) in waits), default=None)
         if newest is None or newest <= self._barriers.newest_taken:
@@ -187,7 +186,7 @@ class Subtask:
         return BarrierWait(checkpoint_id=newest, waiting=waiting, per_second=per_second) if waiting else None
 
     def _watermark_lag_ms(self) -> int | None:
-        """Return how far event time is behind the wall clock, None before the first watermark and at the end."""
+        """Return how far the watermark is behind the wall clock, None before the first watermark and at the end."""
         watermark_ms = self._chain.watermark_ms if self.is_source else self.watermark_ms
         if watermark_ms is None or watermark_ms == MAX_TIMESTAMP:
             return None
@@ -196,7 +195,7 @@ class Subtask:
     # --- work
 
     def run(self) -> bool:
-        """Do one piece of work; return whether there was any to do."""
+        """Do one piece of work; return whether there was work."""
         barriers = self._barriers
         if (barriers.announced or barriers.due_ms is not None) and self._attend():
             return True
@@ -224,25 +223,25 @@ class Subtask:
         return True
 
     def worked(self, began_ms: float, ended_ms: float) -> None:
-        """Learn from a piece of work how fast the subtask is."""
+        """Measure a piece of work: the debloater limits waiting records by the subtask's speed."""
         self.meter.worked(began_ms, ended_ms)
         if self._inputs:
             self._debloater.worked(began_ms, ended_ms, self.records_in + self._chain.pending_room)
 
     def rested(self, now_ms: float) -> None:
-        """Know that there was no work: unless some waits or is pending, the time does not count."""
+        """Note that there was no work: this time does not count for the speed, unless work waits or is pending."""
         if self._debloater.window.runs and not self.has_more and not self._chain.has_pending:
             self._debloater.window.rested(now_ms)
 
     def _resume(self) -> bool:
-        """Emit what has become of inputs that were pending."""
+        """Emit the results of asynchronous calls that have ended."""
         resumed = self._chain.resume()
         if resumed:
             self._settle()
         return resumed
 
     def _take_barrier(self) -> bool:
-        """Take a barrier that comes next on a channel, while no records may be taken; return whether there was one."""
+        """Take a barrier that is next on a channel, while no records may be taken; return whether there was one."""
         if self._recovering is not None:
             return False
         for index, channel in enumerate(self._inputs):
@@ -256,11 +255,11 @@ class Subtask:
         return False
 
     def _attend(self) -> bool:
-        """Attend to barriers that overtake; not before all that was restored is processed, as it is on no channel."""
+        """Handle barriers that overtake, but only after all restored data in flight: it is on no channel."""
         return self._recovering is None and self._barriers.attend(self._rest)
 
     def _recover(self, restored: Iterator[RestoredBatch]) -> bool:
-        """Process the next batch that was in flight."""
+        """Process the next restored batch."""
         one = next(restored, None)
         if one is None:
             self._recovering = None
@@ -270,7 +269,7 @@ class Subtask:
         return self._work_on_rest(0, 0, one.batch, process)
 
     def _ready_input(self) -> int | None:
-        """Return the next input, in turn, that has an element and is not blocked."""
+        """Return the next input, round-robin, that has an element and is not blocked."""
         inputs = self._inputs
         count = len(inputs)
         for step in range(count):
@@ -281,7 +280,7 @@ class Subtask:
         return None
 
     def _work_on_rest(self, index: int, start: int, batch: Batch, process: Process) -> bool:
-        """Process a piece of the batch of channel `index` from record `start` on; the rest stays for the next time."""
+        """Process a piece of the batch of channel `index` from record `start` on, and keep the rest."""
         size = self._chain.records_max
         left = len(batch) - start
         if left <= size:
@@ -315,15 +314,16 @@ class Subtask:
         return True
 
     def _go_on(self) -> bool:
-        """Do a piece of what waits in the chain; when nothing is left, do what waited for that."""
+        """Do a piece of the work that waits in the chain, then announce the end of the data if it is due."""
         self._chain.run()
         self._settle()
         return True
 
     def _settle(self) -> None:
-        """Tell that no more records follow, once nothing waits or is pending in the chain.
+        """Announce the end of the data downstream, once no work waits or is pending in the chain.
 
-        Operators are not told behind a savepoint that stops the job: it has saved what was still to be processed.
+        After a savepoint that stops the job, operators do not hear of the end: the savepoint has saved their remaining
+        work.
         """
         if not self._ended or self._end_told or self._chain.waiting:
             return
@@ -337,7 +337,7 @@ class Subtask:
     # --- time
 
     def next_ms(self) -> float | None:
-        """Return when there is something to do even if nothing comes in; None when never, or not without room."""
+        """Return when there is work without further input; None when never, or when the outputs have no room."""
         times = [self._barriers.due_ms]
         if self._may_begin:
             times += [self._poll_at_ms, self._chain.wake_ms()]
@@ -345,13 +345,13 @@ class Subtask:
 
     @property
     def _may_begin(self) -> bool:
-        """Whether there may be work that nothing that came in has caused."""
+        """Whether the subtask may begin work of its own: poll its source, or fire timers."""
         return not self._ended and not self._barriers.stopped and self._chain.accepts
 
     def tick(self, now_ms: float) -> bool:
-        """Do a piece of the periodic work that is due; return whether there was any that could be done.
+        """Do a piece of the periodic work that is due; return whether any was done.
 
-        After the end of the data there is none: timers of processing time that have not fired by then never do.
+        After the end of the data there is none: processing-time timers that have not fired by then never fire.
         """
         chain = self._chain
         wake_ms = chain.wake_ms()
@@ -376,7 +376,7 @@ class Subtask:
                 self._progress(self._valve.take(index, Watermark(MAX_TIMESTAMP)))
 
     def _progress(self, steps: list[Progress]) -> None:
-        """Have event time progress in the chain; then, if all input has ended, tell that no more records follow."""
+        """Advance event time in the chain. If all input has ended, announce the end of the data."""
         for step in steps:
             if isinstance(step, Watermark) and self._inputs:
                 self.watermark_ms = step.timestamp_ms
@@ -384,7 +384,7 @@ class Subtask:
         self._go_on()
 
     def trigger(self, barrier: Barrier) -> None:
-        """Inject a barrier at a source: the next record polled is the first after it."""
+        """Inject a barrier at a source: it comes before the next record that is polled."""
         if not self.is_source:
             raise InternalError(f"subtask {self.id} is no source but was told to inject {barrier}")
         self._barriers.received(0, barrier)
@@ -395,35 +395,35 @@ class Subtask:
         source.add_splits(splits)
 
     def allow_watermark(self, allowed_ms: int) -> None:
-        """Have an aligned source read no further than to this watermark, or on again."""
+        """Pause an aligned source at this watermark, or let it continue."""
         self._chain.current = source = self.operators[0]
         source.allow_watermark(allowed_ms)
 
     def end(self) -> None:
-        """End a source's data here, whatever it still has."""
+        """End the data of a source now, whatever is unread."""
         if not self._ended:
             self._ended = True
             self._progress([Watermark(MAX_TIMESTAMP)])
 
     def abort(self, checkpoint_id: CheckpointId) -> None:
-        """Give up a checkpoint that the job master has given up, and tell every operator."""
+        """Abort a checkpoint that the job master has given up, and tell every operator."""
         self.give_up(checkpoint_id)
         for operator in self.operators:
             self._chain.current = operator
             operator.notify_aborted(checkpoint_id)
 
     def give_up(self, checkpoint_id: CheckpointId) -> None:
-        """Wait no more for barriers of the checkpoint, which is over."""
+        """Stop waiting for barriers of this checkpoint, which is over."""
         self._barriers.aborted(checkpoint_id)
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
-        """Pass the completion of a checkpoint on to every operator."""
+        """Tell every operator that the checkpoint is complete."""
         for operator in self.operators:
             self._chain.current = operator
             operator.notify_completed(checkpoint_id)
 
     def flush(self) -> bool:
-        """Send what the outputs have gathered; return whether there was anything."""
+        """Send the records that the outputs have buffered; return whether there were any."""
         return self._chain.flush()
 
     def flush_due(self, now_ms: float) -> bool:

@@ -1,4 +1,4 @@
-"""Taps of a slot: who samples what leaves operators, and for how long. Without a tap there is none of this."""
+"""Taps of a slot: samples of the records that leave operators, for a limited time. Without a tap they cost nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEND_EVERY_MS: Final = 250.0
 
 
 class TappedSlot(Protocol):
-    """What taps ask of their slot."""
+    """The slot, as its taps see it."""
 
     @property
     def clock(self) -> Clock:
@@ -29,18 +29,18 @@ class TappedSlot(Protocol):
         ...
 
     def send(self, message: FromSlot) -> None:
-        """Take a message to the job master. Does not block."""
+        """Send a message to the job master. Does not block."""
         ...
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
-        """Make the call when the time is over, unless the attempt is by then."""
+        """Make the call after `delay_ms`, unless the attempt has ended."""
         ...
 
 
 @final
 @dataclass(slots=True)
 class _Tap:
-    """A tap behind an operator: its samplers, one for each subtask, and until when it stays by itself."""
+    """A tap of an operator: one sampler for each subtask, and the time at which it ends unless it is renewed."""
 
     samplers: list[tuple[Subtask, Sampler]]
     until_ms: float
@@ -56,7 +56,7 @@ class SlotTaps:
         self._open: dict[str, _Tap] = {}
 
     def tap(self, order: Tap) -> None:
-        """Begin, go on or end, as the job master says."""
+        """Begin, renew or end a tap, as the job master orders."""
         until_ms = self._host.clock.monotonic_ms() + order.for_ms
         if order.uid in self._open:
             self._open[order.uid].until_ms = until_ms
@@ -83,7 +83,7 @@ class SlotTaps:
         self._host.call_later(SEND_EVERY_MS, look)
 
     def _send(self, uid: str) -> None:
-        """Send what there is; end the tap if its time is over."""
+        """Send the samples; end the tap if its time is over."""
         tap = self._open[uid]
         samples = [sample for _, sampler in tap.samplers for sample in sampler.taken()]
         if samples:

@@ -25,20 +25,20 @@ from headgate.runtime.slot_storage.in_flight import address_of
 @final
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The channels and outputs that begin or end at a subtask, and how barriers are aligned."""
+    """The input channels and outputs of a subtask, and how it aligns barriers."""
 
     inputs: list[InputChannel]
     outputs: list[Output]
     input_of: list[int]
-    """For each channel in `inputs`, which input of the first operator it belongs to: 0 or 1."""
+    """For each channel in `inputs`, the index of the first operator's input that it belongs to: 0 or 1."""
     overtakable: dict[int, ChannelAddress] = field(default_factory=dict)
     """The channels in `inputs` that barriers may overtake, by index."""
     strategy: AlignmentStrategy | None = None
-    """How barriers are aligned, None: exactly once, without overtaking."""
+    """The alignment of barriers, None: exactly once, without overtaking."""
     in_flight_bytes_max: int = MAX_IN_FLIGHT_SIZE.default
-    """What may be overtaken in one snapshot."""
+    """The greatest number of bytes in flight in one snapshot."""
     debloating: Debloating | None = field(default_factory=Debloating)
-    """How the records that wait are limited, None: by the credit for batches only."""
+    """The limit for records that wait, None: only the credit for batches limits them."""
 
 
 @final
@@ -46,7 +46,7 @@ class SlotWiring:
     """Makes the channels and outputs of one attempt's subtasks in one slot. Owned by the slot's loop."""
 
     def __init__(self, plan: JobGraph, placement: Placement, exchange: Exchange, slot: SlotIndex) -> None:
-        """The edges of `plan` are as they are in the placement."""
+        """The partitionings of the edges of `plan` are resolved for the placement."""
         self._plan = plan
         self._placement = placement
         self._exchange = exchange

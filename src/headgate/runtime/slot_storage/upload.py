@@ -252,7 +252,7 @@ class Uploads:
             self._acknowledge(upload)
 
     def _fail(self, upload: _Upload, unsecured: _NotSecuredError) -> None:
-        """Fail the subtask, also if the checkpoint was given up: the next one would hold what may be lost."""
+        """Fail the subtask, also if the checkpoint was given up: the next checkpoint would name the lost output."""
         if upload in self._under_way:
             self._end(upload)
         subtask, error = upload.snapshot.subtask, unsecured.__cause__

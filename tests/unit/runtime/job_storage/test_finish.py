@@ -9,7 +9,7 @@ import pytest
 
 from headgate.checkpoint.drivers.job_records import JobResult
 from headgate.job_status import JobStatus
-from headgate.runtime.job_storage.finish import CheckpointsThatGo, EndFacts, EndPlan, InputsThatGo, end_plan_of
+from headgate.runtime.job_storage.finish import DeletedCheckpoints, DeletedInputs, EndFacts, EndPlan, end_plan_of
 
 FACTS = EndFacts(
     status=JobStatus.FINISHED, keeps=False, owns=True, has_restored=True, has_completed=True, recorded=None
@@ -23,25 +23,25 @@ ENDS = [
 ]
 
 
-def goes(ending: EndPlan) -> bool:
-    return ending.output_goes or ending.claimed_goes or ending.checkpoints is not CheckpointsThatGo.NONE
+def goes(plan: EndPlan) -> bool:
+    return plan.deletes_output or plan.deletes_claimed or plan.checkpoints is not DeletedCheckpoints.NONE
 
 
 def test_of_a_finished_job_only_the_result_stays() -> None:
     assert end_plan_of(FACTS) == EndPlan(
         records=True,
         kept=False,
-        output_goes=True,
-        inputs=InputsThatGo.ALL,
-        claimed_goes=True,
-        checkpoints=CheckpointsThatGo.ALL,
+        deletes_output=True,
+        inputs=DeletedInputs.ALL,
+        deletes_claimed=True,
+        checkpoints=DeletedCheckpoints.ALL,
     )
 
 
 def test_a_job_that_keeps_its_checkpoints_keeps_what_they_commit_and_read() -> None:
-    ending = end_plan_of(replace(FACTS, status=JobStatus.CANCELED, keeps=True))
-    assert (ending.kept, ending.output_goes, ending.claimed_goes) == (True, False, False)
-    assert (ending.inputs, ending.checkpoints) == (InputsThatGo.UNREAD, CheckpointsThatGo.BEYOND)
+    plan = end_plan_of(replace(FACTS, status=JobStatus.CANCELED, keeps=True))
+    assert (plan.kept, plan.deletes_output, plan.deletes_claimed) == (True, False, False)
+    assert (plan.inputs, plan.checkpoints) == (DeletedInputs.UNREAD, DeletedCheckpoints.BEYOND)
 
 
 @pytest.mark.parametrize("facts", [each for each in ENDS if each.status is JobStatus.SUSPENDED])
@@ -51,25 +51,25 @@ def test_everything_stays_of_a_job_that_is_suspended(facts: EndFacts) -> None:
 
 @pytest.mark.parametrize("facts", [each for each in ENDS if not each.owns and each.recorded is None])
 def test_a_driver_that_does_not_own_the_job_deletes_nothing_but_what_it_has_made(facts: EndFacts) -> None:
-    ending = end_plan_of(facts)
-    assert not goes(ending)
-    assert not ending.records
-    assert ending.inputs in {InputsThatGo.NONE, InputsThatGo.NEW}
+    plan = end_plan_of(facts)
+    assert not goes(plan)
+    assert not plan.records
+    assert plan.inputs in {DeletedInputs.NONE, DeletedInputs.NEW}
 
 
 @pytest.mark.parametrize("facts", [each for each in ENDS if not each.has_restored and each.recorded is None])
 def test_the_checkpoints_that_wait_to_be_restored_never_go(facts: EndFacts) -> None:
-    ending = end_plan_of(facts)
-    assert ending.checkpoints is CheckpointsThatGo.NONE
-    assert not ending.output_goes
-    assert ending.inputs is not InputsThatGo.ALL
+    plan = end_plan_of(facts)
+    assert plan.checkpoints is DeletedCheckpoints.NONE
+    assert not plan.deletes_output
+    assert plan.inputs is not DeletedInputs.ALL
 
 
 @pytest.mark.parametrize("facts", [each for each in ENDS if each.recorded is not None])
 def test_what_an_earlier_driver_has_recorded_counts_and_is_not_written_again(facts: EndFacts) -> None:
-    ending = end_plan_of(facts)
-    assert not ending.records
+    plan = end_plan_of(facts)
+    assert not plan.records
     if facts.recorded is KEPT:
-        assert ending.kept
-        assert not ending.output_goes
-        assert ending.checkpoints is not CheckpointsThatGo.ALL
+        assert plan.kept
+        assert not plan.deletes_output
+        assert plan.checkpoints is not DeletedCheckpoints.ALL
