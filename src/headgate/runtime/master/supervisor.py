@@ -81,7 +81,7 @@ class Supervisor:
         start_timeout_ms: float,
         slots_wait_ms: float | None = 0.0,
     ) -> None:
-        """`place` decides the placement of an attempt; it is pure. `slots_wait_ms` None: launches wait without limit."""
+        """`place` decides the placement of an attempt; it is pure. `slots_wait_ms` None: a launch waits forever."""
         self.placements = AttemptPlacements(place)
         self.slots = SlotPool()
         self.restarts = Restarts(restart)
