@@ -26,7 +26,10 @@ UNALIGNED = {
     "execution.checkpointing.max-concurrent-checkpoints": 1,
 }
 BLOCK = 10
-BLOCKS = range(1, 81, BLOCK)
+BLOCKS = [
+    pytest.param(first, marks=pytest.mark.slow if first < 21 else (pytest.mark.soak, pytest.mark.long))
+    for first in range(1, 81, BLOCK)
+]
 
 
 class Widths:
@@ -68,7 +71,6 @@ def rescaled(report: RunReport, widths: Widths) -> set[str]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_when_each_attempt_has_another_parallelism(first: int) -> None:
     reports = (run(seed, change=partial(placed, Widths(seed))) for seed in range(first, first + BLOCK))
@@ -76,7 +78,6 @@ def test_every_promise_is_kept_when_each_attempt_has_another_parallelism(first: 
     assert not failed, "\n\n".join(failed)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_when_the_job_is_rescaled_while_it_runs(first: int) -> None:
     reports = [run_rescaled(seed) for seed in range(first, first + BLOCK)]

@@ -8,10 +8,12 @@ from tests.simulation.own_jobs.run import run
 
 CRASHES = ("master crash inside a savepoint",) * 3
 BLOCK = 10
-BLOCKS = range(1, 61, BLOCK)
+BLOCKS = [
+    pytest.param(first, marks=pytest.mark.slow if first < 21 else (pytest.mark.soak, pytest.mark.long))
+    for first in range(1, 61, BLOCK)
+]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_when_drivers_die_inside_savepoints(first: int) -> None:
     reports = [run(seed, often=CRASHES) for seed in range(first, first + BLOCK)]
