@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from itertools import permutations
 from pathlib import Path
@@ -38,6 +38,9 @@ Change = tuple[Way, int, int]
 PAIRS: Final = [*permutations((1, 2, 3), 2), (1, 1), (2, 2), (3, 3)]
 
 
+LEFT_TO_SOAK: Final = (pytest.mark.soak, pytest.mark.long)
+
+
 def changes(*ways: Way) -> list[Any]:
     """Return each pair of parallelisms in each of these ways; the same one twice for checkpoints only.
 
@@ -47,9 +50,7 @@ def changes(*ways: Way) -> list[Any]:
         pytest.param(
             (way, before, after),
             id=f"{way.name.lower()}-{before}-{after}",
-            marks=()
-            if way is ways[index % len(ways)] or before == after == 2
-            else (pytest.mark.soak, pytest.mark.long),
+            marks=() if way is ways[index % len(ways)] or before == after == 2 else LEFT_TO_SOAK,
         )
         for way in ways
         for index, (before, after) in enumerate(PAIRS)
@@ -58,6 +59,18 @@ def changes(*ways: Way) -> list[Any]:
 
 
 on_every_change: Final = pytest.mark.parametrize("change", changes(Way.RUNNING, Way.CHECKPOINT, Way.STOPPED))
+
+
+def of_each(kinds: Iterable[str]) -> list[Any]:
+    """Return each kind with each change, of which `make test` runs every other one, the others with the next kind."""
+    every = changes(Way.RUNNING, Way.CHECKPOINT, Way.STOPPED)
+    tested = [change for change in every if not change.marks]
+    return [
+        pytest.param(kind, *change.values, id=f"{kind}-{change.id}", marks=LEFT_TO_SOAK if left else ())
+        for number, kind in enumerate(kinds)
+        for change in every
+        for left in [change not in tested or (number + tested.index(change)) % 2 == 1]
+    ]
 
 
 class Rescaled:

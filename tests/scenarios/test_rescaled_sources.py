@@ -27,7 +27,7 @@ from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.functions.source import Source
 from tests.scenarios.event_time import EventTimeJobs, results
-from tests.scenarios.rescaled import Change, Way, on_every_change
+from tests.scenarios.rescaled import Change, Way, of_each, on_every_change
 from tests.scenarios.test_micro_batches import SIZE, NumberQuery, Numbers
 
 pytestmark = pytest.mark.slow
@@ -78,8 +78,7 @@ KINDS: Final = {
 }
 
 
-@on_every_change
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "change"), of_each(KINDS))
 def test_files_in_time_order(kind: str, change: Change, tmp_path: Path) -> None:
     source = KINDS[kind].source(tmp_path / "in")
     assert EventTimeJobs(tmp_path, lambda: source, len(EVENTS), KINDS[kind].time_of).run(change) == results(EVENTS)
@@ -108,8 +107,7 @@ MADE: Final[dict[str, Source[Any]]] = {
 """Sources of the numbers from 0; those that read in stages halt in the first one, or the last."""
 
 
-@on_every_change
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize(("kind", "change"), of_each(MADE))
 def test_numbers_that_are_times(kind: str, change: Change, tmp_path: Path) -> None:
     jobs = EventTimeJobs(tmp_path, lambda: MADE[kind], COUNT, lambda number: int(number) * STEP_MS)
     assert jobs.run(change) == results(IN_ORDER)
