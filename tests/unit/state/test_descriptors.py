@@ -1,4 +1,4 @@
-"""What a state may be declared as."""
+"""Which declarations of a state are valid."""
 
 from __future__ import annotations
 

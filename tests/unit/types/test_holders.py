@@ -1,4 +1,4 @@
-"""One holder of a record, or of any part of it, is enough for the record to be copied."""
+"""A record is copied if anything else holds it or a part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How missing names are refused: in modules, on classes, as values, in a way that hasattr and guarded imports bear."""
+"""Missing names of modules and classes, and values, are refused; `hasattr` and guarded imports still work."""
 
 import importlib
 import types

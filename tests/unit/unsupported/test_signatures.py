@@ -1,4 +1,4 @@
-"""What can be called has PyFlink's parameters: names, order, defaults. More may follow them, if optional."""
+"""Callables have PyFlink's parameters: names, order, defaults. Only optional parameters may follow them."""
 
 from __future__ import annotations
 

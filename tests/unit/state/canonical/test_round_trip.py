@@ -1,4 +1,4 @@
-"""The canonical format: entries of keyed state become Parquet files, and come back as they were."""
+"""The canonical format: entries of keyed state are written to Parquet files and read back unchanged."""
 
 from __future__ import annotations
 

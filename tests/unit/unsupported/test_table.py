@@ -1,4 +1,4 @@
-"""Every public name of PyFlink either works or is in the table, and the table holds nothing that works."""
+"""Every public name of PyFlink either works or is in the table, and the table has no name that works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every name that a module of PyFlink shows, also what it only imports, is there or refused with advice."""
+"""Every name that a module of PyFlink has, also by import, exists here or is refused with advice."""
 
 from __future__ import annotations
 

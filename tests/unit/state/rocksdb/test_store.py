@@ -1,4 +1,4 @@
-"""An operator with one value in each cell: its cells are written and read in a loop of their own, which is shorter."""
+"""The store with one column without items: cells are written and read in a shorter loop."""
 
 from __future__ import annotations
 

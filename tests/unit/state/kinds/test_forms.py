@@ -1,4 +1,4 @@
-"""What a time to live does to stored values."""
+"""The effect of a time to live on stored values."""
 
 from __future__ import annotations
 
