@@ -1,9 +1,14 @@
 """Types and their columns: type information as Arrow types and schemas, and back.
 
-| type | Arrow | value in Python | |---|---|---| | a row, a tuple | struct | `Row`, with the names of its fields | | a
-list, an array | list | list | | a map | map | dict | | `DECIMAL(p, s)` | decimal128(p, s) | `Decimal`; an int for (38,
-0), which is `BIG_INT` | | an instant | timestamp with a zone | `Instant` | | a timestamp | timestamp without a zone |
-`datetime` without a zone | | an interval | duration | `timedelta` |
+| type | Arrow | value in Python |
+|---|---|---|
+| a row, a tuple | struct | `Row`, with the names of its fields |
+| a list, an array | list | list |
+| a map | map | dict |
+| `DECIMAL(p, s)` | decimal128(p, s) | `Decimal`; an int for (38, 0), which is `BIG_INT` |
+| an instant | timestamp with a zone | `Instant` |
+| a timestamp | timestamp without a zone | `datetime` without a zone |
+| an interval | duration | `timedelta` |
 
 From a schema to a type and back, only the unit of times changes. From a type to a schema and back, all lists and arrays
 become lists, and tuples become rows.

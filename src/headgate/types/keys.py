@@ -1,8 +1,8 @@
 """Keys: canonical bytes and a stable 32-bit hash code.
 
-The rule -------- Values that are equal in Python have the same canonical bytes; values that differ have different
-bytes. Bytes and hash code are the same in every process and release, whatever `PYTHONHASHSEED` is. `typed_key` decides
-which keys are the same key: it distinguishes some that are equal, such as 1 and True.
+Values that are equal in Python have the same canonical bytes; values that differ have different bytes. Bytes and hash
+code are the same in every process and release, whatever `PYTHONHASHSEED` is. `typed_key` decides which keys are the
+same key: it distinguishes some equal values, such as 1 and True.
 
 ==============================  ==================================================================================
 None                            nothing; equal to itself only
