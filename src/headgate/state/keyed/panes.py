@@ -81,7 +81,7 @@ class Pane:
         in_memory, stored = self.values(), self.stored
         if stored is None or stored.is_whole:
             return in_memory.items()
-        rest = ((key, value) for key, value, _ in stored.rest(None) if key not in in_memory)
+        rest = ((key, value) for key, value, _ in stored.scan(None) if key not in in_memory)
         return chain(_there(in_memory), rest)
 
     def due(self) -> Iterable[tuple[Any, Any]]:
@@ -94,7 +94,7 @@ class Pane:
             return items
         rest = (
             (key, value)
-            for key, value, timers in stored.rest(None)
+            for key, value, timers in stored.scan(None)
             if key not in in_memory and not self.was_evaluated(timers)
         )
         return chain(_there(dict(items)), rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, final
 
-Rest = Callable[["range | None"], Iterator[tuple[Any, Any, Any]]]
+Scan = Callable[["range | None"], Iterator[tuple[Any, Any, Any]]]
 """Reads the keys of the database in these key groups (None: all), with their values and timers, in pieces."""
 
 
@@ -24,12 +24,12 @@ class StoredValues(dict[Any, Any]):
     (True, 1, None)
     """
 
-    __slots__ = ("_read", "is_outdated", "is_whole", "rest")
+    __slots__ = ("_read", "is_outdated", "is_whole", "scan")
 
-    def __init__(self, read: Callable[[list[Any]], None], rest: Rest) -> None:
+    def __init__(self, read: Callable[[list[Any]], None], scan: Scan) -> None:
         super().__init__()
         self._read = read
-        self.rest = rest
+        self.scan = scan
         self.is_whole = True
         """Whether each key of the database is in this dict or has a newer value elsewhere."""
         self.is_outdated = False

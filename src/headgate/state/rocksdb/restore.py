@@ -26,7 +26,7 @@ from headgate.types.typed_key import key_hash_code
 _ALL_GROUPS: Final = range(2**15)
 
 
-class Loads(Protocol):
+class EntryTarget(Protocol):
     """A receiver of restored entries."""
 
     def load(self, states: Sequence[StateMeta], found: Iterator[Entry]) -> None:
@@ -143,7 +143,7 @@ def copy_rows(source: RocksDatabase, target: RocksDatabase, groups: range, colum
     target.commit()
 
 
-def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: RestoreScope) -> None:
+def load_part(part: FetchedKeyed, folder: Path, target: EntryTarget, place: RestoreScope) -> None:
     """Load the entries of a part into `target`. Raises `DamagedFileError`, `RestoreError`."""
     if part.state.kind != "rocksdb":
         for file in part.state.base:
@@ -158,7 +158,7 @@ def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: RestoreSco
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def load_file(part: FetchedKeyed, file: StateFile, target: Loads, place: RestoreScope) -> None:
+def load_file(part: FetchedKeyed, file: StateFile, target: EntryTarget, place: RestoreScope) -> None:
     """Load a file of entries into `target`. Raises `DamagedFileError`, `RestoreError`."""
     saved = open_file(part, file, place.where, place.moved)
     target.load(saved.states, place.checked(saved.entries(place.groups)))

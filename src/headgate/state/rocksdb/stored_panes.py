@@ -123,10 +123,10 @@ class StoredPanes(Panes):
                 for key, found in zip(keys, self._rows.fetch(cell_keys(keys, namespace)), strict=True):
                     self._take(pane, key, *found)
 
-            def rest(some: range | None) -> Iterator[tuple[Any, Any, Any]]:
+            def scan(some: range | None) -> Iterator[tuple[Any, Any, Any]]:
                 return self._rows.values(namespace, place, groups if some is None else some)
 
-            pane.stored = StoredValues(read, rest)
+            pane.stored = StoredValues(read, scan)
             pane.sealed.append((0, pane.stored))
         return pane.stored
 
@@ -170,7 +170,7 @@ class StoredPanes(Panes):
                 if group in groups and value is not None:
                     yield key, value
         if stored is not None and not stored.is_whole:
-            for key, value, timers in stored.rest(groups):
+            for key, value, timers in stored.scan(groups):
                 self._given += 1
                 if key not in in_memory:
                     self._note_timers(pane, key, timers)
