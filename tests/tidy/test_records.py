@@ -11,7 +11,7 @@ from tests.tidy.sources import PACKAGE, name, parse
 WITHOUT = ("dataflow", "runtime", "batch", "checkpoint")
 CALLS_USER_CODE = {"batch/column_of.py"}
 
-OWNERS = {"self.pace", "ending", "self", "message", "self._sent", "pace", "traffic"}
+OWNERS = {"self.pace", "end_plan", "self", "message", "self._sent", "pace", "traffic"}
 
 
 def files() -> Iterator[Path]:
