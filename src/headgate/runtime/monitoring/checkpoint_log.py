@@ -1,4 +1,4 @@
-"""The log of checkpoints: a line for each of the newest ten thousand that have ended, of some 100 bytes. Pure."""
+"""The log of checkpoints: a line of about 100 bytes for each of the newest ten thousand that have ended. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from headgate.runtime.monitoring.checkpoint_record import CheckpointKind, Checkp
 
 LOG_MAX: Final = 10_000
 FAILURE_MAX: Final = 200
-"""Characters that are kept of a failure's first line."""
+"""The greatest number of characters kept of a failure's first line."""
 POINTS_MAX: Final = 500
 
 _ID: Final = Struct(">Q")
 _LINE: Final = Struct(">QBBBQQQQ")
-"""Begins with the id, so that lines sort by it. Behind it is why the checkpoint failed, in UTF-8."""
+"""The format of a line. It begins with the id, so that lines sort by id. The failure follows, in UTF-8."""
 _KINDS: Final = tuple(CheckpointKind)
 _STATUSES: Final = tuple(CheckpointStatus)
 _FORMATS: Final = (None, *SavepointFormat)
@@ -28,7 +28,7 @@ _NO_SAVEPOINT: Final = _FORMATS.index(None)
 
 
 class _Line(NamedTuple):
-    """The numbers of a line; kind, status and form are places in the tuples above."""
+    """The numbers of a line. `kind`, `status` and `form` are indexes into the tuples above."""
 
     number: int
     kind: int
@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 class LogEntry:
     """One checkpoint or savepoint. `duration_ms` is from its trigger to the last acknowledgement, or to its failure.
 
-    `written_bytes` are those written for it alone, `state_bytes` those of all its state.
+    `written_bytes` are the bytes written for this checkpoint, `state_bytes` the bytes of all its state.
     """
 
     checkpoint_id: int
@@ -62,9 +62,9 @@ class LogEntry:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """Complete checkpoints that follow each other: when the last of them began, and their figures.
+    """Figures of some consecutive complete checkpoints. `trigger_ms` is the start of the last one.
 
-    Durations and written bytes are an average and the greatest, state bytes those of the last.
+    Durations and written bytes are the average and the maximum; `state_bytes` is the value of the last one.
     """
 
     trigger_ms: int
@@ -76,7 +76,7 @@ class CurvePoint:
 
 
 def entry_of(record: CheckpointRecord) -> LogEntry:
-    """Return a line on a checkpoint, as far as it has come."""
+    """Return the log entry of a checkpoint in its present state."""
     sums, savepoint, trigger_ms = totals(record.acked()), record.barrier.savepoint, record.barrier.trigger_ms
     took_ms = sums["end_to_end_duration"] if record.failed_ms is None else record.failed_ms - trigger_ms
     return LogEntry(
@@ -100,24 +100,24 @@ class CheckpointLog:
         self._lines: list[bytes] = []
 
     def __len__(self) -> int:
-        """Return how many checkpoints it has."""
+        """Return the number of checkpoints in the log."""
         return len(self._lines)
 
     def add(self, record: CheckpointRecord) -> None:
-        """Note a checkpoint that has ended; the oldest goes when there are too many."""
+        """Add a checkpoint that has ended. Drops the oldest line when there are too many."""
         insort(self._lines, _line(entry_of(record)))
         del self._lines[:-LOG_MAX]
 
     def before(self, checkpoint_id: int | None, limit: int) -> list[LogEntry]:
-        """Return the newest checkpoints below an id, or the newest of all, newest first."""
+        """Return up to `limit` checkpoints with ids below `checkpoint_id` (None: all), newest first."""
         lines = self._lines.copy()
         end = len(lines) if checkpoint_id is None else bisect_left(lines, _ID.pack(checkpoint_id))
         return [_entry(line) for line in reversed(lines[max(0, end - limit) : end])]
 
     def curve(self) -> list[CurvePoint]:
-        """Return how complete checkpoints went, oldest first, as at most 500 points; savepoints are left out.
+        """Return the figures of complete checkpoints, without savepoints, as at most 500 points, oldest first.
 
-        A point has the checkpoints of a range of ids, so that points stay what they are while others come.
+        A point covers a fixed range of ids, so it does not change when later checkpoints are added.
         """
         lines = [_Line(*_LINE.unpack_from(line)) for line in self._lines.copy()]
         drawn = [line for line in lines if line.status == _COMPLETED and line.form == _NO_SAVEPOINT]

@@ -1,4 +1,4 @@
-"""What is known of one checkpoint or savepoint: when it began, how it ended, and what it cost each subtask."""
+"""The record of one checkpoint or savepoint: its start, its end, its cost in each subtask, and where it waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.runtime.control.subtask_metrics import BarrierWait, SubtaskMetrics
 
 @final
 class CheckpointStatus(Enum):
-    """How far a checkpoint has come."""
+    """The status of a checkpoint."""
 
     IN_PROGRESS = "IN_PROGRESS"
     COMPLETED = "COMPLETED"
@@ -23,21 +23,21 @@ class CheckpointStatus(Enum):
 
 @final
 class CheckpointKind(Enum):
-    """What a checkpoint is, by Flink's names."""
+    """The kind of a checkpoint, by Flink's names."""
 
     CHECKPOINT = "CHECKPOINT"
     UNALIGNED_CHECKPOINT = "UNALIGNED_CHECKPOINT"
     SAVEPOINT = "SAVEPOINT"
     SYNC_SAVEPOINT = "SYNC_SAVEPOINT"
-    """Ends the job."""
+    """A savepoint that stops the job."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskFigures:
-    """What a checkpoint cost one subtask. `acked_ms` is wall clock, `duration_ms` from the trigger to then.
+    """The cost of a checkpoint in one subtask. `acked_ms` is wall clock; `duration_ms` is the time since the trigger.
 
-    The others are as in `SubtaskState`.
+    The other fields are as in `SubtaskState`.
     """
 
     acked_ms: int
@@ -58,12 +58,15 @@ class SubtaskFigures:
 @final
 @dataclass(slots=True, kw_only=True)
 class CheckpointRecord:
-    """What is known of one checkpoint or savepoint. Times are wall clock; None: it has not come to that."""
+    """The record of one checkpoint or savepoint. Fields are None until they are known.
+
+    `began_ms` is on the monotonic clock, `failed_ms` on the wall clock.
+    """
 
     barrier: Barrier
     attempt: Attempt
     parallelism: tuple[int, ...]
-    """The number of subtasks of each vertex in that attempt."""
+    """The parallelism of each vertex in the attempt."""
     began_ms: float
     status: CheckpointStatus = CheckpointStatus.IN_PROGRESS
     subtasks: dict[SubtaskId, SubtaskFigures] = field(default_factory=dict)
@@ -84,7 +87,7 @@ class CheckpointRecord:
 
     @property
     def kind(self) -> CheckpointKind:
-        """What it is. One that began aligned is unaligned as soon as its barrier has overtaken anything anywhere."""
+        """The kind. An aligned checkpoint becomes unaligned when its barrier has overtaken batches in any subtask."""
         savepoint = self.barrier.savepoint
         if savepoint is not None:
             return CheckpointKind.SYNC_SAVEPOINT if savepoint.stops else CheckpointKind.SAVEPOINT
@@ -93,11 +96,11 @@ class CheckpointRecord:
 
     @property
     def pending(self) -> int:
-        """The number of inputs that it contains because their asynchronous calls had not ended."""
+        """The number of inputs in the checkpoint whose asynchronous calls had not ended."""
         return sum(own.pending for own in self.acked())
 
     def acked(self, vertex: int | None = None) -> list[SubtaskFigures]:
-        """Return the figures that have come in, of one vertex or of all. May be called from any thread."""
+        """Return the figures of the subtasks that have acknowledged, of one vertex or of all. For any thread."""
         return [own for subtask, own in self.subtasks.copy().items() if vertex is None or subtask.vertex == vertex]
 
 
@@ -109,17 +112,17 @@ SUMMARISED: Final = (
     "processed_data",
     "persisted_data",
 )
-"""The figures of whole checkpoints, by Flink's names."""
+"""The figures of a whole checkpoint, by Flink's names."""
 
 
 def totals(figures: Iterable[SubtaskFigures]) -> dict[str, int]:
-    """Return the figures of some subtasks together, by Flink's names."""
+    """Return the totals over some subtasks, by Flink's names."""
     figures = list(figures)
     return {
         "checkpointed_size": sum(own.checkpointed_bytes for own in figures),
         "state_size": sum(own.state_bytes for own in figures),
         "end_to_end_duration": max((own.duration_ms for own in figures), default=-1),
-        "alignment_buffered": 0,  # Flink's too, since it keeps nothing back at alignments
+        "alignment_buffered": 0,  # 0 in Flink, too: alignments buffer nothing
         "processed_data": sum(own.processed_bytes for own in figures),
         "persisted_data": sum(own.persisted_bytes for own in figures),
     }
@@ -128,13 +131,13 @@ def totals(figures: Iterable[SubtaskFigures]) -> dict[str, int]:
 @final
 @dataclass(frozen=True, slots=True)
 class LongestWait:
-    """The subtask at which a barrier is about to wait longest."""
+    """The subtask at which a barrier is expected to wait longest."""
 
     subtask: SubtaskId
     wait: BarrierWait
 
     def text(self, name: str) -> str:
-        """Return a sentence about it; `name` is that of the subtask's vertex.
+        """Return a sentence about the wait. `name` is the name of the subtask's vertex.
 
         >>> wait = BarrierWait(checkpoint_id=7, waiting=900, per_second=45.0)
         >>> LongestWait(SubtaskId(1, 0), wait).text("score")
@@ -151,7 +154,7 @@ def _rounded(seconds: float) -> str:
 
 
 def waiting_of(record: CheckpointRecord, subtasks: Mapping[SubtaskId, SubtaskMetrics]) -> LongestWait | None:
-    """Return where the barrier of a checkpoint waits longest, by what subtasks report; None if it waits nowhere."""
+    """Return where the barrier of a checkpoint waits longest, by reports of subtasks; None if it waits nowhere."""
     if record.status is not CheckpointStatus.IN_PROGRESS:
         return None
     answered = record.subtasks.copy()

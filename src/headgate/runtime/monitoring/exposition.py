@@ -1,7 +1,8 @@
 """Metrics as text for Prometheus.
 
-Names are Flink's with a prefix of ours: `headgate_job_`, `headgate_task_`, and `headgate_operator_` for the metrics of
-functions, followed by their groups. All are gauges, as with Flink's reporter: each attempt counts again.
+Names are Flink's, with the prefix `headgate_job_` or `headgate_task_`. Metrics of functions have the prefix
+`headgate_operator_` and the names of their groups. All are gauges, as with Flink's reporter, because each attempt
+counts from 0.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _Labels = tuple[tuple[str, str], ...]
 
 
 def exposition(jobs: Iterable[JobMetrics], now_ms: int) -> bytes:
-    """Return all metrics of the jobs as they are now; `now_ms` is wall clock. May be called from any thread."""
+    """Return the present metrics of the jobs as text. `now_ms` is wall clock. May be called from any thread."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_JobsCollector(list(jobs), now_ms))
     return generate_latest(registry)
@@ -100,6 +101,6 @@ def _name(report: MetricReport, suffix: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Return the text with what names must not hold replaced."""
+    """Return the text with `_` for characters that names must not contain."""
     word = re.sub(r"[^a-zA-Z0-9_]", "_", text)
     return f"_{word}" if word[:1].isdigit() else word

@@ -25,7 +25,7 @@ from headgate.runtime.monitoring.statistics_json import Json
 @final
 @dataclass(frozen=True, slots=True)
 class TaskMetric:
-    """A metric that each subtask has. `read` returns None while there is no value."""
+    """A metric of each subtask. `read` returns None while there is no value."""
 
     name: str
     kind: str
@@ -37,7 +37,7 @@ class TaskMetric:
 @final
 @dataclass(frozen=True, slots=True)
 class OperatorMetric:
-    """A metric that an operator keeps in the group of its function."""
+    """A metric that an operator registers in the group of its function."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class OperatorMetric:
 @final
 @dataclass(frozen=True, slots=True)
 class JobMetric:
-    """A metric of the job as a whole, at a time of the driver's wall clock. `read` as in `TaskMetric`."""
+    """A metric of the whole job at a time of the driver's wall clock. `read` is as in `TaskMetric`."""
 
     name: str
     kind: str
@@ -293,7 +293,7 @@ JOB_METRICS: Final = (
 
 @final
 class PressureLevel(Enum):
-    """How much of its time a subtask is back-pressured."""
+    """The level of back pressure of a subtask."""
 
     OK = "ok"
     LOW = "low"
@@ -308,7 +308,7 @@ class PressureLevel(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class JobMetrics:
-    """The metrics of one job at the moment. May be read from any thread."""
+    """The present metrics of one job. May be read from any thread."""
 
     plan: JobGraph
     progress: JobProgress
@@ -319,7 +319,7 @@ class JobMetrics:
         return {name: value for name, value in read if value is not None}
 
     def of_subtask(self, subtask: SubtaskId) -> dict[str, float]:
-        """Return the metrics of a subtask that have a value, those of its functions too: after the operator's name."""
+        """Return the metrics of a subtask that have a value. Those of functions begin with the operator's name."""
         found = self.of_task(subtask)
         for operator, report in self.of_functions(subtask):
             path = ".".join([operator.name, *report.groups, *report.labels.values(), report.name])
@@ -327,7 +327,7 @@ class JobMetrics:
         return found
 
     def of_task(self, subtask: SubtaskId) -> dict[str, float]:
-        """Return the metrics of a subtask that have a value, without those of its functions."""
+        """Return the metrics of a subtask that have a value, without those of functions."""
         own = self.progress.subtasks.get(subtask)
         if own is None:
             return {}
@@ -335,14 +335,14 @@ class JobMetrics:
         return {name: value for name, value in read if value is not None}
 
     def of_functions(self, subtask: SubtaskId) -> Iterator[tuple[OperatorPlan, MetricReport]]:
-        """Yield the metrics that the functions of a subtask keep, with the operator."""
+        """Yield the metrics of a subtask's functions, each with its operator."""
         own = self.progress.subtasks.get(subtask)
         operators = {operator.uid: operator for operator in self.plan.vertex_of(subtask).operators}
         for uid, report in () if own is None else own.user:
             yield operators[uid], report
 
     def of_vertex(self, vertex: int) -> dict[str, dict[str, float]]:
-        """Return min, max, avg and sum of each metric over the subtasks of a vertex, for those that have it."""
+        """Return min, max, avg and sum of each metric over the subtasks of a vertex that have it."""
         values: dict[str, list[float]] = {}
         for subtask in self.progress.placement.instances_of(vertex):
             for name, value in self.of_task(subtask).items():
@@ -353,7 +353,7 @@ class JobMetrics:
         }
 
     def back_pressure(self, vertex: int, now_ms: int) -> Json:
-        """Return how back-pressured a vertex is, in the form of Flink's REST interface; `now_ms` is wall clock."""
+        """Return the back pressure of a vertex in the form of Flink's REST interface. `now_ms` is wall clock."""
         subtasks = self.progress.placement.instances_of(vertex)
         known = {each.index: self.progress.subtasks[each] for each in subtasks if each in self.progress.subtasks}
         if not known:

@@ -14,10 +14,10 @@ from headgate.runtime.control.messages import SlotTornDown, TaskFailed
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """How a job ended. A suspended job has not ended: only its driver has, and a later driver continues the job.
+    """The outcome of a job. A suspended job has not ended: only its driver has, and a later driver continues the job.
 
-    `cause` is a text for people, None when the job finished; `counters` are the job's named counters. `way_on` says
-    where the job can go on, or why it cannot; empty where there is nothing to say. A `cause` repeats it.
+    `cause` is a text for people, None when the job finished. `counters` are the job's named counters. `way_on` says how
+    to continue the job, or why that is impossible; empty if there is no advice. `cause` contains it, too.
     """
 
     job_id: JobId
@@ -28,7 +28,7 @@ class JobOutcome:
     way_on: str = ""
 
     def in_a_line(self) -> str:
-        """Return how the job ended, and where it can go on.
+        """Return the outcome, and how to continue the job, in one line.
 
         >>> cause = "OSError: no\\n  in operator 'x'"
         >>> JobOutcome(job_id=JobId("1f"), status=JobStatus.FAILED, cause=cause, runtime_ms=1.0).in_a_line()
@@ -40,17 +40,17 @@ class JobOutcome:
 
 
 FAILURES_MAX: Final = 100
-"""Failures of a job that are kept, the latest: a job may restart without end."""
+"""The number of latest failures of a job that are kept: a job may restart forever."""
 LINE_MAX: Final = 200
-"""Characters of a cause in a line."""
+"""The greatest number of characters of `Failure.line`."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureOrigin:
-    """Where a failure came from, as far as it is known: the operator's name and the indexes of subtask and slot.
+    """The origin of a failure, as far as it is known: the operator's name, and the indexes of subtask and slot.
 
-    `user` is the exception of user code, None where other code failed.
+    `user` is the exception of user code, None if other code failed.
     """
 
     operator: str | None = None
@@ -62,9 +62,9 @@ class FailureOrigin:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One failure. `cause` is the whole story, for people.
+    """One failure. `cause` is the full description, for people.
 
-    `wall_ms` is the time of the driver's clock, `attempt` the one that failed, 0 before the first. The job starts again
+    `wall_ms` is the driver's wall clock. `attempt` is the attempt that failed, 0 before the first. The job restarts
     after `restart_delay_ms`; None: the failure was final.
     """
 
@@ -75,12 +75,12 @@ class Failure:
     restart_delay_ms: float | None
 
     def line(self) -> str:
-        """Return the cause in a line."""
+        """Return the first line of the cause."""
         return self.cause.strip().partition("\n")[0][:LINE_MAX]
 
 
 def origin_of(message: TaskFailed | SlotTornDown) -> FailureOrigin:
-    """Return where a failure that a slot reports came from."""
+    """Return the origin of a failure that a slot reports."""
     if isinstance(message, SlotTornDown):
         user = message.unclosed
         return FailureOrigin(slot=message.slot) if user is None else _origin_of_user(user, message.slot)
@@ -96,7 +96,7 @@ def _origin_of_user(failure: UserFailure, slot: int) -> FailureOrigin:
 
 
 def describe_unclosed(failure: UserFailure) -> str:
-    """Return why a job fails whose user code could not be closed, for people."""
+    """Return, for people, why a job has failed whose user code raised in close()."""
     return (
         f"{failure.describe()}\n(All input was processed and its output is committed, so the job does not start again. "
         "What close() was to write may be missing: write it in finish(), which is called before the last checkpoint)"

@@ -1,4 +1,4 @@
-"""The progress of a job: what is known of it while it runs."""
+"""The progress of a job while it runs: its attempts, metrics, failures and logs."""
 
 from __future__ import annotations
 
@@ -20,43 +20,42 @@ from headgate.runtime.monitoring.statistics import CheckpointFigures, Checkpoint
 _log = logging.getLogger(__name__)
 
 LINES_MAX: Final = 1_000
-"""Lines of a slot that are kept, the latest."""
+"""The number of latest lines kept for each slot."""
 
 
 @final
 class SlotLog:
-    """The lines of one slot, over all attempts, numbered from 1. Added by the master's loop, read from any thread."""
+    """The lines of one slot, over all attempts, numbered from 1. The master's loop adds, any thread may read."""
 
     def __init__(self) -> None:
         self._lines: deque[tuple[int, LogLine]] = deque(maxlen=LINES_MAX)
         self.count = 0
 
     def add(self, lines: Iterable[LogLine]) -> None:
-        """Keep more lines."""
+        """Add lines."""
         for line in lines:
             self._lines.append((self.count + 1, line))
             self.count += 1
 
     def after(self, number: int, limit: int) -> list[tuple[int, LogLine]]:
-        """Return the newest lines behind this number, each with its own, at most `limit`, oldest first."""
+        """Return the newest lines after this number, at most `limit`, oldest first, each with its number."""
         newer = [(own, line) for own, line in self._lines.copy() if own > number]
         return list(islice(newer, max(0, len(newer) - limit), None))
 
 
 FAILED_RECORDS_MAX: Final = 50
-"""Failed records of an operator that are kept, the latest."""
+"""The number of latest failed records kept for each operator."""
 ATTEMPTS_MAX: Final = 100
-"""Attempts of a job that are kept, the latest."""
+"""The number of latest attempts that are kept."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRun:
-    """One attempt: what it started from, at which parallelism, and when it was deployed, ran and ended, by wall clock.
+    """One attempt: its checkpoint, its parallelism, and the wall clock times of its deployment, start and end.
 
     `checkpoint_id` is None for a start from the beginning, `began_ms` None until all subtasks are restored, `ended_ms`
-    None while the attempt goes on. An attempt that has ended without a failure made room for one at another
-    parallelism, or was the last.
+    None while the attempt runs. An attempt that has ended without a failure was replaced by a rescale, or was the last.
     """
 
     attempt: Attempt
@@ -70,7 +69,7 @@ class AttemptRun:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedFailure:
-    """A record that a function failed for: the sample, whence, and when it was reported, by wall clock."""
+    """A record for which a function failed: the sample, its subtask and attempt, and the wall clock of the report."""
 
     sample: FailedSample
     subtask: SubtaskId
@@ -81,29 +80,29 @@ class ReportedFailure:
 @final
 @dataclass(slots=True, kw_only=True)
 class JobProgress:
-    """What is known of a running job; a snapshot for people and tests, replaced as messages come in."""
+    """The progress of a running job, for people and tests. Changed by the job master's loop, read from any thread."""
 
     placement: Placement
-    """That of the newest attempt; before the first, that of the program."""
+    """The placement of the newest attempt; before the first attempt, the placement of the program."""
     wanted: Placement | None = None
-    """That which the job would have if there were slots enough; None before it has run."""
+    """The placement that the job would have with enough slots; None before it has run."""
     attempt: int = 0
     restarts: int = 0
     records_in: dict[str, int] = field(default_factory=dict)
     running_since_ms: int | None = None
-    """When the attempt that runs has started, by wall clock; None while none runs."""
+    """When the running attempt has started, by wall clock; None while no attempt runs."""
     subtasks: Mapping[SubtaskId, SubtaskMetrics] = field(default_factory=dict)
-    """The newest metrics of the attempt's subtasks; never changed, but replaced."""
+    """The newest metrics of the attempt's subtasks. The mapping is replaced, never changed."""
     counted: Mapping[SlotIndex, Mapping[str, int]] = field(default_factory=dict)
-    """What the sources of each slot have counted in the attempt; never changed, but replaced."""
+    """The named counters of each slot in the attempt. The mapping is replaced, never changed."""
     slots: Mapping[SlotIndex, Mapping[str, str]] = field(default_factory=dict)
-    """Facts about the process of each slot that has registered, the latest; never changed, but replaced."""
+    """Facts about the latest process of each registered slot. The mapping is replaced, never changed."""
     statistics: CheckpointStatistics = field(default_factory=CheckpointStatistics)
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
     failed_records: dict[str, deque[ReportedFailure]] = field(default_factory=dict)
-    """Some of the records that functions failed for, by the operator's uid, over all attempts; the latest."""
+    """The latest samples of records for which functions failed, by the operator's uid, over all attempts."""
     logs: dict[SlotIndex, SlotLog] = field(default_factory=dict)
-    """What slots have logged and printed; nothing where slots do not tell."""
+    """The lines that slots have logged and printed; empty if slots do not report them."""
     attempts: deque[AttemptRun] = field(default_factory=lambda: deque(maxlen=ATTEMPTS_MAX))
 
     @property
@@ -112,7 +111,7 @@ class JobProgress:
         return self.statistics.figures
 
     def reported(self, message: Progress, now_ms: int) -> None:
-        """Take what a slot reports of the running attempt; `now_ms` is wall clock."""
+        """Take a slot's report on the running attempt. `now_ms` is wall clock."""
         self.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
         self.subtasks = {**self.subtasks, **message.metrics}
         self.counted = {**self.counted, message.slot: message.counters}
@@ -125,7 +124,7 @@ class JobProgress:
                 kept.append(record)
 
     def deployed(self, attempt: Attempt, placement: Placement, checkpoint_id: CheckpointId | None, now_ms: int) -> None:
-        """The slots deploy an attempt that starts from a checkpoint; `now_ms` is wall clock."""
+        """Note that the slots deploy an attempt, which starts from this checkpoint. `now_ms` is wall clock."""
         self.counted = {}
         self.attempts.append(
             AttemptRun(
@@ -137,7 +136,7 @@ class JobProgress:
         )
 
     def attempt_began(self, attempt: Attempt, placement: Placement, now_ms: int) -> None:
-        """The newest attempt runs from now on; `now_ms` is wall clock."""
+        """Note that the newest attempt runs from now on. `now_ms` is wall clock."""
         self.attempt, self.placement = attempt, placement
         own = set(map(str, placement.subtasks()))
         self.records_in = {name: n for name, n in self.records_in.items() if name in own}

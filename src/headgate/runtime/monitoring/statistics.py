@@ -53,7 +53,7 @@ class Summary:
             self.add(value)
 
     def add(self, value: float) -> None:
-        """Take a value in."""
+        """Add a value."""
         self.count += 1
         self.least = value if self.least is None else min(self.least, value)
         self.most = value if self.most is None else max(self.most, value)
@@ -62,13 +62,13 @@ class Summary:
 
     @property
     def average(self) -> float | None:
-        """The mean of all values; None when there is none."""
+        """The mean of all values; None without values."""
         return self._total / self.count if self.count else None
 
     def quantile(self, part: float) -> float | None:
-        """Return the value that `part` (0 to 1) of the newest values lie below; None when there is none.
+        """Return the quantile `part` (0 to 1) of the newest values; None without values.
 
-        Between two values it is interpolated, at position `part * (count + 1)` of the sorted values, counted from 1.
+        It is interpolated linearly at position `part * (count + 1)` of the sorted values, counted from 1.
         """
         ordered = sorted(self._newest)
         if not ordered:
@@ -80,19 +80,19 @@ class Summary:
 
 
 FIGURES_MAX: Final = 1000
-"""Completed checkpoints whose figures are kept."""
+"""The number of latest completed checkpoints whose figures are kept."""
 
 HISTORY_MAX: Final = 10
-"""Checkpoints that the history shows, by default."""
+"""The default number of checkpoints in the history."""
 
 RESTORES_MAX: Final = 100
-"""Restores that are kept, the newest."""
+"""The number of latest restores that are kept."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointFigures:
-    """One completed checkpoint: how long it took from trigger to durable manifest, and what was written."""
+    """One completed checkpoint: the time from the trigger to the durable manifest, and the size of its state."""
 
     checkpoint_id: int
     duration_ms: float
@@ -103,7 +103,7 @@ class CheckpointFigures:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore:
-    """What the newest attempt that did not begin again has started from, and when, by wall clock."""
+    """A restore: the snapshot that an attempt has started from, and the wall clock time."""
 
     checkpoint_id: CheckpointId
     wall_ms: int
@@ -114,7 +114,7 @@ class Restore:
 @final
 @dataclass(slots=True, kw_only=True)
 class CheckpointCounts:
-    """How many checkpoints and savepoints there have been, and restores from one."""
+    """The numbers of checkpoints and savepoints, and of restores."""
 
     triggered: int = 0
     completed: int = 0
@@ -123,14 +123,14 @@ class CheckpointCounts:
 
     @property
     def in_progress(self) -> int:
-        """Those that are under way."""
+        """The number of checkpoints and savepoints under way."""
         return self.triggered - self.completed - self.failed
 
 
 @final
 @dataclass(slots=True, kw_only=True)
 class Latest:
-    """The newest of each kind, also when the history does not show it any more."""
+    """The newest checkpoint of each kind, also if the history does not contain it any more."""
 
     completed: CheckpointRecord | None = None
     savepoint: CheckpointRecord | None = None
@@ -156,14 +156,14 @@ class CheckpointStatistics:
     # --- what happens
 
     def triggered(self, barrier: Barrier, attempt: Attempt, parallelism: tuple[int, ...], now_ms: float) -> None:
-        """A checkpoint or savepoint of an attempt begins; `now_ms` is monotonic."""
+        """Note that a checkpoint or savepoint of an attempt begins. `now_ms` is monotonic."""
         record = CheckpointRecord(barrier=barrier, attempt=attempt, parallelism=parallelism, began_ms=now_ms)
         self.counts.triggered += 1
         self._pending[barrier.checkpoint_id] = record
         self._history.append(record)
 
     def acked(self, ack: SubtaskAcked, wall_ms: int) -> None:
-        """A subtask has acknowledged; a second time, or a checkpoint that is not under way, changes nothing."""
+        """Note an acknowledgement. A repeated one, or one of a checkpoint that is not under way, changes nothing."""
         record, state = self._pending.get(ack.checkpoint_id), ack.state
         if record is None or ack.attempt != record.attempt or ack.subtask in record.subtasks:
             return
@@ -186,7 +186,7 @@ class CheckpointStatistics:
         )
 
     def completed(self, checkpoint_id: CheckpointId, location: str | None, now_ms: float) -> None:
-        """The manifest is durable; `now_ms` is monotonic."""
+        """Note that a checkpoint is complete. `now_ms` is monotonic."""
         record = self._pending.pop(checkpoint_id, None)
         if record is None:
             return
@@ -213,7 +213,7 @@ class CheckpointStatistics:
             self._known_files = frozenset(record.shared_files)
 
     def failed(self, checkpoint_id: CheckpointId, reason: str, wall_ms: int) -> None:
-        """A checkpoint was given up, or certainly has no manifest. Told twice, only the first reason counts."""
+        """Note that a checkpoint has failed. Only its first reason counts."""
         record = self._pending.pop(checkpoint_id, None)
         if record is None:
             return
@@ -223,7 +223,7 @@ class CheckpointStatistics:
         self.latest.failed = record
 
     def restored(self, restore: Restore, files: Iterable[str]) -> None:
-        """An attempt starts from a checkpoint or savepoint, which names `files`."""
+        """Note that an attempt starts from a checkpoint or savepoint, which consists of `files`."""
         self.counts.restored += 1
         self.latest.restored = restore
         self.restores.append(restore)
@@ -236,7 +236,7 @@ class CheckpointStatistics:
         return list(self._history)[::-1]
 
     def find(self, checkpoint_id: int) -> CheckpointRecord | None:
-        """Return a checkpoint of the history, one under way, or the newest of its kind; None for any other."""
+        """Return a checkpoint that is in the history, under way, or the newest of its kind; None for any other."""
         latest = (self.latest.completed, self.latest.savepoint, self.latest.failed)
         known = [*self.history(), *self.under_way(), *(each for each in latest if each is not None)]
         return next((record for record in known if record.checkpoint_id == checkpoint_id), None)

@@ -1,6 +1,6 @@
 """Checkpoint statistics as JSON, with the names and the shape of Flink's REST interface. Pure.
 
-As there, -1 stands for a time or duration that is not known yet, and None for a summary of nothing.
+As in Flink, -1 is a time or duration that is not known yet, and None is the summary of no values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def overview(statistics: CheckpointStatistics) -> Json:
-    """Return counts, summary, the newest of each kind, and the history: what `/jobs/:id/checkpoints` shows."""
+    """Return counts, summary, the newest checkpoint of each kind, and the history, for `/jobs/:id/checkpoints`."""
     counts, latest = statistics.counts, statistics.latest
     return {
         "counts": {
@@ -37,7 +37,7 @@ def overview(statistics: CheckpointStatistics) -> Json:
 
 
 def details(statistics: CheckpointStatistics, checkpoint_id: int, names: Mapping[int, str]) -> Json | None:
-    """Return one checkpoint with the figures of its vertices, which `names` gives ids; None if it is not known."""
+    """Return one checkpoint with the figures of its vertices, by the ids in `names`; None if it is not known."""
     record = statistics.find(checkpoint_id)
     if record is None:
         return None
@@ -46,7 +46,7 @@ def details(statistics: CheckpointStatistics, checkpoint_id: int, names: Mapping
 
 
 def subtasks(statistics: CheckpointStatistics, checkpoint_id: int, vertex: int) -> Json | None:
-    """Return the subtasks of one vertex in a checkpoint, with a summary of their figures; None if it is not known."""
+    """Return the subtasks of a vertex in a checkpoint, and a summary; None if the checkpoint is not known."""
     record = statistics.find(checkpoint_id)
     if record is None:
         return None
@@ -59,7 +59,7 @@ def subtasks(statistics: CheckpointStatistics, checkpoint_id: int, vertex: int) 
 
 
 def checkpoint_json(record: CheckpointRecord) -> Json:
-    """Return one checkpoint, without its vertices."""
+    """Return one checkpoint without its vertices."""
     figures = record.acked()
     shown: Json = {
         "id": record.checkpoint_id,
@@ -145,7 +145,7 @@ def _of(values: Iterable[float]) -> Json:
 
 
 def summary_json(summary: Summary) -> Json:
-    """Return least, most, average and percentiles by Flink's names."""
+    """Return minimum, maximum, average and percentiles by Flink's names."""
     average = summary.average
     return {
         "min": summary.least,

@@ -1,4 +1,4 @@
-"""A connection for a thread of its own that may block; speaks the same protocol as the polled ones."""
+"""A blocking connection, for a thread of its own. It has the same protocol as the polled connections."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SEND_TIMEOUT_S = 10.0
 
 @final
 class BlockingConnection:
-    """An authenticated connection, for frames that are few and small. Owned by one thread.
+    """An authenticated connection for few and small frames. Owned by one thread.
 
-    Every method raises NetworkError when the peer is gone.
+    Every method raises NetworkError when the peer is lost.
     """
 
     def __init__(self, sock: socket.socket, peer: str, frame_bytes_max: int) -> None:
@@ -60,9 +60,9 @@ class BlockingConnection:
         return frame
 
     def interrupt(self) -> None:
-        """Make the other methods raise from now on, also one that is blocked. Callable from any thread."""
+        """Make all other methods raise from now on, also a blocked call. May be called from any thread."""
         with contextlib.suppress(OSError):
-            # Not the method of a TLS socket, after which the other methods would take bytes without TLS.
+            # Not the TLS socket's own method: after it, the other methods would read bytes without TLS.
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
@@ -76,9 +76,10 @@ class BlockingConnection:
 def dial(
     config: NetworkConfig, secret: JobSecret, tls: TlsContexts | None, address: Address, hello: bytes
 ) -> BlockingConnection:
-    """Connect and authenticate; blocks up to the handshake timeout. Raises NetworkError.
+    """Connect and authenticate. Blocks up to the handshake timeout. Raises NetworkError.
 
-    A peer that hangs up before it has welcomed this process is tried again, as it may be crowded.
+    If the peer closes the connection before its welcome, this process tries again: the peer may have too many
+    unproven connections.
     """
 
     def prove(stream: ByteStream) -> Handshake:
@@ -101,7 +102,7 @@ def dial(
 
 
 def _authenticated(stream: ByteStream, prove: Callable[[ByteStream], Handshake]) -> socket.socket:
-    """Return the stream's socket once both sides have proved themselves; close it if they do not."""
+    """Run the handshake and return the stream's socket. Close the socket if the handshake fails."""
     try:
         stream.secure()
         _exchange(stream.sock, Proof(prove(stream)))

@@ -1,4 +1,4 @@
-"""Where and how a process of the job may be reached."""
+"""The network configuration of a process: addresses, ports, TLS files and limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WILDCARDS = ("", "0.0.0.0", "::")
 
 
 class Address(NamedTuple):
-    """A host, as name or IP address, and a port."""
+    """A host (a name or an IP address) and a port."""
 
     host: str
     port: int
@@ -29,7 +29,7 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsConfig:
-    """Paths of PEM files. Both ends show the certificate and check the other's against the authority `ca`."""
+    """Paths of PEM files. Both ends show the certificate, and check the other's against the authority `ca`."""
 
     cert: str
     key: str
@@ -37,13 +37,13 @@ class TlsConfig:
 
     @property
     def der(self) -> bytes:
-        """The first certificate of the file, in DER form. Raises ValueError if there is none."""
+        """The first certificate of the file, in DER form. Raises ValueError if the file has none."""
         text, end = Path(self.cert).read_text(), "-----END CERTIFICATE-----"
         begin = text.index("-----BEGIN CERTIFICATE-----")
         return ssl.PEM_cert_to_DER_cert(text[begin : text.index(end, begin) + len(end) + 1])
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Have a context show the certificate, and check those of others. Raises ConfigError, naming the files."""
+        """Make a context show the certificate and check those of peers. Raises ConfigError, naming the files."""
         try:
             context.load_cert_chain(self.cert, self.key)
             context.load_verify_locations(self.ca)
@@ -56,11 +56,11 @@ class TlsConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkConfig:
-    """What the user may choose about the network, and the limits that keep a stranger from doing harm.
+    """The user's network settings, and limits against strangers.
 
-    `ports` is a range of ports, both ends included; `ANY_PORT` leaves the choice to the system. `advertised_host` is
-    the name that peers connect to, by default the bind host. Who connects tries until `handshake_timeout_s` is over;
-    who listens gives a connection `proof_timeout_s`, and less if more than `unproven_connections_max` wait.
+    `ports` is a range of ports, both ends included; with `ANY_PORT` the system chooses. `advertised_host` is the name
+    that peers connect to, by default the bind host. A client tries to connect for `handshake_timeout_s`. A listener
+    waits `proof_timeout_s` for the proof of a connection, and less if more than `unproven_connections_max` wait.
     """
 
     bind_host: str = "127.0.0.1"

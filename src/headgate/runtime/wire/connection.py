@@ -4,8 +4,8 @@ Life of a connection (each phase is one method; an error in any of them ends it)
 
     connecting -> securing (TLS, if on) -> proving (the job's handshake) -> transferring -> closed
 
-The side that connects begins again when the peer hangs up before the proof has ended: a crowded process does so.
-Nothing of the application is delivered before the proof; what is sent before it waits. All callbacks are made from
+The client begins again when the peer closes the connection before the proof has ended: a process with too many unproven
+connections does so. Before the proof, no frame is delivered, and frames that are sent wait. All callbacks are called
 within `Poller.poll`, on the thread that polls.
 """
 
@@ -30,7 +30,7 @@ from headgate.runtime.wire.stream import ByteStream, StreamCut
 READ_BYTES_PER_POLL = 1 << 20
 TRY_AGAIN_S: Final = 0.05
 BEGUN_BYTES_MAX: Final = 1 << 18
-"""Bytes for the kernel to take at once. Frames above that wait whole, so that others may be sent ahead of them."""
+"""The number of queued bytes above which frames wait as a whole, so that other frames may be sent ahead of them."""
 
 
 class CloseCause(enum.Enum):
@@ -46,7 +46,7 @@ class CloseCause(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The end of a connection: the cause, and a sentence for people that names the peer."""
+    """The end of a connection: its cause, and a sentence for people that names the peer."""
 
     cause: CloseCause
     detail: str
@@ -57,9 +57,9 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What a connection calls: `on_frame` per frame in order, `on_closed` exactly once and last.
+    """The callbacks of a connection: `on_frame` for each frame, in order; `on_closed` exactly once, at the end.
 
-    Both run inside `Poller.poll`. `on_closed` also follows a `close()` of one's own.
+    Both run inside `Poller.poll`. `on_closed` also follows a `close()` by this process.
     """
 
     on_frame: Callable[[Connection, Frame], None]
@@ -68,12 +68,12 @@ class Handlers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """How a connection becomes an authenticated one; differs between the side that connects and the one that listens.
+    """The steps that open and authenticate a connection. They differ between client and listener.
 
-    `dial` returns a socket that is being connected, or is so already, and what is wrong with it: nothing, if empty. If
-    it ends for a cause of `tries_again_after`, another is dialled, until `timeout_s` is over. `on_proven` gets the
-    client's hello and returns the handlers for the connection, or None to refuse it. `on_failed` stands in for
-    `on_closed` until then.
+    `dial` returns a socket that is connecting or connected, and an error text, empty for none. If the socket closes for
+    a cause in `tries_again_after`, `dial` is called again, until `timeout_s` is over. `on_proven` gets the client's
+    hello, and returns the handlers of the connection, or None to refuse it. `on_failed` replaces `on_closed` until
+    then.
     """
 
     peer: str
@@ -111,10 +111,10 @@ class Connection:
         self._dial()
 
     def send(self, *buffers: Sendable) -> None:
-        """Send one frame made of `buffers` one after the other. Never blocks; what the kernel does not take waits.
+        """Send one frame that consists of `buffers`. Never blocks: bytes that the kernel does not take wait.
 
-        Buffers of 64 kB and more are not copied and must not change before `pending_bytes` is zero; memory views must
-        be of bytes. Does nothing on a closed connection, whose owner is told by `on_closed`. Raises NetworkError for a
+        Buffers of 64 kB and more are not copied, and must not change before `pending_bytes` is zero; memory views must
+        be of bytes. Does nothing on a closed connection, because `on_closed` tells its owner. Raises NetworkError for a
         frame above the limit.
         """
         if self._closed:
@@ -128,7 +128,7 @@ class Connection:
             self._flush()
 
     def send_first(self, *buffers: Sendable) -> None:
-        """Send a frame ahead of all those in `waiting`; otherwise as `send`."""
+        """Send a frame ahead of all frames in `waiting`, as `send` does."""
         if self._closed:
             return
         self._check_size(buffers)
@@ -138,7 +138,7 @@ class Connection:
 
     @property
     def waiting(self) -> Iterable[tuple[Sendable, ...]]:
-        """The frames that were sent and are not begun, oldest first: each as the buffers that were given."""
+        """The frames whose transfer has not begun, oldest first, each as its buffers."""
         return self._waiting.frames
 
     def _check_size(self, buffers: tuple[Sendable, ...]) -> None:
@@ -151,13 +151,13 @@ class Connection:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of sent frames the kernel has not taken yet."""
+        """The bytes of sent frames that the kernel has not taken yet."""
         return self._queue.pending_bytes + self._waiting.pending_bytes
 
     def when_taken(self, call: Callable[[], None]) -> None:
-        """Have `call` made once, within `poll`, when the kernel has taken all that is pending now.
+        """Have `call` made once, within `poll`, when the kernel has taken all bytes that are pending now.
 
-        More may be pending by then. It is never made if the connection closes before.
+        More bytes may be pending by then. The call is never made if the connection closes before.
         """
         self._when_taken.append((self._taken_bytes + self.pending_bytes, call))
 
@@ -168,7 +168,7 @@ class Connection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection has ended, or never came about."""
+        """Whether the connection has ended, or was never established."""
         return self._closed
 
     def close(self) -> None:
@@ -176,11 +176,11 @@ class Connection:
         self._end(CloseCause.CLOSED_HERE, f"the connection to {self.peer} was closed by this process")
 
     def fail(self, cause: CloseCause, problem: str) -> None:
-        """End the connection because of `problem`, which `on_closed` reports with the peer's name."""
+        """End the connection because of `problem`. `on_closed` reports it with the peer's name."""
         self._end(cause, f"{self.peer}: {problem}")
 
     def hurry(self, problem: str) -> None:
-        """Take what has come of the proof by now; fail because of `problem` if that is not all of it."""
+        """Read the proof as far as it has arrived; end the connection with `problem` if it is not complete."""
         if not self._closed:
             self._phase(0)
         if self._handlers is None:
@@ -199,7 +199,7 @@ class Connection:
             return
         self._sock, problem = self._opening.dial()
         self._phase: Callable[[int], None] = self._finish_connecting
-        # A socket becomes writable when it is connected; one that was accepted is so already.
+        # A socket becomes writable when it is connected; an accepted socket is writable already.
         self._watch(selectors.EVENT_WRITE)
         if problem:
             self.fail(CloseCause.UNREACHABLE, f"cannot connect: {problem}")
@@ -240,7 +240,7 @@ class Connection:
             self._watch_as_needed()
 
     def _prove(self, _events: int) -> None:
-        # There is no proof any more once the connection has ended, or has begun again.
+        # The proof is None when the connection has ended, or has begun again.
         while (proof := self._proof) is not None and proof.hello is None:
             space = memoryview(bytearray(proof.missing))
             count = self._receive_into(space)
@@ -251,7 +251,7 @@ class Connection:
             except NetworkError as error:
                 self.fail(CloseCause.REFUSED, str(error))
                 return
-            # At once: if the next bytes refuse the peer, it should still have heard this.
+            # Send at once: even if the next bytes refuse the peer, it should have received this.
             self._queue.append(proof.take_outgoing())
             self._flush()
         if proof is not None and proof.hello is not None:
@@ -271,7 +271,7 @@ class Connection:
         self._phase = self._transfer
         self._flush()
         self._tell_what_is_taken()
-        # The first frames may have come along with the proof, and under TLS no selector would tell.
+        # The first frames may have arrived with the proof, and under TLS the selector would not report them.
         self._postpone_read()
 
     def _transfer(self, events: int) -> None:
@@ -289,7 +289,7 @@ class Connection:
     # Bytes in, bytes out.
 
     def _read(self) -> None:
-        """Deliver what there is, up to a limit that lets other connections have their turn."""
+        """Deliver arrived frames, up to a limit, so that other connections get their turn."""
         handlers, stream, reader = self._handlers, self._stream, self._reader
         assert handlers is not None
         assert stream is not None
@@ -319,7 +319,7 @@ class Connection:
             self._read()
 
     def _deliver(self, handlers: Handlers) -> bool:
-        """Deliver complete frames; whether more may be read afterwards."""
+        """Deliver complete frames; return whether more bytes may be read."""
         next_frame, on_frame = self._reader.next_frame, handlers.on_frame
         try:
             while not self._closed and (frame := next_frame()) is not None:
@@ -329,7 +329,7 @@ class Connection:
         return not self._closed
 
     def _receive_into(self, space: memoryview) -> int | None:
-        """Read; an end or an error of the stream ends the connection, and is then None too."""
+        """Read bytes and return their number. At the end of the stream, or after an error, end the connection."""
         assert self._stream is not None
         try:
             count = self._stream.receive_into(space)
@@ -349,7 +349,7 @@ class Connection:
         return " in the middle of a frame" if self._reader.in_mid_frame else ""
 
     def _flush(self) -> None:
-        """Hand queued bytes to the kernel until it takes no more."""
+        """Write queued bytes until the kernel takes no more."""
         stream, queue = self._stream, self._queue
         assert stream is not None
         try:
@@ -365,7 +365,7 @@ class Connection:
         self._watch_as_needed()
 
     def _begin_frames(self) -> bool:
-        """Begin frames that wait, as long as few bytes are begun; return whether there are any for the kernel."""
+        """Queue waiting frames while few bytes are queued; return whether there are bytes to write."""
         queue, waiting = self._queue, self._waiting
         if self._handlers:
             while waiting and queue.pending_bytes < BEGUN_BYTES_MAX:

@@ -23,9 +23,9 @@ MAC_BYTES = hashlib.sha256().digest_size
 
 @final
 class JobSecret:
-    """A key that all processes of one job share. Never shows in `repr`, `str` or a log line.
+    """A key that all processes of one job share. It never shows in `repr`, `str` or a log line.
 
-    It can be pickled, as it has to reach the slots: only do so into channels that strangers cannot read.
+    It can be pickled, to reach the slots. Pickle it only into channels that strangers cannot read.
 
     >>> JobSecret(b"correct horse battery staple")
     JobSecret(...)
@@ -44,11 +44,11 @@ class JobSecret:
         return JobSecret(secrets.token_bytes(32))
 
     def reveal(self) -> bytes:
-        """Return the key itself, to hand it to another process of the job."""
+        """Return the key itself, to pass it to another process of the job."""
         return self._key
 
     def mac(self, *parts: bytes) -> bytes:
-        """Return the HMAC-SHA256 of `parts`, each preceded by its length so that no two lists of parts read alike."""
+        """Return the HMAC-SHA256 of `parts`, each preceded by its length, so that different lists of parts differ."""
         code = hmac.new(self._key, digestmod=hashlib.sha256)
         for part in parts:
             code.update(len(part).to_bytes(8, "big"))
@@ -64,8 +64,8 @@ class JobSecret:
 class ThrowAwayCertificate:
     """A self-signed certificate and its private key, as PEM. Neither is ever in a file.
 
-    The key shows in no `repr`. Both can be pickled, as they have to reach the slots with the job's secret: only do so
-    into channels that strangers cannot read.
+    The key never shows in `repr`. Both can be pickled, to reach the slots with the job's secret. Pickle them only into
+    channels that strangers cannot read.
     """
 
     cert: str
@@ -78,7 +78,7 @@ class ThrowAwayCertificate:
         Raises EnvironmentFault without the package `cryptography`. Only drivers need it.
         """
         try:
-            # Here, as slots need not have the package `cryptography`.
+            # Imported here because slots need not have the package `cryptography`.
             from headgate.runtime.wire.self_signed import self_signed  # noqa: PLC0415
         except ImportError as error:
             raise EnvironmentFault(
@@ -95,7 +95,7 @@ class ThrowAwayCertificate:
         return ssl.PEM_cert_to_DER_cert(self.cert)
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Have a context show the certificate, and trust no other."""
+        """Make a context show the certificate, and trust no other."""
         with ExitStack() as open_files:
             cert, key = (open_files.enter_context(_readable(text)) for text in (self.cert, self.key))
             context.load_cert_chain(cert, key)
@@ -104,9 +104,9 @@ class ThrowAwayCertificate:
 
 @contextmanager
 def _readable(text: str) -> Iterator[str]:
-    """Yield a path from which the text can be read once. The `ssl` module loads keys from paths only.
+    """Yield a path from which the text can be read once. The `ssl` module loads keys only from paths.
 
-    The text is in a pipe, which takes 4 kB at least without a reader.
+    The text is in a pipe, which holds at least 4 kB without a reader.
     """
     reading, writing = os.pipe()
     try:

@@ -1,7 +1,7 @@
-"""Frames on a byte stream: a length of four bytes, then as many bytes. Pure buffers, no sockets.
+"""Frames on a byte stream: a length of four bytes, then so many bytes. Only buffers, no sockets.
 
-Small frames are cut from one receive buffer and are queued for sending by copying, so that many leave in one system
-call. Large frames are received into, and sent from, memory of their own and are never moved.
+Small frames are cut from one receive buffer. For sending they are copied into one buffer, so that one system call sends
+many. Large frames are received into and sent from memory of their own, and never moved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Frame = bytes | memoryview
-"""A received frame: `bytes`, or for a large one a read-only view of memory of its own."""
+"""A received frame: `bytes`, or, for a large frame, a read-only view of memory of its own."""
 
 Sendable = bytes | bytearray | memoryview
 
@@ -32,7 +32,7 @@ class FrameTooLarge(NetworkError):
 
 @final
 class FrameReader:
-    """Cuts a stream into frames: fill `space`, report it by `received`, then take frames until there is none."""
+    """Cuts a stream into frames: fill `space`, call `received`, then call `next_frame` until it returns None."""
 
     __slots__ = ("_buffer", "_end", "_frame_bytes_max", "_large", "_large_filled", "_start", "_view")
 
@@ -46,7 +46,7 @@ class FrameReader:
         self._large_filled = 0
 
     def space(self) -> memoryview:
-        """Return where the next bytes of the stream belong; never empty once `next_frame` has returned None."""
+        """Return the buffer for the next bytes of the stream; never empty once `next_frame` has returned None."""
         if self._large is not None:
             return self._large[self._large_filled :]
         if self._start:
@@ -64,7 +64,7 @@ class FrameReader:
 
     @property
     def in_mid_frame(self) -> bool:
-        """Whether the stream, if it ended here, would end within a frame."""
+        """Whether part of a frame has arrived."""
         return self._large is not None or self._end > self._start
 
     def next_frame(self) -> Frame | None:
@@ -106,7 +106,7 @@ class FrameReader:
 
 @final
 class SendQueue:
-    """Bytes that the kernel has not accepted yet, in order."""
+    """Bytes that the kernel has not taken yet, in order."""
 
     __slots__ = ("_chunks", "_tail", "pending_bytes")
 
@@ -116,7 +116,7 @@ class SendQueue:
         self.pending_bytes = 0
 
     def append(self, buffer: Sendable) -> None:
-        """Queue a buffer: a copy if it is small, itself if it is large (it must then not change until it is sent)."""
+        """Queue a buffer: a copy of a small one, a large one itself (which must not change until it is sent)."""
         size = len(buffer)
         self.pending_bytes += size
         if size < LARGE_BYTES:
@@ -134,14 +134,14 @@ class SendQueue:
             self.append(buffer)
 
     def head(self) -> Sequence[memoryview]:
-        """Return the next buffers to write, few enough for one system call; the first stays first until it is sent."""
+        """Return the next buffers to write, few enough for one system call. They stay queued until `sent`."""
         self._seal()
         if len(self._chunks) <= BUFFERS_PER_WRITE_MAX:
             return tuple(self._chunks)
         return tuple(self._chunks[at] for at in range(BUFFERS_PER_WRITE_MAX))
 
     def sent(self, count: int) -> None:
-        """Forget the first `count` bytes."""
+        """Remove the first `count` bytes: they are sent."""
         self.pending_bytes -= count
         while count:
             first = self._chunks[0]
@@ -158,7 +158,7 @@ class SendQueue:
         self.pending_bytes = 0
 
     def _seal(self) -> None:
-        """Close the buffer that collects small frames, as memory that is being written must not grow."""
+        """Close the buffer that collects small frames, because a buffer that is being written must not grow."""
         if self._tail:
             self._chunks.append(memoryview(self._tail))
             self._tail = bytearray()
@@ -166,7 +166,7 @@ class SendQueue:
 
 @final
 class WaitingFrames:
-    """Whole frames, each as the buffers that make it, of which no byte is in a `SendQueue` yet; oldest first."""
+    """Frames of which no byte is in a `SendQueue` yet, oldest first, each as its buffers."""
 
     __slots__ = ("frames", "pending_bytes")
 
@@ -178,7 +178,7 @@ class WaitingFrames:
         return bool(self.frames)
 
     def append(self, frame: tuple[Sendable, ...]) -> None:
-        """Add a frame behind the others."""
+        """Add a frame after the others."""
         self.frames.append(frame)
         self.pending_bytes += _wire_bytes(frame)
 
@@ -188,7 +188,7 @@ class WaitingFrames:
         self.pending_bytes += _wire_bytes(frame)
 
     def popleft(self) -> tuple[Sendable, ...]:
-        """Take out the first frame."""
+        """Remove the first frame and return it."""
         frame = self.frames.popleft()
         self.pending_bytes -= _wire_bytes(frame)
         return frame

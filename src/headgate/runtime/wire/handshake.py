@@ -1,4 +1,4 @@
-"""How two processes prove to each other that they share the job's secret, before anything else is said.
+"""The handshake by which two processes prove to each other that they share the job's secret.
 
     client                                                      server
     magic, version, client nonce                    ->
@@ -7,14 +7,13 @@
     hello length, hello, MAC("client", context, hello)  ->
                                                     <-          welcome
 
-The context is (version, client nonce, server nonce, channel binding); the binding is the SHA-256 of the server's TLS
-certificate as each side sees it, or empty without TLS, so that a man in the middle cannot pass a handshake on. The
-roles are part of the MACs, so that neither side's proof can be played back to it. The server proves itself first: the
-client sends its hello to no one else. A client that has not been welcomed was not let in, and may try again.
+The context is (version, client nonce, server nonce, channel binding). The binding is the SHA-256 of the server's TLS
+certificate as each side sees it, or empty without TLS: so a man in the middle cannot forward a handshake. The roles are
+part of the MACs, so that a proof cannot be replayed to its sender. The server proves itself first, so the client sends
+its hello only to a server of the job. A client without a welcome was refused, and may try again.
 
-Both sides are generators without I/O: they yield a `HandshakeExchange` (bytes to send, then a number of bytes to read)
-and are resumed with exactly the bytes they asked for. Reading no more than asked for leaves the first frame in the
-stream.
+Both sides are generators without I/O. They yield a `HandshakeExchange` (bytes to send, then a number of bytes to read)
+and are resumed with exactly these bytes. Since no more bytes are read, the first frame stays in the stream.
 """
 
 from __future__ import annotations
@@ -39,24 +38,24 @@ _TLS_RECORD_TYPES = (b"\x15\x03", b"\x16\x03")
 
 
 class HandshakeRefused(NetworkError):
-    """The peer did not prove that it belongs to this job; the message says at which step it failed."""
+    """The peer did not prove that it belongs to this job. The message names the failed step."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandshakeExchange:
-    """Send `send`, then come back with exactly `want` bytes (at once, with none, if zero)."""
+    """Send `send`, then resume the generator with exactly `want` bytes (at once, with no bytes, if zero)."""
 
     send: bytes = b""
     want: int = 0
 
 
 Handshake = Generator[HandshakeExchange, bytes, bytes]
-"""Returns the client's hello, on both sides."""
+"""One side's handshake, as a generator. It returns the client's hello, on both sides."""
 
 
 @final
 class Proof:
-    """One side's handshake under way: send what `take_outgoing` gives, feed `received`, until there is a `hello`."""
+    """One side's handshake: send the bytes of `take_outgoing` and call `received`, until `hello` is set."""
 
     __slots__ = ("_answer", "_exchange", "_handshake", "_outgoing", "hello")
 
@@ -71,17 +70,17 @@ class Proof:
 
     @property
     def missing(self) -> int:
-        """How many bytes the peer owes; reading more would take from the frames that follow."""
+        """The number of bytes to read. Reading more would take bytes of the first frame."""
         return self._exchange.want - len(self._answer)
 
     def take_outgoing(self) -> bytes:
-        """Return what has to be sent now, once."""
+        """Return the bytes to send now, and forget them."""
         outgoing = bytes(self._outgoing)
         self._outgoing.clear()
         return outgoing
 
     def received(self, answer: bytes | memoryview) -> None:
-        """Add bytes of the peer. Raises HandshakeRefused if they prove that it is not one of us."""
+        """Add bytes of the peer. Raises HandshakeRefused if the peer does not belong to the job."""
         self._answer += answer
         self._go_on()
 
@@ -96,7 +95,7 @@ class Proof:
 
 
 def prove_as_client(secret: JobSecret, nonce: bytes, binding: bytes, hello: bytes) -> Handshake:
-    """The side that connects. Raises HandshakeRefused; a hello above the limit is a NetworkError."""
+    """Return the client's side of the handshake. Raises HandshakeRefused, and NetworkError for too long a hello."""
     if len(hello) > HELLO_BYTES_MAX:
         raise NetworkError(f"a hello of {len(hello):,} bytes is too long, the limit is {HELLO_BYTES_MAX:,}")
     preamble = yield HandshakeExchange(send=_preamble() + nonce, want=_PREAMBLE.size)
@@ -112,10 +111,10 @@ def prove_as_client(secret: JobSecret, nonce: bytes, binding: bytes, hello: byte
 
 
 def prove_as_server(secret: JobSecret, nonce: bytes, binding: bytes) -> Handshake:
-    """The side that listens. Raises HandshakeRefused."""
+    """Return the server's side of the handshake. Raises HandshakeRefused."""
     preamble = yield HandshakeExchange(want=_PREAMBLE.size)
     _check_magic(preamble)
-    # A client of another version is told ours before it is refused, so that both sides know the reason.
+    # The server sends its version before it refuses a client of another version, so both sides know the reason.
     client_nonce = yield HandshakeExchange(send=_preamble(), want=NONCE_BYTES)
     _check_version(preamble)
     context = (bytes([VERSION]), client_nonce, nonce, binding)

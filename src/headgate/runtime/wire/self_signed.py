@@ -11,13 +11,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-# The certificate ends with the process that made it, and the clocks of machines differ.
+# No expiry is needed: the certificate lives as long as its process, and the clocks of machines may differ.
 _VALID_FROM: Final = datetime.datetime(2000, 1, 1)
 _VALID_UNTIL: Final = datetime.datetime(9999, 12, 31, 23, 59, 59)
 
 
 def self_signed() -> tuple[str, str]:
-    """Return a certificate that has signed itself, and its new private key on the curve P-256, both as PEM."""
+    """Return a self-signed certificate, and its new private key on the curve P-256, both as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "headgate")])
     cert = (

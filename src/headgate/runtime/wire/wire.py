@@ -1,4 +1,4 @@
-"""How one process of a job talks to the others: its configuration and the job's secret, put to use."""
+"""The wire of a process: makes listeners and connections to other processes of the job."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Wire:
         self._tls = TlsContexts(config.tls) if config.tls else None
 
     def listen(self, poller: Poller, on_connection: OnConnection) -> Listener:
-        """Listen on the first free port of the range. Raises NetworkError if there is none."""
+        """Listen on the first free port of the range. Raises NetworkError if no port is free."""
         return Listener(poller, self.config, self._secret, self._tls, on_connection)
 
     def connect(self, poller: Poller, address: Address, hello: bytes, handlers: Handlers) -> Connection:
-        """Connect without blocking (but a host name, other than an IP address, is looked up first, which may).
+        """Connect without blocking, except that the lookup of a host name may block.
 
-        A peer that hangs up before it has welcomed this process is tried again, as it may be crowded.
-        Frames that are sent before the connection is authenticated wait. Every failure, also to reach the peer at all,
-        is reported by `handlers.on_closed`. `hello` (64 kB at most) tells the listener who is calling.
+        If the peer closes the connection before its welcome, this process tries again: the peer may have too many
+        unproven connections. Frames that are sent before the proof wait. `handlers.on_closed` reports every failure,
+        also an unreachable peer. `hello` (at most 64 kB) identifies this process to the listener.
         """
 
         def prove(stream: ByteStream) -> Handshake:
@@ -69,7 +69,7 @@ class Wire:
         return Connection(poller, self.config, opening)
 
     def blocking_connect(self, address: Address, hello: bytes) -> BlockingConnection:
-        """Connect and authenticate, from a thread that may block. Raises NetworkError."""
+        """Connect and authenticate. Blocks up to the handshake timeout. Raises NetworkError."""
         return dial(self.config, self._secret, self._tls, address, hello)
 
     def _wrap(self, sock: socket.socket) -> ByteStream:
@@ -77,7 +77,7 @@ class Wire:
 
 
 def _start_connecting(address: Address, config: NetworkConfig) -> tuple[socket.socket, str]:
-    """Return a socket that is being connected, and what has gone wrong already: nothing, if empty."""
+    """Return a socket that is connecting, and an error text, empty for none."""
     try:
         family, kind, protocol, _, name = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
     except OSError as error:
