@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final
 
 from headgate import options
-from headgate.checkpoint.cleanup.registry import SharedStateRegistry
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.vocabulary import CheckpointSettings, StoreManifest
 from headgate.checkpoint.manifest import Manifest, gather_operators
@@ -33,7 +32,6 @@ from headgate.runtime.master.restart_strategies import (
 )
 from headgate.runtime.master.supervisor import Supervisor
 from headgate.runtime.master.watermark_aligner import WatermarkAligner
-from headgate.runtime.monitoring.statistics import CheckpointStatistics
 
 UNLIMITED_FAILURES: Final = 2**31 - 1
 
@@ -109,17 +107,6 @@ def _tolerable_failures(settings: Settings) -> int:
     if number >= 0 and settings.is_given(options.CHECKPOINT_TOLERABLE_FAILURES):
         return number
     return 0 if settings.get(options.CHECKPOINT_FAIL_ON_ERRORS) else UNLIMITED_FAILURES
-
-
-def registry_of(plan: JobGraph) -> SharedStateRegistry:
-    """Return the registry of shared files of a job, by its settings."""
-    get = plan.settings.get
-    return SharedStateRegistry(get(options.CHECKPOINTS_RETAINED) + get(options.CHECKPOINT_MAX_CONCURRENT))
-
-
-def statistics_of(plan: JobGraph) -> CheckpointStatistics:
-    """Return the empty checkpoint statistics of a job."""
-    return CheckpointStatistics(plan.settings.get(options.CHECKPOINTS_HISTORY))
 
 
 def watermark_aligner_of(plan: JobGraph) -> WatermarkAligner:

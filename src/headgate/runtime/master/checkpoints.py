@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import assert_never, final
 
+from headgate import options
 from headgate.checkpoint.cleanup.registry import SharedStateRegistry
 from headgate.checkpoint.coordination import vocabulary as coordination
-from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureReason
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
@@ -29,8 +29,6 @@ from headgate.runtime.master.assembly import (
     committing_subtasks,
     coordinator_of,
     manifest_of,
-    registry_of,
-    statistics_of,
 )
 from headgate.runtime.master.requests import Requests, SavepointRequest
 from headgate.runtime.master.services import SendToAll
@@ -83,14 +81,15 @@ class Checkpoints:
         self, plan: JobGraph, storage: JobStorage, clock: Clock, post: Callable[[CheckpointEvent], None]
     ) -> None:
         """`post` queues an event: the job master calls `handle` with it after the event that it handles now."""
-        self.statistics: CheckpointStatistics = statistics_of(plan)
+        get = plan.settings.get
+        self.statistics = CheckpointStatistics(get(options.CHECKPOINTS_HISTORY))
         self._plan = plan
         self._placement = as_programmed(plan)
         self._storage = storage
         self._clock = clock
         self._post = post
-        self._coordinator: CheckpointCoordinator = coordinator_of(plan)
-        self._registry: SharedStateRegistry = registry_of(plan)
+        self._coordinator = coordinator_of(plan)
+        self._registry = SharedStateRegistry(get(options.CHECKPOINTS_RETAINED) + get(options.CHECKPOINT_MAX_CONCURRENT))
         self._requests = Requests(plan, storage, clock)
         self._prepared = PreparedCommittables()
         self._stored = CheckpointId(0)

@@ -283,7 +283,7 @@ class Execution:
             self._guard(subtask, partial(subtask.trigger, barrier))
 
     def add_splits(self, splits: dict[SubtaskId, SplitAssignment]) -> None:
-        """Give sources more to read, or tell them that there is no more to come."""
+        """Give splits to sources, or tell them that no more splits follow."""
         for id_, some in splits.items():
             self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))
 

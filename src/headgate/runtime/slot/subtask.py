@@ -390,7 +390,7 @@ class Subtask:
         self._barriers.received(0, barrier)
 
     def add_splits(self, splits: SplitAssignment) -> None:
-        """Give a source more to read."""
+        """Give splits to a source."""
         self._chain.current = source = self.operators[0]
         source.add_splits(splits)
 

@@ -1,4 +1,4 @@
-"""Accepts the connections of this job's processes only."""
+"""The listener: accepts connections, but only of processes of this job."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from headgate.runtime.wire.unproven import SummedLines, UnprovenPeers
 log = logging.getLogger(__name__)
 
 OnConnection = Callable[[Connection, bytes], Handlers | None]
-"""Gets an authenticated connection and the peer's hello; returns its handlers, or None to close it."""
+"""Called with an authenticated connection and the peer's hello. Returns its handlers, or None to close it."""
 
 _OUT_OF_FILES_PAUSE_S = 1.0
 _REFUSALS_SUMMED_S = 60.0
 ACCEPTED_PER_POLL: Final = 16
-"""Connections taken in at once: few, so that others get on with their proof, and the loop with its work, in between."""
+"""The greatest number of connections accepted per poll: few, so that other proofs and the loop's work continue."""
 
 
 @final
 class Listener:
     """A listening socket on the poller; made by `Wire.listen`. Raises NetworkError if no port is free.
 
-    A peer that cannot prove that it knows the job's secret is closed and logged, many of them as one line. When as many
-    as the limit are still unproven, one of them gives way to the next, unless its proof has come by then.
+    A connection whose peer does not prove that it knows the job's secret is closed and logged; many are logged as one
+    line. When the number of unproven connections reaches the limit, a new connection evicts one of them, unless its
+    proof has arrived.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Listener:
         self._listen()
 
     def close(self) -> None:
-        """Stop listening, and drop connections that are not authenticated yet; others live on."""
+        """Stop listening, and close connections that are not authenticated yet. Other connections stay."""
         self._stop_listening()
         self._sock.close()
         for connection in self._unproven:
@@ -102,7 +103,7 @@ class Listener:
             crowded_out.hurry("it had not yet proved that it belongs to this job, and made room for others")
 
     def _skip(self, error: OSError) -> None:
-        """One peer that has gone again is of no interest; having no file descriptors left needs time to pass."""
+        """Ignore a peer that has closed its connection; pause when the process has no file descriptors left."""
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
             log.warning("cannot accept connections on %s for now: %s", self.address, error.strerror)
             self._stop_listening()

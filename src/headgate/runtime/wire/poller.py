@@ -1,4 +1,4 @@
-"""The loop's view of the network: one selector, polled by the thread that runs everything else.
+"""The poller: one selector for all sockets of a loop, polled by the loop's own thread.
 
 Sockets are polled on the mailbox loop instead of by a thread of their own, because a second Python thread gets the GIL
 only every 5 ms while user code computes (figures in docs/internals/decisions/0001-network-transport.md).
@@ -21,11 +21,11 @@ class Pollable(Protocol):
     """A socket, or anything else that a selector takes."""
 
     def fileno(self) -> int:
-        """Return its number, negative once it is closed."""
+        """Return the file descriptor, negative once the object is closed."""
         ...
 
     def close(self) -> object:
-        """Release it."""
+        """Close the file."""
         ...
 
 
@@ -33,12 +33,12 @@ ReadyHandler = Callable[[int], None]
 """Called with the mask of `selectors.EVENT_READ` and `EVENT_WRITE` that are ready."""
 
 Watch = Callable[[Pollable, int, ReadyHandler], None]
-"""`Poller.watch`, as a port: calls the handler while a file is ready for some events; zero events: not any more."""
+"""The signature of `Poller.watch`: calls the handler while a file is ready for some events; zero events end that."""
 
 
 @final
 class Deadline:
-    """Something to be run at a time, unless cancelled before."""
+    """A function that `Poller` runs at a time, unless it is cancelled before."""
 
     __slots__ = ("run",)
 
@@ -46,15 +46,15 @@ class Deadline:
         self.run: Callable[[], None] | None = run
 
     def cancel(self) -> None:
-        """Forget it; harmless if it has run already."""
+        """Cancel the run. Does nothing if it has run already."""
         self.run = None
 
 
 @final
 class Poller:
-    """Runs the handlers of ready sockets, of due deadlines and of postponed work. Owned by one thread.
+    """Runs the handlers of ready sockets, due deadlines and postponed work. Owned by one thread.
 
-    Only `wake` may be called from other threads. An exception of a handler leaves `poll` as it is.
+    Only `wake` may be called from other threads. `poll` raises the exceptions of handlers.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -70,14 +70,14 @@ class Poller:
         self._selector.register(self._wake_out, selectors.EVENT_READ, self._slept_enough)
 
     def poll(self, timeout_s: float) -> None:
-        """Run what is ready; block at most `timeout_s` seconds until something is. Zero never blocks."""
+        """Run all handlers that are ready. Block at most `timeout_s` seconds until one is. Zero never blocks."""
         if self._soon:
             timeout_s = 0.0
         elif self._deadlines:
             due_in_s = (self._deadlines[0][0] - self._clock.monotonic_ms()) / 1000.0
             timeout_s = max(0.0, min(timeout_s, due_in_s))
         for key, events in self._selector.select(timeout_s):
-            # A handler that ran before in this very poll may have closed this socket.
+            # An earlier handler of this poll may have closed this socket.
             if key.fileobj.fileno() >= 0:  # type: ignore[union-attr]
                 key.data(events)
         if self._soon:
@@ -86,14 +86,14 @@ class Poller:
             self._run_due()
 
     def wake(self) -> None:
-        """Make a blocked or the next `poll` return at once. Callable from any thread; never blocks."""
+        """Make a blocked `poll`, or the next one, return at once. May be called from any thread; never blocks."""
         if self._woken:
             return
         self._woken = True
         try:
             self._wake_in.send(b"\0")
         except OSError:
-            # Full: a wake-up is on its way anyhow. Closed: the loop has ended.
+            # The buffer is full, so a wake-up is pending anyway; or the socket is closed, so the loop has ended.
             return
 
     def soon(self, run: Callable[[], None]) -> None:
@@ -108,7 +108,7 @@ class Poller:
         return deadline
 
     def watch(self, sock: Pollable, events: int, handler: ReadyHandler) -> None:
-        """Call `handler` in each `poll` in which `sock` is ready for one of `events`; zero events: not any more."""
+        """Call `handler` in each `poll` in which `sock` is ready for one of `events`. Zero events end the watch."""
         known = sock in self._selector.get_map()
         if not events:
             if known:
@@ -119,7 +119,7 @@ class Poller:
             self._selector.register(sock, events, handler)
 
     def close(self) -> None:
-        """Release the selector. Postponed work is dropped; sockets that are still watched are closed."""
+        """Close the selector and all watched sockets. Postponed work is dropped."""
         for key in list(self._selector.get_map().values()):
             key.fileobj.close()  # type: ignore[union-attr]
         self._selector.close()
@@ -129,11 +129,11 @@ class Poller:
 
     def _slept_enough(self, _events: int) -> None:
         self._wake_out.recv(64)
-        # Cleared after the read: a wake() between the two belongs to this very poll, which is about to return.
+        # Cleared after the read: a wake() between the two lines belongs to this poll, which is about to return.
         self._woken = False
 
     def _run_postponed(self) -> None:
-        # Work that is postponed meanwhile waits for the next poll, so that a poll ends.
+        # Work that this work postpones waits for the next poll, so that each poll ends.
         for _ in range(len(self._soon)):
             self._soon.popleft()()
 

@@ -1,4 +1,4 @@
-"""Byte streams that never block, plain or encrypted."""
+"""Byte streams that never block: plain TCP, or TLS."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from headgate.runtime.wire.credentials import ThrowAwayCertificate
 
 
 class StreamCut(NetworkError):
-    """The peer ended the stream before the handshake was over."""
+    """The peer closed the stream before the handshake had ended."""
 
 
 class ByteStream(Protocol):
-    """A connected socket, spoken through."""
+    """A byte stream on a connected socket."""
 
     sock: socket.socket
     wants_write: bool
-    """Whether the stream itself must write before it can go on."""
+    """Whether the stream itself must write before it can continue."""
     hides_data: bool
     """Whether bytes may be ready in the stream while its socket has none."""
 
     def secure(self) -> bool:
-        """Advance the encryption's own handshake; whether it has ended.
+        """Advance the TLS handshake; return whether it has ended.
 
-        Raises StreamCut if the peer ended it, another NetworkError if it failed.
+        Raises StreamCut if the peer closed the stream, another NetworkError if the handshake failed.
         """
         ...
 
     def binding(self) -> bytes:
-        """Return what ties the job's handshake to this very stream; the same at both ends."""
+        """Return the channel binding, which ties the job's handshake to this stream. It is the same at both ends."""
         ...
 
     def receive_into(self, space: memoryview) -> int | None:
-        """Return how many bytes were read: zero at the stream's end, None if there are none now."""
+        """Read bytes and return their number: zero at the end of the stream, None if no bytes are ready."""
         ...
 
     def send(self, buffers: Sequence[memoryview]) -> int:
-        """Return how many bytes were taken, zero if none can be now. What was not taken must be offered again."""
+        """Write bytes and return their number, zero if the socket takes none now. Offer the rest again."""
         ...
 
 
 @final
 class PlainStream:
-    """A TCP socket as it is."""
+    """A plain TCP socket."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -76,7 +76,7 @@ class PlainStream:
 
 @final
 class TlsStream:
-    """A TCP socket under TLS."""
+    """A TCP socket with TLS."""
 
     def __init__(self, sock: ssl.SSLSocket, server_certificate: bytes | None) -> None:
         self.sock: socket.socket = sock
@@ -153,7 +153,7 @@ def certificate_hash(certificate: bytes | None) -> bytes:
 
 
 def tune(sock: socket.socket, config: NetworkConfig) -> None:
-    """Set the options that every connection has."""
+    """Set the socket options of all connections."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if config.socket_buffer_bytes is not None:
@@ -163,8 +163,8 @@ def tune(sock: socket.socket, config: NetworkConfig) -> None:
 
 def _context(protocol: int, config: TlsConfig | ThrowAwayCertificate) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
-    # Slots share a certificate and their hosts are not known in advance, so no host name is checked; the job's own
-    # handshake covers the very certificate that the client was shown, which a man in the middle cannot match.
+    # Slots share a certificate and their hosts are not known in advance, so no host name is checked. The job's own
+    # handshake covers the certificate that the client has received, which a man in the middle cannot match.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
     context.minimum_version = ssl.TLSVersion.TLSv1_3

@@ -1,9 +1,8 @@
-"""Peers that have not proved the secret yet: a bounded number of places, and which peer is evicted from them. Pure.
+"""Peers that have not proved the secret yet: a limited number of places, and the choice of the peer to evict. Pure.
 
-No peer is refused because of its address: the slots of a machine share theirs with everything else there. When all
-places are taken, the oldest peer of the busiest address is evicted: it has had the most time, and an address that takes
-many places loses its own first. So each peer keeps its place for as many arrivals as there are places, at least if all
-have one address.
+No peer is refused because of its address: the slots of a machine share theirs with all other processes there. When all
+places are taken, the oldest peer of the address with the most places is evicted: it has had the most time for its
+proof. If all peers have one address, each keeps its place for as many arrivals as there are places.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ G = TypeVar("G", bound=Hashable)
 
 @final
 class UnprovenPeers(Generic[G]):
-    """The unproven peers, in the order in which they came.
+    """The unproven peers, in the order of their arrival.
 
     >>> unproven = UnprovenPeers[str](places=3)
     >>> [unproven.add(peer, address) for peer, address in (("a", "one"), ("b", "two"), ("c", "two"), ("d", "three"))]
@@ -29,7 +28,7 @@ class UnprovenPeers(Generic[G]):
         self._peers: dict[G, str] = {}
 
     def add(self, peer: G, address: str) -> G | None:
-        """Give a peer a place; return the one that is evicted for it."""
+        """Give a peer a place; return the peer that is evicted for it, None for none."""
         out = self._next_out() if len(self._peers) >= self._places else None
         if out is not None:
             del self._peers[out]
@@ -37,7 +36,7 @@ class UnprovenPeers(Generic[G]):
         return out
 
     def remove(self, peer: G) -> None:
-        """Forget a peer, if it is there."""
+        """Remove a peer, if it has a place."""
         self._peers.pop(peer, None)
 
     def __iter__(self) -> Iterator[G]:
@@ -54,7 +53,7 @@ class UnprovenPeers(Generic[G]):
 
 @final
 class SummedLines:
-    """Lines of a log that strangers cause: the first at once, those of the time after it as one line.
+    """Log lines that strangers cause: the first line is written at once, later ones are summed up in one line.
 
     The caller has the clock.
 
@@ -72,7 +71,7 @@ class SummedLines:
         self._last = ""
 
     def noted(self, line: str) -> str | None:
-        """Return the line to write now, None if it is held; then `passed` is to be called after a while."""
+        """Return the line to write now, None if it is held. After a returned line, call `passed` after a while."""
         if not self.holding:
             self.holding = True
             return line
@@ -81,7 +80,7 @@ class SummedLines:
         return None
 
     def passed(self) -> str | None:
-        """Return what was held, as one line; None if nothing was. Then the next line is written at once again."""
+        """Return the held lines as one line; None if there were none: then the next line is written at once."""
         held, self._held = self._held, 0
         self.holding = held > 0
         if not held:
