@@ -1,4 +1,4 @@
-"""Whether a job is a batch job, and its stages: the plan of a batch job, in an order in which its stages can run. Pure.
+"""Decides whether a job is a batch job, and plans its stages in an order in which they can run. Pure.
 
 The differences from a streaming job are decided here. There are no watermarks, because event time advances only at the
 end of a key. A rolling aggregate emits only its last value, as in Flink. Keyed state is in memory, because it is the

@@ -108,7 +108,7 @@ class StageTask:
             raise TaskFailedError(failure.describe()) from error
         finally:
             while self._to_close:
-                with contextlib.suppress(Exception):  # what has failed already may fail to close
+                with contextlib.suppress(Exception):  # a failed operator may also fail to close
                     self._to_close.pop()[1]()
             self._services.close()
 

@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, tables for people."""
+"""The output of commands: JSON for programs, tables for people, and the texts for times and sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the REST interface listens, and with which certificate: read from the settings before a job starts."""
+"""The address and the certificate of the REST interface, read from the settings before a job starts."""
 
 from __future__ import annotations
 

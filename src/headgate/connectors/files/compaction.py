@@ -66,7 +66,7 @@ class FileCompactStrategy:
 
 @final
 class FileCompactor:
-    """How files would be compacted. It has no effect: see `FileSinkBuilder.enable_compact`."""
+    """A strategy for compaction. It has no effect: see `FileSinkBuilder.enable_compact`."""
 
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:

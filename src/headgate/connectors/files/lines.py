@@ -36,7 +36,7 @@ def check_start(start: bytes) -> None:
 
 
 class BrokenLines(Enum):
-    """What to do with a line that cannot be made a record."""
+    """The reaction to a line that cannot be converted to a record."""
 
     FAIL = "fail"
     """Raise `SourceError` naming file, line and offset: the job fails."""

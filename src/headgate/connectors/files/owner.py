@@ -40,14 +40,14 @@ class FileOwner:
 
     @property
     def is_dead(self) -> bool:
-        """Whether the process is known to have ended. Of processes on other hosts nothing is known."""
+        """Whether the process has certainly ended. False for processes on other hosts, whose state is unknown."""
         if self.host != socket.gethostname():
             return False
         return not self._runs
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is known to run."""
+        """Whether the process certainly runs."""
         return self.host == socket.gethostname() and self._runs
 
     @property

@@ -148,10 +148,10 @@ class PartCommitter(Committer[PartFile]):
         match = _NUMBERS.match(ending)
         if match is None:
             return False
-        subtask, attempt, behind = map(int, match.groups())
+        subtask, attempt, after = map(int, match.groups())
         context = self._context
         is_ours = subtask % context.parallelism == context.subtask
-        return is_ours and attempt < context.attempt and behind >= (context.restored_id or 0)
+        return is_ours and attempt < context.attempt and after >= (context.restored_id or 0)
 
 
 def _sync_names(parts: list[PartFile]) -> None:

@@ -13,7 +13,7 @@ from headgate.connectors.files.places import FoundFile
 from headgate.errors import ProgramError
 from headgate.functions.source import Poll, Records, SourceContext, SourceReader
 
-if TYPE_CHECKING:  # those who have a schema have imported what it needs: an extra, which Parquet does not need
+if TYPE_CHECKING:  # at run time it would need the extra for Avro, which Parquet does not need
     from headgate.connectors.formats.avro_schema import AvroSchema, Json
 
 ARROW_OF_AVRO: Final[dict[str, pa.DataType]] = {

@@ -18,7 +18,7 @@ from headgate.types.values import BY_VALUE
 
 
 class BrokenMessages(Enum):
-    """What to do with a message that cannot be made a record."""
+    """The reaction to a message that cannot be converted to a record."""
 
     FAIL = "fail"
     """Raise `SourceError` naming topic, partition and offset: the job fails."""
@@ -27,7 +27,7 @@ class BrokenMessages(Enum):
 
 
 class Tombstones(Enum):
-    """What a deserializer of values does with a tombstone: a message without a value, which deletes its key."""
+    """The reaction of a value deserializer to a tombstone: a message without a value, which deletes its key."""
 
     SKIP = "skip"
     """Leave the tombstone out and count it in `skipped_tombstones`."""

@@ -1,4 +1,4 @@
-"""Where reading of a partition starts, and where it stops."""
+"""The offsets at which reading of a partition starts and stops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class KafkaTopicPartition:
 
 
 class KafkaOffsetResetStrategy(Enum):
-    """Where to start in a partition without the requested offset, for instance without a committed one."""
+    """The start position in a partition without the requested offset, for instance without a committed offset."""
 
     LATEST = "latest"
     EARLIEST = "earliest"

@@ -112,7 +112,7 @@ class TransactionalKafkaSink(KafkaSink):
         return TransactionalWriter(
             self._properties,
             self._serializer,
-            lambda behind: name_of(self._prefix, context, behind),
+            lambda after: name_of(self._prefix, context, after),
             context.restored_id or CheckpointId(0),
         )
 

@@ -43,7 +43,7 @@ _GROUP: Final = "headgate"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """Which partitions to read: exactly one field is set."""
+    """The partitions to read. Exactly one field is set."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None

@@ -41,9 +41,9 @@ def sink_prefix(prefix: str, identity: SinkIdentity) -> str:
     return f"{job_prefix(prefix, identity.job_id)}{identity.lineage}-{identity.uid}-"
 
 
-def name_of(prefix: str, context: SinkContext, behind: CheckpointId) -> str:
-    """Return the name of a subtask's transaction whose records follow checkpoint `behind`."""
-    return f"{sink_prefix(prefix, context)}{context.execution}-{context.subtask}-{behind}"
+def name_of(prefix: str, context: SinkContext, after: CheckpointId) -> str:
+    """Return the name of a subtask's transaction whose records follow checkpoint `after`."""
+    return f"{sink_prefix(prefix, context)}{context.execution}-{context.subtask}-{after}"
 
 
 def mark_of(transactional_id: str, savepoint: str) -> str:
@@ -77,11 +77,11 @@ def leftovers(unfinished: list[str], prefix: str, context: SinkContext) -> list[
     takes_over = context.restored_job not in (None, context.job_id)
     found = []
     for match in _of_uid(unfinished, prefix, context.uid):
-        attempt, subtask, behind = map(int, match.groups()[2:])
+        attempt, subtask, after = map(int, match.groups()[2:])
         is_left = takes_over
         if match[1] == context.job_id:
             is_left = match[2] == str(context.lineage) and attempt < context.attempt
-        if is_left and subtask % context.parallelism == context.subtask and behind >= (context.restored_id or 0):
+        if is_left and subtask % context.parallelism == context.subtask and after >= (context.restored_id or 0):
             found.append(match[0])
     return found
 

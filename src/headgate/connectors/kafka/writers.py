@@ -60,15 +60,15 @@ class TransactionalWriter(SinkWriter[Transaction]):
         properties: Properties,
         serializer: KafkaRecordSerializationSchema,
         name: Callable[[CheckpointId], str],
-        behind: CheckpointId,
+        after: CheckpointId,
     ) -> None:
         self._properties = properties
         self._serializer = serializer
         self._name = name
-        self._behind = behind
+        self._after = after
         self._closed = False
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="kafka-transactions")
-        self._next = self._begin_beside(behind)
+        self._background = ThreadPoolExecutor(1, thread_name_prefix="kafka-transactions")
+        self._next = self._begin_ahead(after)
         self._current: tuple[str, RecordProducer] | None = None
 
     def write(self, records: list[Any]) -> None:
@@ -77,15 +77,15 @@ class TransactionalWriter(SinkWriter[Transaction]):
 
     def _producer(self) -> RecordProducer:
         if self._current is None:
-            behind, begun = self._next
-            if behind != self._behind:
-                _, begun = self._begin_beside(self._behind)
+            after, begun = self._next
+            if after != self._after:
+                _, begun = self._begin_ahead(self._after)
             self._current = self._begun(begun)
-            self._next = self._begin_beside(CheckpointId(self._behind + 1))
+            self._next = self._begin_ahead(CheckpointId(self._after + 1))
         return self._current[1]
 
-    def _begin_beside(self, behind: CheckpointId) -> tuple[CheckpointId, Future[tuple[str, RecordProducer]]]:
-        return behind, self._beside.submit(self._begin, self._name(behind))
+    def _begin_ahead(self, after: CheckpointId) -> tuple[CheckpointId, Future[tuple[str, RecordProducer]]]:
+        return after, self._background.submit(self._begin, self._name(after))
 
     def _begun(self, begun: Future[tuple[str, RecordProducer]]) -> tuple[str, RecordProducer]:
         try:
@@ -118,7 +118,7 @@ class TransactionalWriter(SinkWriter[Transaction]):
                 producer.client.list_topics(self._serializer.topic, timeout=_TRY_S)
 
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Transaction]:
-        self._behind = checkpoint_id
+        self._after = checkpoint_id
         if self._current is None:
             return []
         transactional_id, producer = self._current
@@ -134,8 +134,8 @@ class TransactionalWriter(SinkWriter[Transaction]):
         if not self._closed:
             self._closed = True
             if self._current is not None:
-                self._beside.submit(_abort, self._current[1])
-            self._beside.shutdown(wait=False)
+                self._background.submit(_abort, self._current[1])
+            self._background.shutdown(wait=False)
 
 
 def _abort(producer: RecordProducer) -> None:

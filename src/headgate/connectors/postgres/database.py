@@ -45,7 +45,7 @@ _BROKEN_DATA: Final = ("22", "23")
 @final
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where a database is, and as whom to connect."""
+    """The address of a database, and the user for connections."""
 
     url: str = field(repr=False)
 

@@ -36,7 +36,7 @@ _TOKENS: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?\?|\?|%
 @final
 @dataclass(frozen=True, slots=True)
 class JdbcConnectionOptions:
-    """Where the database is, and as whom to connect."""
+    """The address of the database, and the user for connections."""
 
     _url: str = field(repr=False)
     _driver: str | None = None

@@ -342,7 +342,7 @@ _KINDS: Final[dict[str, tuple[frozenset[type], Convert]]] = {
     "numeric": (_NONE | {int, Decimal}, _decimal),
     "date": (_NONE | {dt.date}, _date),
 }
-"""How values are converted for the types of PostgreSQL; the client decides for all others."""
+"""Conversions of values by PostgreSQL type. The client converts values of all other types."""
 _TIMES: Final[dict[str, Callable[..., Any]]] = {
     "time": _time,
     "timetz": _time_with_zone,

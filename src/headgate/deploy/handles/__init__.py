@@ -1,1 +1,1 @@
-"""What a program holds of a job that runs, and what keeps it reachable and ends it in order."""
+"""Handles of running jobs, with their endpoint, status line and suspension on SIGTERM."""

@@ -90,11 +90,6 @@ class JobHandle(Protocol):
 class Deployment(Protocol):
     """A place that runs jobs: the Spark session, or this process."""
 
-    @property
-    def default_parallelism(self) -> int:
-        """The parallelism of operators that set none."""
-        ...
-
     def submit(self, job: JobGraph) -> JobHandle:
         """Start the job; do not wait for its end. Raises EnvironmentFault if the job cannot run in this deployment."""
         ...

@@ -187,8 +187,6 @@ class MiniCluster:
     [1, 4, 9]
     """
 
-    default_parallelism = 1
-
     def submit(self, job: JobGraph) -> JobHandle:
         """Start the job on a thread of this process. It has a REST interface if `headgate.rest.enabled` is set."""
         host = LocalHost(job, SystemClock())

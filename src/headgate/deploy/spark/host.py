@@ -23,7 +23,7 @@ from headgate.deploy.spark import progress_bar
 from headgate.deploy.spark.jvm_loss import JVM_ERRORS
 from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.observe import slots_taken, slots_total
-from headgate.deploy.spark.preflight import cores_beside, is_local, slot_count, unfit
+from headgate.deploy.spark.preflight import cores_of_queries, is_local, slot_count, unfit
 from headgate.deploy.spark.session import embedded_max
 from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode, task_entry
@@ -171,7 +171,7 @@ class SparkHost:
         order = StageOrder(
             slots=slots,
             least=1 if is_adaptive else slots,
-            beside=cores_beside(self._plan),
+            query_cores=cores_of_queries(self._plan),
             wait_s=math.inf if wait_ms is None else wait_ms / 1000.0,
             stable_s=get(options.SLOTS_STABILIZATION) / 1000.0,
             group=f"headgate-{self._plan.job_id}-{launch}",
@@ -217,8 +217,8 @@ class SparkHost:
             self._stage.kill()
 
     def count_slots(self, held: int) -> SlotCount:
-        context, beside = self._spark.sparkContext, cores_beside(self._plan)
-        taken = slots_taken(context, held, beside)
+        context, query_cores = self._spark.sparkContext, cores_of_queries(self._plan)
+        taken = slots_taken(context, held, query_cores)
         return slot_count(slots_total(context), taken, context.master or "", embedded_max(self._spark))
 
     def _sized(self, master: JobMaster, launch: Launch, slots: int) -> None:

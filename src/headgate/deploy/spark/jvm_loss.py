@@ -1,4 +1,4 @@
-"""A JVM that is gone, as Python sees it: how to tell, and which reports of py4j and pyspark about it are of no use."""
+"""Detects that the JVM has ended, and suppresses useless reports of py4j and pyspark about it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pyspark.sql import SparkSession
 
 GONE: Final = "Spark is gone: the session was stopped, or its JVM has died"
 JVM_ERRORS: Final = (Py4JError, PySparkException, OSError)
-"""What a call of a JVM raises that is gone."""
+"""Errors of calls to a JVM that has ended."""
 
 
 def is_gone(spark: SparkSession) -> bool:
     """Return whether the session has been stopped, or its JVM has died."""
     try:
         return bool(spark.sparkContext._jsc.sc().isStopped())
-    except Exception:  # noqa: BLE001  # of a stopped session there is nothing to ask; a dead JVM does not answer
+    except Exception:  # noqa: BLE001  # a stopped session has no JVM object; a dead JVM does not answer
         return True
 
 
 def report_of(error: Exception) -> str:
-    """Return the text of an error, which may be one of a JVM that is gone."""
+    """Return the text of an error, or `GONE` if the JVM has ended."""
     try:
         return GONE if isinstance(error, Py4JNetworkError | ConnectionError) else str(error)
-    except Exception:  # noqa: BLE001  # an error of the JVM asks the JVM for its text, and that may be gone
+    except Exception:  # noqa: BLE001  # an error of the JVM reads its text from the JVM
         return GONE
 
 
@@ -41,13 +41,13 @@ _without_py4j: Final = _WithoutPy4j()
 
 
 def quieten_py4j() -> None:
-    """Keep the traces out of the log that py4j writes when a call fails, of either side: it raises them, too."""
-    for name in (None, "py4j.java_gateway"):  # a filter of a logger sees only what is logged to that very logger
+    """Keep py4j's stack traces of failed calls out of the log: py4j also raises them as errors."""
+    for name in (None, "py4j.java_gateway"):  # a filter does not see records of child loggers
         logging.getLogger(name).addFilter(_without_py4j)
 
 
 def quieten_accumulators(spark: SparkSession) -> None:
-    """Keep the trace off stderr that pyspark's server of accumulators prints when the JVM closes its connection."""
+    """Keep a stack trace off stderr: pyspark's accumulator server prints it when the JVM closes its connection."""
     server = getattr(spark.sparkContext, "_accumulatorServer", None)
     if server is None or "handle_error" in vars(server):
         return

@@ -76,9 +76,9 @@ def slots_free(context: SparkContext) -> int:
     return slots_total(context) - slots_busy(context)
 
 
-def slots_taken(context: SparkContext, held: int, beside: int) -> int:
-    """Return the task slots of other work: running tasks without the caller's `held` tasks, at least `beside`."""
-    return max(slots_busy(context) - held, beside)
+def slots_taken(context: SparkContext, held: int, query_cores: int) -> int:
+    """Return the task slots of other work: running tasks without the caller's `held` tasks, at least `query_cores`."""
+    return max(slots_busy(context) - held, query_cores)
 
 
 def slots_busy(context: SparkContext) -> int:

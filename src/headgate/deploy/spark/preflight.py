@@ -134,7 +134,7 @@ def micro_batches_of(job: JobGraph) -> list[MicroBatchSource]:
     return [source for source in sources_of(job).values() if isinstance(source, MicroBatchSource)]
 
 
-def cores_beside(job: JobGraph) -> int:
+def cores_of_queries(job: JobGraph) -> int:
     """Return the cores that the streaming queries of a job need, in addition to the job's slots."""
     return sum(source.free_cores for source in micro_batches_of(job))
 
@@ -165,12 +165,12 @@ def is_worth_waiting(facts: SessionFacts, needed: int, waited_s: float, quiet_s:
     return facts.slots_total < needed and quiet_s < (EXECUTORS_START_S_MAX if facts.slots_total else first_s)
 
 
-def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
-    """Raise EnvironmentFault if fewer than `needed + beside` task slots are free.
+def check_slots(facts: SessionFacts, needed: int, query_cores: int = 0) -> None:
+    """Raise EnvironmentFault if fewer than `needed + query_cores` task slots are free.
 
-    The job holds `needed` slots for its life, and its streaming queries use `beside` slots.
+    The job holds `needed` slots for its life, and its streaming queries use `query_cores` slots.
     """
-    if facts.slots_free >= needed + beside:
+    if facts.slots_free >= needed + query_cores:
         return
     if facts.slots_total == 0:
         raise EnvironmentFault(
@@ -180,12 +180,13 @@ def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
         )
     busy = f", of which {facts.slots_busy} are busy" if facts.slots_busy else ""
     change = (
-        f"start the session with master local[{needed + max(beside, 1)}] or more"
+        f"start the session with master local[{needed + max(query_cores, 1)}] or more"
         if facts.local
         else "give the application more executors or cores (spark.executor.instances, spark.executor.cores, "
         "spark.cores.max; spark.task.cpus counts for each slot)"
     )
-    more = f", and Spark makes the micro-batches of its streaming sources on {beside} more" if beside else ""
+    sources = f", and Spark makes the micro-batches of its streaming sources on {query_cores} more"
+    more = sources if query_cores else ""
     raise EnvironmentFault(
         f"the job holds {needed} task slots for its life{more}, but Spark has {facts.slots_total}{busy}: {change}, "
         "wait for the other work, or lower the parallelism"

@@ -34,12 +34,12 @@ class StageOrder:
     """A stage to submit: the number of tasks, and the texts for Spark's UI. `group` is unique to the launch.
 
     The stage waits up to `wait_s` seconds for `slots` free task slots. `least` slots are enough if the number of free
-    slots did not grow for `stable_s` seconds. `beside` task slots are left for the job's streaming queries.
+    slots did not grow for `stable_s` seconds. `query_cores` task slots are left for the job's streaming queries.
     """
 
     slots: int
     least: int
-    beside: int
+    query_cores: int
     wait_s: float
     stable_s: float
     group: str
@@ -146,7 +146,7 @@ class SlotStage:
         known, since_s = 0, began_s
         while not self._killed:
             context = self._spark.sparkContext
-            free = slots_total(context) - slots_taken(context, 0, order.beside)
+            free = slots_total(context) - slots_taken(context, 0, order.query_cores)
             now_s = time.monotonic()
             since_s = now_s if free > known else since_s
             known = free
