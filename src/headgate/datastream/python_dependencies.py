@@ -5,10 +5,17 @@ from __future__ import annotations
 from headgate.common.configuration import Configuration
 from headgate.config import Option
 from headgate.datastream.checks import check_text
-from headgate.deploy.code.cached_files import SEPARATOR as CACHE_SEPARATOR
-from headgate.deploy.code.cached_files import cached_file, cached_files
 from headgate.deploy.code.local_code import make_importable
-from headgate.deploy.code.program_code import FOLDER_MARK, SEPARATOR, archive, module_file, requirements
+from headgate.deploy.code.program_code import (
+    CACHED_SEPARATOR,
+    FOLDER_MARK,
+    SEPARATOR,
+    archive,
+    cached_file,
+    cached_files,
+    module_file,
+    requirements,
+)
 from headgate.errors import ConfigError
 from headgate.options import CACHED_FILES, PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, PYTHON_REQUIREMENTS
 
@@ -52,7 +59,7 @@ class PythonDependencies:
         """
         given = self._configuration.read(CACHED_FILES)
         file = cached_file(file_path, name, is_executable=executable)
-        files = file.entry if given is None else f"{given}{CACHE_SEPARATOR}{file.entry}"
+        files = file.entry if given is None else f"{given}{CACHED_SEPARATOR}{file.entry}"
         cached_files(files)
         self._configuration.write(CACHED_FILES, files)
 

@@ -21,6 +21,8 @@ from headgate.web.logins import IDENTITY, Identity
 
 PRIVATE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """Headers of every answer about a job: no cache stores it, no browser treats it as a page or a script."""
+_log = logging.getLogger(__name__)
+_TYPE = "text/event-stream"
 
 
 def written(content: Any) -> bytes:
@@ -40,9 +42,6 @@ class JsonAnswer(JSONResponse):
         return written(content)
 
 
-_log = logging.getLogger(__name__)
-
-
 def errors(status: int, message: str) -> Response:
     """Return an answer that reports an error."""
     return JsonAnswer({"errors": [message]}, status)
@@ -59,9 +58,6 @@ async def broken(request: Request, error: Exception) -> Response:
     """Return the answer for an unexpected exception, and log the exception."""
     _log.error("the REST interface could not answer %s %s", request.method, request.url.path, exc_info=error)
     return errors(500, f"{type(error).__name__}: {error}")
-
-
-_TYPE = "text/event-stream"
 
 
 @final

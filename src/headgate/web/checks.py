@@ -25,6 +25,17 @@ from headgate.web.answers import errors
 from headgate.web.logins import IDENTITY, Entrance, Identity, Rights, Session
 
 _ALWAYS: Final = ("localhost",)
+PROVEN: Final = "proven"
+"""Key in the ASGI scope of a callback, called with the session cookie, if any, of each authenticated request."""
+CSRF_HEADER: Final = b"x-csrf-token"
+_OWN_SITES: Final = (b"same-origin", b"none")
+_METRICS: Final = ("/metrics", "/v1/metrics")
+_OPEN_TO_ALL: Final = ("/", "/login")
+_READING: Final = ("GET", "HEAD")
+SESSION_PATH: Final = "/session"
+_LOCATIONS: Final = (CHECKPOINT_DIR, STORAGE_DIR, SAVEPOINT_DIR, RECOVERY_PATH)
+_BUCKETS: Final = ("s3", "gs", "gcs")
+"""Schemes whose URIs name a bucket in the place of a host."""
 
 
 def own_names(config: RestConfig) -> frozenset[str]:
@@ -70,16 +81,6 @@ def _name(host: str) -> str:
     """Return a host without its port."""
     name, _, port = host.rpartition(":")
     return (name if port.isdecimal() else host).rstrip(".")
-
-
-PROVEN: Final = "proven"
-"""Key in the ASGI scope of a callback, called with the session cookie, if any, of each authenticated request."""
-CSRF_HEADER: Final = b"x-csrf-token"
-_OWN_SITES: Final = (b"same-origin", b"none")
-_METRICS: Final = ("/metrics", "/v1/metrics")
-_OPEN_TO_ALL: Final = ("/", "/login")
-_READING: Final = ("GET", "HEAD")
-SESSION_PATH: Final = "/session"
 
 
 @final
@@ -157,11 +158,6 @@ def _forbidden(who: Identity, scope: Scope, headers: Mapping[bytes, bytes]) -> s
 
 def _nothing(session: str | None) -> None:
     """Do nothing: the default callback."""
-
-
-_LOCATIONS: Final = (CHECKPOINT_DIR, STORAGE_DIR, SAVEPOINT_DIR, RECOVERY_PATH)
-_BUCKETS: Final = ("s3", "gs", "gcs")
-"""Schemes whose URIs name a bucket in the place of a host."""
 
 
 def check_reach(location: str | None, jobs: Iterable[Settings]) -> None:

@@ -14,6 +14,8 @@ from headgate.web.question import Question, vertex_id, whole_number
 
 SAMPLES_MAX: Final = 200
 """The largest number of samples in one answer."""
+LINES_SHOWN_MAX: Final = 500
+"""The largest number of lines in one answer."""
 
 
 def failed_records(asked: Question) -> Json:
@@ -52,10 +54,6 @@ def _sample(record: ReportedFailure) -> Json:
         "key": record.sample.key,
         "dealt": record.sample.dealt,
     }
-
-
-LINES_SHOWN_MAX: Final = 500
-"""The largest number of lines in one answer."""
 
 
 def log_slots(asked: Question) -> Json:

@@ -27,6 +27,8 @@ from headgate.errors import ProgramError, SourceError
 from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.types.instant import Duration
 
+_log = logging.getLogger(__name__)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,6 @@ class FileSplitAssignerProvider:
     def locality_aware_split_assigner() -> FileSplitAssignerProvider:
         """Return the only assigner. It does not look at hosts, because no host has files of its own."""
         return FileSplitAssignerProvider()
-
-
-_log = logging.getLogger(__name__)
 
 
 @final

@@ -21,6 +21,13 @@ _PAUSE_S: Final = 10.0
 _KINDS_MAX: Final = 1000
 _DETAILS: Final = re.compile(r"\([^)]*\)")
 """Details in brackets, such as the age of a connection: they differ each time."""
+ANSWER_S: Final = 10.0
+"""Seconds without an answer before the brokers count as unreachable."""
+_ASK_S: Final = 1.0
+_log = logging.getLogger(__name__)
+SILENT: Final = logging.Logger(f"{__name__}.silent", logging.CRITICAL + 1)
+"""The logger of clients whose callers raise their errors: nothing is logged twice."""
+_Client = TypeVar("_Client")
 
 
 @final
@@ -47,16 +54,7 @@ class Seldom(logging.Filter):
         return True
 
 
-ANSWER_S: Final = 10.0
-"""Seconds without an answer before the brokers count as unreachable."""
-
-_ASK_S: Final = 1.0
-_log = logging.getLogger(__name__)
 _log.addFilter(Seldom())
-SILENT: Final = logging.Logger(f"{__name__}.silent", logging.CRITICAL + 1)
-"""The logger of clients whose callers raise their errors: nothing is logged twice."""
-
-_Client = TypeVar("_Client")
 
 
 def open_client(make: Callable[[dict[str, Any]], _Client], properties: Properties) -> _Client:

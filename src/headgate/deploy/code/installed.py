@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from headgate.deploy.code.bundle import without_owner
+from headgate.deploy.code.archives import without_owner
 from headgate.deploy.code.program_code import Requirements
 from headgate.errors import EnvironmentFault
 

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Final, final
 
-from headgate.deploy.code.archives import check_whole, unpack
-from headgate.deploy.code.bundle import write_cached
-from headgate.deploy.code.cached_files import CachedFile
+from headgate.deploy.code.archives import check_whole, unpack, write_cached
 from headgate.deploy.code.installed import installed
-from headgate.deploy.code.program_code import Archive, ProgramCode
+from headgate.deploy.code.program_code import Archive, CachedFile, ProgramCode
 from headgate.errors import EnvironmentFault
 from headgate.options import PYTHON_EXECUTABLE
 

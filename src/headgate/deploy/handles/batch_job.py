@@ -26,6 +26,10 @@ _log = logging.getLogger(__name__)
 
 StageResult = tuple[int, int, bytes]
 """Stage, task, and the pickled result of the task: committables of a sink, or collected records."""
+_BEGINS_ANEW: Final = "its results are discarded; start the program again, and it begins at the beginning"
+_HALF_COMMITTED: Final = (
+    "\n(all stages had ended, and some results may be committed: check the targets before you run the job again)"
+)
 
 
 class BatchEngine(Protocol):
@@ -45,12 +49,6 @@ class BatchEngine(Protocol):
     def close(self) -> None:
         """Release all resources. Called once, after `run` has ended."""
         ...
-
-
-_BEGINS_ANEW: Final = "its results are discarded; start the program again, and it begins at the beginning"
-_HALF_COMMITTED: Final = (
-    "\n(all stages had ended, and some results may be committed: check the targets before you run the job again)"
-)
 
 
 @final

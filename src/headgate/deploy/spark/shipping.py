@@ -23,12 +23,10 @@ from typing import Any, Final, final
 from pyspark import SparkContext, SparkFiles
 
 from headgate.config import Settings
-from headgate.deploy.code.archives import check_whole
-from headgate.deploy.code.bundle import write_bundle, write_cached
-from headgate.deploy.code.cached_files import CachedFile
+from headgate.deploy.code.archives import check_whole, write_bundle, write_cached
 from headgate.deploy.code.installed import installed
 from headgate.deploy.code.local_code import make_importable
-from headgate.deploy.code.program_code import ARCHIVE_SUFFIXES, ProgramCode, program_code
+from headgate.deploy.code.program_code import ARCHIVE_SUFFIXES, CachedFile, ProgramCode, program_code
 from headgate.deploy.spark.preflight import is_local
 from headgate.errors import ConfigError
 from headgate.options import PYTHON_EXECUTABLE

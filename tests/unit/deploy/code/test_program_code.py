@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from headgate.datastream import StreamExecutionEnvironment
-from headgate.deploy.code.bundle import write_bundle
-from headgate.deploy.code.cached_files import CachedFile
-from headgate.deploy.code.program_code import Archive, ProgramCode, Requirements, program_code
+from headgate.deploy.code.archives import write_bundle
+from headgate.deploy.code.program_code import Archive, CachedFile, ProgramCode, Requirements, program_code
 from headgate.errors import ConfigError
 from headgate.options import resolve
 from tests.unit.deploy.code.wheels import make_wheel

@@ -26,7 +26,7 @@ def test_what_is_loaded_before_the_fork_is_there_and_starts_no_thread() -> None:
 SLOT = """
 import sys
 import headgate.deploy.spark.slot_process
-of_driver = "cryptography", "headgate.runtime.job_storage.job_storage", "headgate.deploy.code.bundle"
+of_driver = "cryptography", "headgate.runtime.job_storage.job_storage", "headgate.deploy.code.archives"
 print([module for module in of_driver if module in sys.modules])
 """
 

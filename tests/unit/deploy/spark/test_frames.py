@@ -36,8 +36,7 @@ from headgate.datastream import (
 )
 from headgate.datastream.connectors.file_system import Encoder, FileSink
 from headgate.datastream.window import TimeWindow, TumblingEventTimeWindows
-from headgate.deploy.spark.dataframes.progress import Reports, WriteProgress, observe_group
-from headgate.deploy.spark.dataframes.writing import FrameWriting
+from headgate.deploy.spark.dataframes.writing import FrameWriting, Reports, WriteProgress, observe_group
 from headgate.deploy.spark.java import ensure_java
 from headgate.deploy.spark.shared_storage import hosts_without
 from headgate.elements import SavepointFormat

@@ -18,6 +18,7 @@ from headgate.state.keygroups import murmur3
 _HALF_BITS: Final = 32
 _LOWER: Final = (1 << _HALF_BITS) - 1
 _SECOND_BITS: Final = 10
+_SEED: Final = 42
 
 
 def sorted_by_key(rows: DataFrame, key: Column, time: Column | None, *then: str) -> DataFrame:
@@ -41,9 +42,6 @@ def _packed(key: Column, time: Column | None) -> Column:
         return upper
     steps = f.shiftright(f.coalesce(time, f.lit(0)), _SECOND_BITS)
     return upper.bitwiseOR(f.greatest(f.lit(0), f.least(steps, f.lit(_LOWER))))
-
-
-_SEED: Final = 42
 
 
 def spark_hash(number: int) -> int:

@@ -38,6 +38,11 @@ from headgate.ids import CheckpointId, Lineage
 
 _IDS_PER_TICK: Final = 2**24
 _TICK_MS: Final = 10
+_log = logging.getLogger(__name__)
+_ROWS_HELD: Final = 10_000
+"""Records per batch; the same number as in Spark's batches for an Arrow writer."""
+_TAKES_BATCHES: Final = getattr(datasource, "DataSourceStreamArrowWriter", ())
+"""The base class of writers of Arrow batches, which Spark has since 4.1."""
 
 
 @final
@@ -68,15 +73,6 @@ def batches_of(checkpoint_id: CheckpointId, committables: list[Any]) -> dict[int
         prepared = each if isinstance(each, PreparedMessage) else PreparedMessage(each, 0)
         batches.setdefault(prepared.after + checkpoint_id, []).append(prepared.message)
     return dict(sorted(batches.items()))
-
-
-_log = logging.getLogger(__name__)
-
-_ROWS_HELD: Final = 10_000
-"""Records per batch; the same number as in Spark's batches for an Arrow writer."""
-
-_TAKES_BATCHES: Final = getattr(datasource, "DataSourceStreamArrowWriter", ())
-"""The base class of writers of Arrow batches, which Spark has since 4.1."""
 
 
 @final

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.deploy.spark.dataframes.parquet import spark_uri
-from headgate.deploy.spark.dataframes.progress import Reports, WriteProgress
+from headgate.deploy.spark.dataframes.writing import Reports, WriteProgress
 
 
 def test_what_is_quick_is_not_talked_about() -> None:
