@@ -62,7 +62,7 @@ def restored_waiting(operators: Sequence[Operator]) -> Waiting:
     return waiting
 
 
-class Conversion(Protocol):
+class OutputHook(Protocol):
     """A step that each emitted batch of an operator passes first: it converts the records, or passes them to a tap."""
 
     def converted(self, batch: Batch) -> Batch:
@@ -71,10 +71,10 @@ class Conversion(Protocol):
 
 
 @final
-class Tapped:
+class OutputTap:
     """Calls `see` with each batch that an operator emits, after its conversion."""
 
-    def __init__(self, conversion: Conversion | None, see: Callable[[Batch], None]) -> None:
+    def __init__(self, conversion: OutputHook | None, see: Callable[[Batch], None]) -> None:
         self._conversion = conversion
         self._see = see
 
@@ -107,7 +107,7 @@ class Chain:
         self._main = [output for output in outputs if output.tag is None]
         self._sides = [output for output in outputs if output.tag is not None]
         makers = [at for at, operator in enumerate(operators) if operator.makes_watermarks]
-        self._types: list[Conversion | None] = [OutputType.of(operator.context.output_type) for operator in operators]
+        self._types: list[OutputHook | None] = [OutputType.of(operator.context.output_type) for operator in operators]
         self._until = [next((at for at in makers if at >= first), None) for first in range(len(operators) + 1)]
 
     def tap(self, at: int, see: Callable[[Batch], None] | None) -> None:
@@ -116,7 +116,7 @@ class Chain:
         `see` must not change the batch. It does not get records of side outputs.
         """
         own = OutputType.of(self.operators[at].context.output_type)
-        self._types[at] = own if see is None else Tapped(own, see)
+        self._types[at] = own if see is None else OutputTap(own, see)
 
     # --- what runs through
 

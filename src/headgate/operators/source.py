@@ -26,11 +26,11 @@ from headgate.functions.source import (
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
-from headgate.operators.held_watermarks import HeldWatermarks
 from headgate.operators.input_clock import InputOfReader
+from headgate.operators.sequential_watermarks import SequentialWatermarks
 from headgate.operators.source_alignment import SourceAlignment
 from headgate.operators.split_watermarks import SplitWatermarks
-from headgate.operators.stage_watermarks import OfStage, StageWatermarks
+from headgate.operators.stage_watermarks import SourceWatermarks, StageWatermarks
 from headgate.operators.watermarks import STALLS_PER_TIMEOUT, WatermarkMaker
 from headgate.options import UNALIGNED_SPLITS
 from headgate.state.operator.list_elements import ListElements
@@ -66,7 +66,7 @@ class SourceOperator(Operator):
         self._told_read: int | None = None
         self._known: list[str] = []
         self._unread: dict[str, _AssignedSplit] = {}
-        self._event_time: OfStage | StageWatermarks | None = None
+        self._event_time: SourceWatermarks | StageWatermarks | None = None
         self._alignment: SourceAlignment | None = None
         self._paused: frozenset[str] = frozenset()
         self._emit_lag_ms: int | None = None
@@ -90,12 +90,14 @@ class SourceOperator(Operator):
             splits = context.splits or []
             self._take(splits, [(context.subtask + context.parallelism * n, False) for n in range(len(splits))])
 
-    def _event_time_by(self, strategy: WatermarkStrategy) -> OfStage | StageWatermarks:
+    def _event_time_by(self, strategy: WatermarkStrategy) -> SourceWatermarks | StageWatermarks:
         def maker() -> WatermarkMaker:
             return WatermarkMaker.of(strategy, self.context, self._inputs)
 
-        def of_stage(source: Source[Any]) -> OfStage:
-            return SplitWatermarks(maker, self._now_ms()) if source.watermarks_per_split else HeldWatermarks(maker)
+        def of_stage(source: Source[Any]) -> SourceWatermarks:
+            return (
+                SplitWatermarks(maker, self._now_ms()) if source.watermarks_per_split else SequentialWatermarks(maker)
+            )
 
         return StageWatermarks(self._source.stage_of, of_stage) if self._source.in_stages else of_stage(self._source)
 
@@ -259,7 +261,7 @@ class SourceOperator(Operator):
             self._paused = ahead
             self._pause(ahead, self._event_time)
 
-    def _pause(self, ahead: frozenset[str], event_time: OfStage | StageWatermarks) -> None:
+    def _pause(self, ahead: frozenset[str], event_time: SourceWatermarks | StageWatermarks) -> None:
         if self._reader.pauses_splits:
             self._reader.pause_splits(ahead)
             event_time.pause(ahead)

@@ -13,22 +13,22 @@ from typing import Any, final
 
 from headgate.elements import MIN_TIMESTAMP, Batch, Flow, Watermark, WatermarkStatus
 from headgate.functions.source import Source
-from headgate.operators.held_watermarks import HeldWatermarks
+from headgate.operators.sequential_watermarks import SequentialWatermarks
 from headgate.operators.split_watermarks import SplitWatermarks
 
-OfStage = HeldWatermarks | SplitWatermarks
+SourceWatermarks = SequentialWatermarks | SplitWatermarks
 
 
 @final
 class StageWatermarks:
     """Makes timestamps and watermarks in one subtask, stage by stage. `wake_ms` and `tick` are as in `Operator`."""
 
-    def __init__(self, stage_of: Callable[[str], Source[Any]], make: Callable[[Source[Any]], OfStage]) -> None:
+    def __init__(self, stage_of: Callable[[str], Source[Any]], make: Callable[[Source[Any]], SourceWatermarks]) -> None:
         """`stage_of` returns the source of a split. `make` returns the object that makes a source's watermarks."""
         self._stage_of = stage_of
         self._make = make
-        self._stages: list[tuple[Source[Any], OfStage]] = []
-        self._current: OfStage | None = None
+        self._stages: list[tuple[Source[Any], SourceWatermarks]] = []
+        self._current: SourceWatermarks | None = None
         self._watermark_ms = MIN_TIMESTAMP
         self._stage_is_idle = False
         self._waits = True
@@ -87,7 +87,7 @@ class StageWatermarks:
         ticked = [] if self._current is None else self._current.tick(now_ms)
         return self._follow() + self._merged(ticked)
 
-    def _of(self, split_id: str) -> OfStage:
+    def _of(self, split_id: str) -> SourceWatermarks:
         source = self._stage_of(split_id)
         for known, stage in self._stages:
             if known is source:
@@ -96,7 +96,7 @@ class StageWatermarks:
         self._stages.append((source, stage))
         return stage
 
-    def _begin(self, stage: OfStage) -> None:
+    def _begin(self, stage: SourceWatermarks) -> None:
         self._current = stage
         self._waits = self._stage_is_idle = False
 

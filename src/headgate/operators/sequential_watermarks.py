@@ -15,7 +15,7 @@ from headgate.operators.watermarks import WatermarkMaker
 
 
 @final
-class HeldWatermarks:
+class SequentialWatermarks:
     """Makes timestamps and watermarks in one subtask. `wake_ms` and `tick` are as in `Operator`."""
 
     def __init__(self, maker: Callable[[], WatermarkMaker]) -> None:
