@@ -21,12 +21,12 @@ from headgate.time.timers import Timers
 
 
 def watermark_ahead_of_results(patch: pytest.MonkeyPatch) -> None:
-    """A watermark does not wait for the inputs that are pending before it."""
+    """A watermark does not wait for the pending inputs before it."""
     patch.setattr(PendingOperator, "hold", lambda self, progress: False)
 
 
 def result_of_an_earlier_attempt(patch: pytest.MonkeyPatch) -> None:
-    """Calls go on when their attempt has ended, and the next one takes their results for those of its own calls."""
+    """Calls continue after their attempt, and the next attempt mistakes their results for results of its own calls."""
     newest: dict[int, AsyncOperator] = {}
     began, ended = AsyncOperator.begin, AsyncOperator._ended
 
@@ -54,7 +54,7 @@ def _let_coroutines_outlive_attempts(patch: pytest.MonkeyPatch) -> None:
 
 
 def batch_in_flight_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """A batch that is called is no part of a snapshot, only the records that still wait for one."""
+    """A snapshot does not contain the batch of a call in progress, only the records that wait for a batch."""
     snapshot = PendingOperator.snapshot
 
     def forgetful(self: BatchCallOperator, barrier: Barrier) -> OperatorSnapshot:
@@ -69,7 +69,7 @@ def batch_in_flight_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def watermark_ahead_of_invocations(patch: pytest.MonkeyPatch) -> None:
-    """A watermark does not wait for invocations of keyed functions that are under way."""
+    """A watermark does not wait for the invocations of keyed functions in progress."""
     hold = PendingOperator.hold
 
     def passing(self: PendingOperator, progress: Watermark | WatermarkStatus) -> bool:
@@ -79,7 +79,7 @@ def watermark_ahead_of_invocations(patch: pytest.MonkeyPatch) -> None:
 
 
 def watermark_ahead_of_timers(patch: pytest.MonkeyPatch) -> None:
-    """A watermark does not wait for the invocations of the timers that it makes due."""
+    """A watermark does not wait for the invocations of the timers that become due with it."""
     fire = AsyncKeyedOperator._fire_into
 
     def behind(self: AsyncKeyedOperator, segment: Any, timers: Timers, until_ms: int, domain: TimeDomain) -> None:
@@ -89,7 +89,7 @@ def watermark_ahead_of_timers(patch: pytest.MonkeyPatch) -> None:
 
 
 def invocation_of_an_earlier_attempt(patch: pytest.MonkeyPatch) -> None:
-    """Invocations go on when their attempt has ended, and in the next one take the place of the first of their key."""
+    """Invocations continue after their attempt, and replace the first invocations of their keys in the next attempt."""
     newest: dict[int, AsyncKeyedOperator] = {}
     began, ended = AsyncKeyedOperator.begin, AsyncKeyedOperator.done
 
@@ -117,7 +117,7 @@ def invocation_of_an_earlier_attempt(patch: pytest.MonkeyPatch) -> None:
 
 
 def invocations_of_a_key_all_at_once(patch: pytest.MonkeyPatch) -> None:
-    """A record does not wait until the invocation of the one before it, with the same key, has ended."""
+    """A record does not wait for the end of the previous invocation with the same key."""
     enqueue, began, taken = AsyncKeyedOperator._enqueue, AsyncKeyedOperator.begin, AsyncKeyedOperator._take
 
     def hasten(self: AsyncKeyedOperator, pending: PendingInput) -> None:
@@ -143,7 +143,7 @@ def invocations_of_a_key_all_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def record_overtakes_one_of_its_key(patch: pytest.MonkeyPatch) -> None:
-    """Of the records of a key that wait for an invocation, the one that came last has its turn first."""
+    """Of the records of a key that wait for an invocation, the newest record is invoked first."""
     enqueue = AsyncKeyedOperator._enqueue
 
     def overtake(self: AsyncKeyedOperator, pending: PendingInput) -> None:
@@ -156,7 +156,7 @@ def record_overtakes_one_of_its_key(patch: pytest.MonkeyPatch) -> None:
 
 
 def invocation_in_flight_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """An invocation that is under way is no part of a snapshot, only those that wait for their turn."""
+    """A snapshot does not contain the invocations in progress, only the waiting invocations."""
     in_order = AsyncKeyedOperator.in_order
 
     def waiting(self: AsyncKeyedOperator) -> Iterator[tuple[PendingInput, int]]:

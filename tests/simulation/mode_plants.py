@@ -31,7 +31,7 @@ from headgate.runtime.slot_storage.in_flight import Gathering, Share
 
 
 def rest_of_the_batch_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """What is left of the batch at work is no part of an unaligned snapshot."""
+    """An unaligned snapshot does not contain the rest of the batch that is being processed."""
     record = Barriers._record
     _slow(patch)
 
@@ -52,7 +52,7 @@ def _slow(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_channel_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """Of what an unaligned barrier has overtaken on the receivers' side, one channel is left out."""
+    """An unaligned snapshot omits one channel of the batches overtaken at the receiver."""
     record = Barriers._record
 
     def all_but_one(self: Barriers, index: int) -> None:
@@ -63,7 +63,7 @@ def a_channel_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def senders_part_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """What an unaligned barrier has overtaken on the senders' side is left out."""
+    """An unaligned snapshot omits the batches overtaken at the sender."""
 
     def nothing(self: Barriers, barrier: Barrier) -> Gathering:
         self._chain.overtake(barrier)
@@ -73,7 +73,7 @@ def senders_part_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def recording_goes_on(patch: pytest.MonkeyPatch) -> None:
-    """Batches behind the barrier are recorded as well, until those of other channels have come."""
+    """Batches after the barrier are recorded as well, until the barriers of other channels have arrived."""
     push = InputChannel.push
 
     def go_on(self: InputChannel, element: Any) -> None:
@@ -87,7 +87,7 @@ def recording_goes_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def new_input_before_what_was_in_flight(patch: pytest.MonkeyPatch) -> None:
-    """A restored subtask processes what comes in, and what was in flight only when nothing does."""
+    """A restored subtask processes new batches first, and batches in flight only when no new batch waits."""
     run = Subtask.run
     _slow(patch)
 
@@ -101,7 +101,7 @@ def new_input_before_what_was_in_flight(patch: pytest.MonkeyPatch) -> None:
 
 
 def routed_again_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
-    """At another parallelism, a subtask takes all that was in flight by key, and not only what is of its key groups."""
+    """At another parallelism, a subtask processes all keyed batches in flight, not only records of its key groups."""
     _slow(patch)
 
     def everything(self: Share, batch: Batch) -> Batch:
@@ -112,7 +112,7 @@ def routed_again_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
 
 
 def checkpoint_before_recovery(patch: pytest.MonkeyPatch) -> None:
-    """The coordinator does not wait with checkpoints until what was in flight is processed."""
+    """The coordinator starts checkpoints before the restored batches in flight are processed."""
     begin = CheckpointCoordinator._begin_subtasks
     _slow(patch)
 
@@ -127,7 +127,7 @@ def checkpoint_before_recovery(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_channel_counted_twice(patch: pytest.MonkeyPatch) -> None:
-    """At least once, the barrier of one channel counts for a second one, too."""
+    """In the mode at least once, the barrier of one channel also counts for a second channel."""
     handle = BarrierTracker.handle
 
     def twice(self: BarrierTracker, event: AlignmentEvent) -> list[AlignmentEffect]:
@@ -140,12 +140,12 @@ def a_channel_counted_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def savepoint_commits(patch: pytest.MonkeyPatch) -> None:
-    """The completion of a savepoint on the way is told to sinks, which commit."""
+    """Sinks are notified of a savepoint that does not stop the job, and commit."""
     _notify_of_savepoints(patch, stops=False)
 
 
 def stop_commits_before_it_is_recorded(patch: pytest.MonkeyPatch) -> None:
-    """Sinks commit what the savepoint that ends a job holds before it is certain that the job ends with it."""
+    """Sinks commit the output of a savepoint that ends the job before the end of the job is certain."""
     _notify_of_savepoints(patch, stops=True)
 
 
@@ -163,17 +163,17 @@ def _notify_of_savepoints(patch: pytest.MonkeyPatch, *, stops: bool) -> None:
 
 
 def stop_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """A job that is recorded to end with a savepoint goes on from its last checkpoint after a crash."""
+    """After a crash, a job that is recorded as ended by a savepoint continues from its last checkpoint."""
     patch.setattr(intents, "read_stop", lambda store, chain: None)
 
 
 def no_epochs(patch: pytest.MonkeyPatch) -> None:
-    """A driver never looks whether another one has taken over its job."""
+    """A driver never checks whether another driver has taken over its job."""
     patch.setattr(ownership, "superseded", lambda store, own: None)
 
 
 def epochs_looked_at_too_late(patch: pytest.MonkeyPatch) -> None:
-    """A driver looks who owns the job before it writes a manifest, but not again before it tells of it."""
+    """A driver checks the owner of the job before it writes a manifest, but not before it notifies the subtasks."""
 
     def as_stored(store: CheckpointStore, own: EpochOwner, result: Stored | Refused) -> Stored | Refused | Superseded:
         return result
@@ -182,7 +182,7 @@ def epochs_looked_at_too_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def increment_on_foreign_state(patch: pytest.MonkeyPatch) -> None:
-    """Increments build on the files of the savepoint, or of the other job, that a job has started from."""
+    """Incremental checkpoints use files of the savepoint, or of the other job, from which the job started."""
     made = Fetch.__init__
 
     def always_own(self: Fetch, *arguments: Any, owned: bool = True, **options: Any) -> None:
@@ -192,7 +192,7 @@ def increment_on_foreign_state(patch: pytest.MonkeyPatch) -> None:
 
 
 def claimed_snapshot_deleted_too_early(patch: pytest.MonkeyPatch) -> None:
-    """What a job has claimed goes with the first retention, however many checkpoints of its own there are."""
+    """The first retention deletes a claimed snapshot, even if the job has too few checkpoints of its own."""
     retain = CleanUp.retain
 
     def too_early(self: CleanUp, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:

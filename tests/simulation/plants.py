@@ -54,7 +54,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def no_alignment(patch: pytest.MonkeyPatch) -> None:
-    """The first barrier of a checkpoint takes the snapshot; no channel waits for the others."""
+    """A subtask takes its snapshot at the first barrier of a checkpoint, without alignment."""
     aligned = BarrierAligner.handle
 
     def handle(self: BarrierAligner, event: AlignmentEvent) -> list[AlignmentEffect]:
@@ -69,7 +69,7 @@ def no_alignment(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_fencing(patch: pytest.MonkeyPatch) -> None:
-    """Master, slots and the exchange take whatever arrives for a part of the attempt that they are in."""
+    """Master, slots and the exchange accept messages of older attempts."""
     on_message, on_attempt_event = CheckpointCoordinator._on_message, Supervisor._on_attempt_event
 
     def coordinated(self: CheckpointCoordinator, message: CheckpointMessage, now_ms: float) -> list[CoordinatorEffect]:
@@ -100,12 +100,12 @@ def no_fencing(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_lineage_for_all(patch: pytest.MonkeyPatch) -> None:
-    """All drivers write under the same lineage, also with other storage and from a savepoint."""
+    """All drivers write under the same lineage, even with other storage or from a savepoint."""
     patch.setattr(Snapshots, "begin_lineage", lambda self, plan, ahead: Lineage("0" * 32, 0))
 
 
 def ack_of_an_old_attempt(patch: pytest.MonkeyPatch) -> None:
-    """An acknowledgement of an older attempt or launch counts for the checkpoint that is being collected."""
+    """An acknowledgement of an older attempt or launch counts for the current checkpoint."""
     on_message, receive = CheckpointCoordinator._on_message, JobMaster.receive
 
     def unfenced(self: CheckpointCoordinator, message: CheckpointMessage, now_ms: float) -> list[CoordinatorEffect]:
@@ -130,7 +130,7 @@ def _as_current(coordinator: CheckpointCoordinator, message: CheckpointMessage) 
 
 
 def metadata_before_the_state(patch: pytest.MonkeyPatch) -> None:
-    """A subtask acknowledges first and writes its state after that."""
+    """A subtask acknowledges before it has written its state."""
     write = StoreWriter._write
 
     def later(self: StoreWriter, path: str, pieces: list[bytes]) -> StateHandle:
@@ -146,7 +146,7 @@ def metadata_before_the_state(patch: pytest.MonkeyPatch) -> None:
 
 
 def operator_state_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """Functions start with empty operator state, whatever the checkpoint holds."""
+    """Functions start with empty operator state after a restore."""
     restored = OperatorStateStore.__init__
 
     def forgetful(self: OperatorStateStore, operator: str, subtask: int, *_: Any) -> None:
@@ -156,7 +156,7 @@ def operator_state_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def pending_inputs_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """Inputs that are pending in an operator are no part of a snapshot."""
+    """A snapshot does not contain the pending inputs of an operator."""
 
     def without(self: PendingOperator, barrier: Barrier) -> OperatorSnapshot:
         return OperatorSnapshot(uid=self.context.uid)
@@ -165,7 +165,7 @@ def pending_inputs_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def union_of_one_subtask(patch: pytest.MonkeyPatch) -> None:
-    """Of union state a subtask gets the elements of the first subtask only."""
+    """A subtask restores only the first subtask's elements of union state."""
 
     def everything(old: Sequence[Mapping[str, ListElements]], name: str) -> list[bytes]:
         return old[0][name].elements
@@ -174,7 +174,7 @@ def union_of_one_subtask(patch: pytest.MonkeyPatch) -> None:
 
 
 def timers_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """An operator does not look for timers in the state that was restored."""
+    """An operator ignores the timers of restored state."""
     timers = HashMapBackend.timers
 
     def only_new_ones(self: HashMapBackend, name: str) -> tuple[int, HeapTimerIndex]:
@@ -187,7 +187,7 @@ def timers_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
-    """A sink commits at the barrier instead of on completion."""
+    """A sink commits at the barrier instead of at completion."""
     snapshot = SinkOperator.snapshot
 
     def committing(self: SinkOperator, barrier: Barrier) -> OperatorSnapshot:
@@ -199,7 +199,7 @@ def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
 
 
 def abort_in_doubt(patch: pytest.MonkeyPatch) -> None:
-    """The end of an attempt gives up also the checkpoint whose manifest is being written, and restores at once."""
+    """The end of an attempt aborts a checkpoint whose manifest is being written, and the job restores at once."""
     ended, stored, refused = CheckpointCoordinator._on_attempt_ended, Completion.on_stored, Completion.on_refused
 
     def give_up_all(self: CheckpointCoordinator, attempt: Attempt, cause: str | None) -> list[CoordinatorEffect]:
@@ -221,7 +221,7 @@ def abort_in_doubt(patch: pytest.MonkeyPatch) -> None:
 
 
 def lost_replay(patch: pytest.MonkeyPatch) -> None:
-    """After a restore, a source goes on one record too far."""
+    """After a restore, a source skips a record."""
 
     def skip_one(self: SimReader, splits: list[SimSplit]) -> None:
         self._splits += [
@@ -233,7 +233,7 @@ def lost_replay(patch: pytest.MonkeyPatch) -> None:
 
 
 def double_commit(patch: pytest.MonkeyPatch) -> None:
-    """Committing what is final already makes it final once more."""
+    """Committing a final transaction writes its output a second time."""
     commit_one = External._commit_one
 
     def commit_again(self: External, name: str) -> None:
@@ -246,7 +246,7 @@ def double_commit(patch: pytest.MonkeyPatch) -> None:
 
 
 def position_ahead_of_the_barrier(patch: pytest.MonkeyPatch) -> None:
-    """A source saves its position only after it has read on past the barrier."""
+    """A source saves its position only after it has read records behind the barrier."""
     trigger = Subtask.trigger
 
     def read_on(self: Subtask, barrier: Barrier) -> None:
@@ -259,7 +259,7 @@ def position_ahead_of_the_barrier(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_barrier_after_the_end(patch: pytest.MonkeyPatch) -> None:
-    """A source that has ended takes no notice of triggers."""
+    """A source whose input has ended ignores triggers."""
     trigger = Subtask.trigger
 
     def while_running(self: Subtask, barrier: Barrier) -> None:
@@ -270,7 +270,7 @@ def no_barrier_after_the_end(patch: pytest.MonkeyPatch) -> None:
 
 
 def clean_up_of_named_files(patch: pytest.MonkeyPatch) -> None:
-    """Retention deletes the state of the checkpoints that it is to keep, too."""
+    """Retention also deletes the state of retained checkpoints."""
 
     def too_many(listing: list[str], keep: list[Any], shared: SharedFiles) -> list[str]:
         newest = max(manifest.checkpoint_id for manifest in keep)
@@ -284,30 +284,30 @@ def clean_up_of_named_files(patch: pytest.MonkeyPatch) -> None:
 
 
 def torn_manifest_taken_for_whole(patch: pytest.MonkeyPatch) -> None:
-    """The driver does not look whether a manifest is whole."""
+    """The driver does not check whether a manifest is whole."""
     for module in (latest, deletion, manifest_storage, job_records):
         patch.setattr(module, "is_torn", lambda data: False)
 
 
 def restore_without_pending_commits(patch: pytest.MonkeyPatch) -> None:
-    """What a checkpoint holds for committing is forgotten by a restore."""
+    """A restore does not commit the prepared output of the checkpoint."""
     restored = CommitTracker._on_restored
     patch.setattr(CommitTracker, "_on_restored", lambda self, checkpoint_id, pending: restored(self, checkpoint_id, ()))
 
 
 def attempts_numbered_anew(patch: pytest.MonkeyPatch) -> None:
-    """A new driver begins with attempt 1, whatever drivers before it have done."""
+    """A new driver begins with attempt 1, although earlier drivers have used this number."""
     patch.setattr(job_records, "last_attempt", lambda store: Attempt(0))
     patch.setattr(job_records, "begin_attempt", lambda store, attempt: None)
 
 
 def state_written_as_it_is_now(patch: pytest.MonkeyPatch) -> None:
-    """Values that change while a snapshot is being written are written as changed."""
+    """A snapshot contains values that have changed while it is written."""
     patch.setattr(Walk, "save", lambda self, cell: None)
 
 
 def discard_of_what_is_used_again(patch: pytest.MonkeyPatch) -> None:
-    """A checkpoint that was given up takes all shared files of its attempt along."""
+    """When a checkpoint is aborted, all shared files of its attempt are deleted."""
     _share_all_files(patch)
     abandoned = retention.abandoned_files
 
@@ -320,7 +320,7 @@ def discard_of_what_is_used_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
-    """Retention keeps no shared file but those that a retained manifest names, and the driver ignores what is gone."""
+    """Retention keeps only shared files of retained manifests, and the driver ignores missing files."""
     _share_all_files(patch)
     retain = CleanUp.retain
 
@@ -331,7 +331,7 @@ def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def folder_of_shared_files_deleted(patch: pytest.MonkeyPatch) -> None:
-    """Clean-up deletes each folder that was empty when it looked, also one that slots write to."""
+    """Clean-up deletes each folder that was empty when it was listed, also if slots write to it."""
     _share_all_files(patch)
     patch.setattr(deletion, "_checkpoints_of", lambda folders: folders)
 
@@ -343,5 +343,5 @@ def _share_all_files(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_is_given_up(patch: pytest.MonkeyPatch) -> None:
-    """What was kept for a savepoint stays, though its driver died before the savepoint was complete."""
+    """Output kept for a savepoint stays, although the driver died before the savepoint was complete."""
     patch.setattr(SinkCommits, "give_up", lambda self, savepoints: None)

@@ -18,7 +18,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def written_but_not_synced(patch: pytest.MonkeyPatch) -> None:
-    """Storage calls a file written that is not on the disk yet."""
+    """Storage reports a file as written that is not on the disk yet."""
 
     def rename_only(self: Disk, temporary: str, path: str) -> None:
         del self._memory.files[temporary]
@@ -29,7 +29,7 @@ def written_but_not_synced(patch: pytest.MonkeyPatch) -> None:
 
 
 def prepared_but_not_secured(patch: pytest.MonkeyPatch) -> None:
-    """A checkpoint is acknowledged before its sinks have made durable what they prepared."""
+    """A subtask acknowledges before its sinks have made their prepared output durable."""
     snapshot = SinkOperator.snapshot
 
     def unsecured(self: SinkOperator, barrier: Barrier) -> OperatorSnapshot:
@@ -39,5 +39,5 @@ def prepared_but_not_secured(patch: pytest.MonkeyPatch) -> None:
 
 
 def evidence_not_looked_at(patch: pytest.MonkeyPatch) -> None:
-    """A manifest that is torn or gone was never complete, whatever evidence there is."""
+    """A torn or missing manifest counts as never complete, even if there is evidence."""
     patch.setattr(latest, "that_counts", lambda evidence, chain: {})

@@ -26,7 +26,7 @@ from headgate.state.operator.list_elements import ListElements
 
 
 def split_known_but_not_kept(patch: pytest.MonkeyPatch) -> None:
-    """A split that was assigned just before the barrier is counted as known, but is not in the state."""
+    """A split assigned just before the barrier counts as known, but is not in the state."""
     add_splits, snapshot = SourceOperator.add_splits, SourceOperator.snapshot
     newest: dict[int, list[Any]] = {}
 
@@ -48,7 +48,7 @@ def split_known_but_not_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def known_splits_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """Which splits were ever given out is not part of a checkpoint."""
+    """A checkpoint does not contain the ids of assigned splits."""
     snapshot = SourceOperator.snapshot
 
     def forgetful(self: SourceOperator, barrier: Barrier) -> OperatorSnapshot:
@@ -60,7 +60,7 @@ def known_splits_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def position_of_what_was_fetched(patch: pytest.MonkeyPatch) -> None:
-    """The position of a reader that fetches is behind what it has fetched, handed over or not."""
+    """The position of a fetching reader includes records that it has fetched but not emitted."""
 
     def fetched_position(self: FetchingReader[Any]) -> list[Any]:
         fetched = [queued.fetched for queued in self._queue]
@@ -71,7 +71,7 @@ def position_of_what_was_fetched(patch: pytest.MonkeyPatch) -> None:
 
 
 def global_commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
-    """What all subtasks have prepared is committed when all have acknowledged; the manifest is written after that."""
+    """The commit for all subtasks is made after the acknowledgements, but before the manifest is written."""
     store_manifest = Checkpoints._store_manifest
 
     def commit_first(self: Checkpoints, order: coordination.StoreManifest) -> None:
@@ -86,7 +86,7 @@ def global_commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
 
 
 def global_commit_skipped_at_a_restore(patch: pytest.MonkeyPatch) -> None:
-    """What a restored checkpoint holds for a commit of all subtasks together is taken for committed."""
+    """The commit for all subtasks of a restored checkpoint counts as made."""
     commit, attempt_commit = SinkCommits.commit, sink_commits.attempt_commit
     attempted: list[object] = []
 
