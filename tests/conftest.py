@@ -34,7 +34,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)  # what Spark itself adds
 
 MEMORY: Final = Path("/dev/shm")
 ROOM_MIN: Final = 3 << 30
-"""Bytes that have to be free: a whole run needs about one of them in three."""
+"""Bytes that have to be free. Files of a test that passes go with it, so much less is used at a time."""
 
 
 def keep_files_in_memory() -> None:
