@@ -118,6 +118,7 @@ PLANTED: Final = (
     Planted(
         plant=async_plants.result_of_an_earlier_attempt,
         seeds_max=40,
+        seen_by=(141,),
         symptom="output",
         jobs="calling",
         settings=_BUSY,
@@ -131,18 +132,27 @@ PLANTED: Final = (
         settings=_BUSY,
         often=_FAILURES,
     ),
-    Planted(plant=async_plants.watermark_ahead_of_invocations, seeds_max=30, symptom="is ahead of", jobs="awaitingx"),
+    Planted(
+        plant=async_plants.watermark_ahead_of_invocations,
+        seeds_max=30,
+        seen_by=(75,),
+        symptom="is ahead of",
+        jobs="awaitingx",
+    ),
     Planted(plant=async_plants.watermark_ahead_of_timers, seeds_max=20, symptom="missing", jobs="awaitingx"),
     Planted(
         plant=async_plants.invocation_of_an_earlier_attempt,
         seeds_max=60,
+        seen_by=(75,),
         symptom="output",
         jobs="awaitingx",
         settings=_BUSY,
         often=_FAILURES,
     ),
     Planted(plant=async_plants.invocations_of_a_key_all_at_once, seeds_max=10, symptom="output", jobs="awaitingx"),
-    Planted(plant=async_plants.record_overtakes_one_of_its_key, seeds_max=30, symptom="saw", jobs="awaitingx"),
+    Planted(
+        plant=async_plants.record_overtakes_one_of_its_key, seeds_max=30, seen_by=(75,), symptom="saw", jobs="awaitingx"
+    ),
     Planted(
         plant=async_plants.invocation_in_flight_forgotten,
         seeds_max=30,
@@ -162,6 +172,7 @@ PLANTED: Final = (
     Planted(
         plant=plants.discard_of_what_is_used_again,
         seeds_max=30,
+        seen_by=(8,),
         symptom="names it|is not whole",
         jobs=_INCREMENTAL,
         settings=_BUSY,
@@ -263,6 +274,7 @@ PLANTED: Final = (
     Planted(
         plant=mode_plants.epochs_looked_at_too_late,
         seeds_max=240,
+        seen_by=(74,),
         symptom="is complete",
         settings=_PATIENT,
         often=_NEW_DRIVERS,
@@ -274,7 +286,13 @@ PLANTED: Final = (
         jobs="(value|list|reduce|clearing)x.*loses its driver for good; then",
         settings=_SMALL_INCREMENTS,
     ),
-    Planted(plant=mode_plants.claimed_snapshot_deleted_too_early, seeds_max=30, symptom="was claimed", jobs="'CLAIM'"),
+    Planted(
+        plant=mode_plants.claimed_snapshot_deleted_too_early,
+        seeds_max=30,
+        seen_by=(8,),
+        symptom="was claimed",
+        jobs="'CLAIM'",
+    ),
     Planted(
         plant=source_plants.split_known_but_not_kept, seeds_max=150, symptom="missing", settings=_BUSY, often=_CRASHES
     ),
@@ -302,6 +320,7 @@ PLANTED: Final = (
     Planted(
         plant=source_plants.global_commit_skipped_at_a_restore,
         seeds_max=60,
+        seen_by=(7,),
         symptom="is not final|missing",
         settings=_BUSY,
         often=_UNCOMMITTED,
@@ -310,6 +329,7 @@ PLANTED: Final = (
     Planted(
         plant=power_plants.prepared_but_not_secured,
         seeds_max=40,
+        seen_by=(6,),
         symptom="neither pending nor final|is gone, although",
         settings=_BUSY,
         often=_NO_POWER,
@@ -325,6 +345,7 @@ PLANTED: Final = (
     Planted(
         plant=plants.nothing_is_given_up,
         seeds_max=30,
+        seen_by=(6,),
         symptom="is kept for ever",
         often=("master crash inside a savepoint",) * 3,
     ),
