@@ -7,12 +7,13 @@ import pytest
 from headgate.testing.sim import PromiseBroken, simulate
 from tests.simulation import alignment_plants, alignment_programs
 from tests.simulation.plants import Plant
+from tests.simulation.some_seeds import on_some_seeds
 
 
-@pytest.mark.slow
-def test_aligned_sources_read_all_whatever_goes_wrong() -> None:
+@on_some_seeds
+def test_aligned_sources_read_all_whatever_goes_wrong(seeds: range) -> None:
     alignment_programs.PAUSED.clear()
-    summary = simulate(alignment_programs.aligned_sources, seeds=25)
+    summary = simulate(alignment_programs.aligned_sources, seeds=seeds)
     assert summary.restarts > 0
     assert alignment_programs.PAUSED
 

@@ -9,12 +9,13 @@ import pytest
 from headgate.testing.sim import PromiseBroken, simulate
 from tests.simulation.join_programs import PLANTS, PROGRAMS
 from tests.simulation.plants import Plant
+from tests.simulation.some_seeds import on_some_seeds
 
 
-@pytest.mark.slow
+@on_some_seeds
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_join_is_the_same_whatever_goes_wrong(program: Any) -> None:
-    summary = simulate(program, seeds=25)
+def test_a_join_is_the_same_whatever_goes_wrong(program: Any, seeds: range) -> None:
+    summary = simulate(program, seeds=seeds)
     assert min(summary.restarts, summary.rescales) > 0
 
 

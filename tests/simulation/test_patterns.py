@@ -8,12 +8,13 @@ from headgate.testing.sim import PromiseBroken, simulate
 from headgate.testing.sim.program import Program
 from tests.simulation.pattern_programs import PLANTS, groups, pattern
 from tests.simulation.plants import Plant
+from tests.simulation.some_seeds import on_some_seeds
 
 
-@pytest.mark.slow
+@on_some_seeds
 @pytest.mark.parametrize("program", [pattern, groups])
-def test_patterns_are_the_same_whatever_goes_wrong(program: Program) -> None:
-    summary = simulate(program, seeds=25)
+def test_patterns_are_the_same_whatever_goes_wrong(program: Program, seeds: range) -> None:
+    summary = simulate(program, seeds=seeds)
     assert min(summary.restarts, summary.rescales) > 0
 
 

@@ -6,12 +6,13 @@ import pytest
 
 from headgate.testing.sim import PromiseBroken, simulate
 from tests.simulation.plants import Plant
+from tests.simulation.some_seeds import on_some_seeds
 from tests.simulation.stage_programs import PLANTS, in_stages
 
 
-@pytest.mark.slow
-def test_stages_are_read_once_whatever_goes_wrong() -> None:
-    summary = simulate(in_stages, seeds=25)
+@on_some_seeds
+def test_stages_are_read_once_whatever_goes_wrong(seeds: range) -> None:
+    summary = simulate(in_stages, seeds=seeds)
     assert min(summary.restarts, summary.rescales) > 0
 
 

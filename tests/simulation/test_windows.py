@@ -8,14 +8,15 @@ from headgate.testing.sim import PromiseBroken, simulate
 from headgate.testing.sim.program import Program
 from tests.simulation import window_plants, window_programs
 from tests.simulation.plants import Plant
+from tests.simulation.some_seeds import on_some_seeds
 
 PROGRAMS = [window_programs.event_time, window_programs.counted]
 
 
-@pytest.mark.slow
+@on_some_seeds
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_windows_are_the_same_whatever_goes_wrong(program: Program) -> None:
-    summary = simulate(program, seeds=25)
+def test_windows_are_the_same_whatever_goes_wrong(program: Program, seeds: range) -> None:
+    summary = simulate(program, seeds=seeds)
     assert min(summary.restarts, summary.rescales) > 0
 
 
