@@ -50,7 +50,7 @@ quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (about twenty minutes)
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(SLOW)" tests/simulation tests/scenarios
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(SLOW)" tests/simulation tests/scenarios
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" --ignore=tests/simulation --ignore=tests/scenarios
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)"
 
