@@ -51,8 +51,8 @@ class DeletedInputs(enum.Enum):
     """Which copies of the sources' input are deleted."""
 
     NONE = "none"
-    NEW = "those that this driver has made"
-    UNREAD = "those that no checkpoint which stays has still to read"
+    NEW = "copies that this driver has made"
+    UNREAD = "copies that no remaining checkpoint still reads"
     ALL = "all"
 
 
@@ -60,7 +60,7 @@ class DeletedCheckpoints(enum.Enum):
     """Which checkpoints are deleted."""
 
     NONE = "none"
-    BEYOND = "those beyond the number that is retained"
+    BEYOND = "older checkpoints beyond the retained number"
     ALL = "all"
 
 

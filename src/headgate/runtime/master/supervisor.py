@@ -121,10 +121,7 @@ class Supervisor:
         return self._deadline_ms
 
     def handle(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
-        """Return the effects of the event, in the order to perform them.
-
-        Raises InternalError for an event that the protocol rules out.
-        """
+        """Return the effects, in order. Raises InternalError for an event that the protocol rules out."""
         self._history.add(event)
         return [*self._apply(event), *self._on_time(event.now_ms), *self.placements.answers()]
 

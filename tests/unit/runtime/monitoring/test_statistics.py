@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
+
 from headgate.checkpoint.handles import InFlightState, OperatorState, SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.runtime.monitoring import statistics_json
 from headgate.runtime.monitoring.checkpoint_record import CheckpointStatus
-from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
+from headgate.runtime.monitoring.statistics import WINDOW, CheckpointStatistics, Restore, Summary
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile
 from tests.unit.meanwhile import at_each_collection
 
@@ -288,3 +290,32 @@ def test_figures_are_read_while_the_job_master_notes_more() -> None:
         figures = record.acked(1)
     assert shown is not None
     assert len(figures) >= 50
+
+
+# --- summaries
+
+
+def test_a_summary_of_nothing_has_no_values() -> None:
+    summary = Summary()
+    assert (summary.least, summary.most, summary.average, summary.quantile(0.5)) == (None, None, None, None)
+
+
+def test_a_single_value_is_every_percentile() -> None:
+    summary = Summary([7.0])
+    assert {summary.quantile(part) for part in (0.0, 0.5, 0.999, 1.0)} == {7.0}
+
+
+def test_percentiles_lie_between_the_values() -> None:
+    summary = Summary(float(value) for value in (30, 10, 40, 20))
+    assert (summary.least, summary.most, summary.average) == (10.0, 40.0, 25.0)
+    assert summary.quantile(0.5) == 25.0
+    assert summary.quantile(0.9) == 40.0
+    assert summary.quantile(0.3) == pytest.approx(15.0)
+
+
+def test_percentiles_forget_old_values_and_the_others_do_not() -> None:
+    summary = Summary([1e9])
+    for _ in range(WINDOW):
+        summary.add(1.0)
+    assert summary.quantile(0.999) == 1.0
+    assert summary.most == 1e9
