@@ -81,7 +81,7 @@ class CheckpointCoordinator:
 
     @property
     def gate(self) -> Gate:
-        """What has to be known or done before an attempt may start from storage, or the job may end."""
+        """The gate that an attempt must pass before it restores, and the job before it ends."""
         return self._state.gate
 
     @property

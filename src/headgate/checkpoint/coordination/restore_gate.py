@@ -1,4 +1,4 @@
-"""The gate: what has to be known or done before an attempt may start from storage, and before the job may end. Pure.
+"""The gate that an attempt must pass before it restores from storage, and the job before it ends. Pure.
 
     in doubt    a manifest, the record of a stop or a commit for all was ordered, and its outcome is not known
     abort       aborts output that an ended attempt prepared for commits for all; begins when nothing is in doubt

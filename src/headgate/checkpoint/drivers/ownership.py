@@ -109,7 +109,7 @@ def decode_base(document: dict[str, object]) -> Base:
     return Base(owner, CheckpointId(int(str(document["checkpoint_id"]))))
 
 
-# --- what only the owner may do ----------------------------------------------------------------------------------
+# --- writes of the owner -------------------------------------------------------------------------------------------
 
 
 def store_as_owner(

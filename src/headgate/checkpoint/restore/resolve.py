@@ -1,4 +1,4 @@
-"""Restore resolution: chooses the checkpoint to start from by what is in storage. Pure.
+"""Restore resolution: chooses the checkpoint to start from, by the files in storage. Pure.
 
 A checkpoint is complete when its manifest is whole. A manifest is *torn* when it is cut short, empty or missing. A
 checkpoint with a torn manifest, and without evidence that it ever was complete, is a leftover: no driver has acted upon

@@ -1,1 +1,1 @@
-"""What master and slots tell each other, and how they know that the other one is alive."""
+"""Control messages between the job master and its slots, and heartbeats."""

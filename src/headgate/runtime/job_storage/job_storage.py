@@ -138,7 +138,7 @@ class JobStorage:
         """The epoch and nonce of this driver; empty before it owns the job."""
         return "" if self._parts.lease is None else str(self._parts.lease.driver)
 
-    # --- what attempts start from
+    # --- the start of an attempt
 
     def resolve(
         self,
@@ -374,10 +374,10 @@ class JobStorage:
             storage_probe.check_writable(store, self._nonce())
             store.delete_folder(paths.PROBES)
             if not store.list_files(""):
-                store.delete_folder("")  # the savepoint may still be refused, and then nothing is left
+                store.delete_folder("")  # the savepoint may still be refused, and must leave no folder then
 
         def record(lease: Lease) -> None:
-            if not self._is_ending:  # a job that ends refuses the savepoint, and deletes what is recorded now
+            if not self._is_ending:  # a job that ends refuses the savepoint
                 lease.begin_savepoint(location)
 
         def looked(result: BaseException | None) -> None:

@@ -102,7 +102,7 @@ def coordinator_of(plan: JobGraph) -> CheckpointCoordinator:
 
 
 def _tolerable_failures(settings: Settings) -> int:
-    """Return how many failed checkpoints in a row the job survives, by the setting or by that of older releases."""
+    """Return how many failed checkpoints in a row the job tolerates, by the setting or by its predecessor."""
     number = settings.get(options.CHECKPOINT_TOLERABLE_FAILURES)
     if number >= 0 and settings.is_given(options.CHECKPOINT_TOLERABLE_FAILURES):
         return number

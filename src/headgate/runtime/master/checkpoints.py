@@ -120,7 +120,7 @@ class Checkpoints:
         """
         return max({self._stored, *self._being_stored})
 
-    # --- what happens
+    # --- events
 
     def trigger_checkpoint(self, answer: Future[str]) -> None:
         """Take a checkpoint now. `answer` gets its location, or a CheckpointError with the reason of the failure."""
@@ -267,7 +267,7 @@ class Checkpoints:
     def _now(self) -> float:
         return self._clock.monotonic_ms()
 
-    # --- what is ordered
+    # --- effects
 
     def _perform(self, effect: coordination.CoordinatorEffect) -> Iterator[CheckpointEffect]:
         match effect:

@@ -84,7 +84,7 @@ class JobMaster:
         """The job's status. A job that is being cancelled keeps its earlier status until it has ended."""
         return self._supervisor.status if self.outcome is None else self.outcome.status
 
-    # --- what the host calls
+    # --- calls of the host
 
     def submit(self) -> None:
         """Begin the job: check sinks, list splits, then launch slots. Does not block."""

@@ -158,7 +158,7 @@ class Rescales:
         """Requests that found too few slots, and wait for more to become free."""
         self._count_ms = 0.0
 
-    # --- what happens
+    # --- events
 
     def request(self, bounds: Bounds, answer: Future[str], now_ms: float) -> list[CountSlots]:
         """Handle a user's request for another parallelism: first count the slots that the job could have."""

@@ -1,6 +1,6 @@
-"""The metrics of a job: one table of all there are, and what they are at the moment.
+"""The metrics of a job: a table of all metrics, and their present values.
 
-Names are Flink's. The table is also what docs/reference/metrics.md and the text for Prometheus are made from.
+Names are Flink's. docs/reference/metrics.md and the text for Prometheus are generated from the same table.
 """
 
 from __future__ import annotations

@@ -159,11 +159,11 @@ class JobProgress:
         return newest.line() if newest is not None and newest.attempt == attempt else None
 
     def attempt_ended(self, now_ms: int) -> None:
-        """The newest attempt, if there is one under way, is over; `now_ms` is wall clock."""
+        """Note that the newest attempt, if one is under way, has ended. `now_ms` is wall clock."""
         self.running_since_ms = None
         if self.attempts and self.attempts[-1].ended_ms is None:
             self.attempts[-1] = replace(self.attempts[-1], ended_ms=now_ms)
 
     def counters(self) -> dict[str, int]:
-        """Return the counters of the attempt by name, summed: those of sources, and those that functions keep."""
+        """Return the sums of the attempt's counters by name: the counters of sources and of functions."""
         return summed([*self.counted.values(), *(own.counters() for own in self.subtasks.values())])

@@ -153,7 +153,7 @@ class CheckpointStatistics:
         self._pending: dict[CheckpointId, CheckpointRecord] = {}
         self._known_files: frozenset[str] = frozenset()
 
-    # --- what happens
+    # --- events
 
     def triggered(self, barrier: Barrier, attempt: Attempt, parallelism: tuple[int, ...], now_ms: float) -> None:
         """Note that a checkpoint or savepoint of an attempt begins. `now_ms` is monotonic."""
@@ -229,7 +229,7 @@ class CheckpointStatistics:
         self.restores.append(restore)
         self._known_files = frozenset(files)
 
-    # --- what is known
+    # --- queries
 
     def history(self) -> list[CheckpointRecord]:
         """Return the newest checkpoints and savepoints, newest first."""

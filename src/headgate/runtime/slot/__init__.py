@@ -1,1 +1,1 @@
-"""The slot: the mailbox loop of one process, its subtasks, and what it writes and reads of their state."""
+"""The slot: the mailbox loop of one process, and its subtasks."""

@@ -125,7 +125,7 @@ class Barriers:
     def _announce(self, index: int, barrier: Barrier) -> None:
         self.announced.append((index, barrier))
 
-    # --- what happens
+    # --- events
 
     def attend(self, rest: PartialBatch | None) -> bool:
         """Handle announced barriers and a timeout that is due; return whether there was anything to handle.
@@ -164,7 +164,7 @@ class Barriers:
     def _read_bytes(self) -> int:
         return sum(channel.read_bytes for channel in self._channels)
 
-    # --- what is done
+    # --- effects
 
     def _handle(self, event: AlignmentEvent) -> None:
         for effect in self._strategy.handle(event):

@@ -361,7 +361,7 @@ class Slot:
         if self._execution is not None:
             self.failed(None, reason, NetworkError(reason))
 
-    # --- what subtasks and operators ask for
+    # --- services for subtasks and operators
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` on an I/O thread. `done` gets its result unless the attempt has ended. Does not block."""

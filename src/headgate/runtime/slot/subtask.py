@@ -118,7 +118,7 @@ class Subtask:
         """Emit nothing unprompted from now on: read no source, and fire no timers."""
         self._barriers.stopped = True
 
-    # --- what is seen and measured
+    # --- taps and metrics
 
     def has(self, uid: str) -> bool:
         """Return whether the chain has an operator of this uid."""

@@ -140,7 +140,7 @@ class LocalCopies:
         _log.warning("the local copy of %s is not used: %s", path, reason)
         self._drop([path])
 
-    # --- what is needed
+    # --- needed copies
 
     def begin(self, attempt: Attempt, checkpoint_id: CheckpointId | None, files: Iterable[str]) -> None:
         """Begin an attempt that restores these files of the checkpoint. Removes all other copies.

@@ -125,7 +125,7 @@ class SlotStorage:
         own = paths.Writer(attempt, uid, subtask.index).own()
         return self._scratch.folder(_folder_of(attempt), "work", f"{subtask.vertex}-{own}")
 
-    # --- what becomes of checkpoints
+    # --- the outcome of checkpoints
 
     def taken(self, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
         """Note that the state of a subtask for a checkpoint is in storage."""

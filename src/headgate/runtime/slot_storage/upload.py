@@ -288,5 +288,5 @@ class Uploads:
 
 
 def _named(operator: Operator, error: HeadgateError) -> str:
-    """What is wrong, and with whose state: a chain has several operators."""
+    """Return the text of the error with the operator's name: a chain has several operators."""
     return f"operator {operator.context.name!r}: {error}"
