@@ -9,10 +9,11 @@ checkpoint that completes. Committing twice is harmless, committing early is not
 
     state       meaning                                            legal edges
     IDLE        nothing is being committed                        CheckpointConfirmed, CommitsRestored -> COMMITTING, if
-                                                                   something up to it is pending; else reported at once
+                                                                   commits up to the checkpoint are pending; else the
+                                                                   checkpoint is reported at once
     COMMITTING  one checkpoint's committables are being committed  CommitSucceeded -> COMMITTING (the next oldest), or
                                                                    reported -> IDLE
-                                                                   CommitPutOff -> COMMITTING, the same a while later,
+                                                                   CommitPutOff -> COMMITTING, the same commit later,
                                                                    or FAILED after too many retries
                                                                    CommitFailed -> FAILED
     FAILED      the task was told to fail                          everything is ignored
@@ -101,7 +102,7 @@ class CommitPutOff:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFailed:
-    """The last `Commit` failed. Some committables may be committed. `lost`: the others can never be committed."""
+    """The last `Commit` failed. Some committables may be committed. `lost`: the rest can never be committed."""
 
     checkpoint_id: CheckpointId
     reason: str

@@ -60,7 +60,7 @@ def without_secret(location: str) -> str:
 
 
 class Files(Protocol):
-    """The files of a file system, by their full paths. All calls block, and raise OSError and what Arrow raises."""
+    """The files of a file system, by their full paths. All calls block, and raise OSError and Arrow's errors."""
 
     def locate(self, path: str) -> str:
         """Return the path for messages."""

@@ -29,7 +29,7 @@ class OperatorState:
     lists: dict[str, ListStateHandle] = field(default_factory=dict)
 
     def handles(self) -> list[StateHandle]:
-        """Return the handles of all its state."""
+        """Return the handles of all the operator's state."""
         keyed = [] if self.keyed is None else self.keyed.handles()
         return [*keyed, *(state.handle for state in self.lists.values())]
 

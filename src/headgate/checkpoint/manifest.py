@@ -60,7 +60,7 @@ class Arrival(Enum):
 class OperatorShape:
     """An operator of the current job. `vertex` is the vertex that contains it. A source has no `inputs`.
 
-    `uid_hash` is another uid under which snapshots may have the operator's state.
+    `uid_hash` is another uid under which snapshots may hold the operator's state.
     """
 
     uid: str

@@ -25,7 +25,7 @@ class SubtaskAcked:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskDeclined:
-    """The subtask declines the checkpoint: because of a `fault`, or because another subtask has given it up."""
+    """The subtask declines the checkpoint: for a `fault`, or because another subtask has given the checkpoint up."""
 
     attempt: Attempt
     checkpoint_id: CheckpointId

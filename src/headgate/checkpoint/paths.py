@@ -5,14 +5,15 @@
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-list-<name>
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-flight-<name>  batches that barriers have overtaken
     <root>/<job id>/chk-<n>/a<attempt>-claim                               a driver uses id n, complete or not
-    <root>/<job id>/shared/<n>-a<attempt>-<operator uid>-<subtask>-<name>  the same, but later checkpoints may use it
+    <root>/<job id>/shared/<n>-a<attempt>-<operator uid>-<subtask>-<name>  keyed state that later checkpoints may use
     <root>/<job id>/shared/ahead-<number>-a<attempt>-<operator uid>-<subtask>-<name>
-                                                                           the same, written before its checkpoint
+                                                                           shared keyed state, written ahead of its
+                                                                           checkpoint
     <root>/<job id>/taskowned/                                             reserved: never written or deleted here
     <root>/<job id>/_result                                                how the job ended
     <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
     <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>                 chk-n was complete (`completion_evidence`)
-    <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>-stop            so was the savepoint that the job ends with
+    <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>-stop            the savepoint that ends the job was complete
     <root>/<job id>/_epoch/<n>-<nonce>                                     a driver has taken epoch n
     <root>/<job id>/_epoch/<n>-<nonce>-base                                the checkpoints that it and earlier drivers
                                                                            started from
@@ -21,7 +22,7 @@
     <root>/<job id>/_claimed                                               the snapshot that the job has claimed
     <root>/<job id>/_lineage/<n>-<nonce>-<time>-<lineage>                  sinks write under it: see `job_records`
     <root>/<job id>/_master/<n>-<nonce>                                    where a running driver is reached
-    <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
+    <root>/<job id>/_probe/<nonce>-<who>                                   proof that driver and slots share the storage
 
 All functions return paths relative to the folder of the job. A name contains the attempt that wrote the file, so a
 process of an older attempt can never overwrite a file. On a local file system a file has a temporary name while it is

@@ -40,7 +40,7 @@ class AsyncOperator(CallingOperator):
         self._retries = descriptor.async_retry_strategy
         self._timeout_s = millis_of("the timeout", descriptor.timeout) / 1000.0
         self._calls: dict[PendingInput, tuple[asyncio.Task[None], float]] = {}
-        """The calls in progress with the loop's time at which each expires, ordered by that time."""
+        """The calls in progress, with the loop's time at which each expires, in the order of expiry."""
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self, context: OperatorContext) -> None:

@@ -67,9 +67,9 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         KeyedOperator.__init__(self, function, lambda _function, _runtime: no_call)
         self._function = function
         self._queues: dict[Any, deque[PendingInput]] = {}
-        """The inputs of each key before the next watermark; the first is in progress."""
+        """The inputs of each key before the next watermark; the first input of a key is in progress."""
         self._fired: dict[tuple[Any, FiredTimer], PendingInput] = {}
-        """The due timers of each key whose invocations have not begun."""
+        """The due timers, by key, except timers whose invocations have begun."""
         self._begun = self._segments[0]
         """The segment whose inputs may begin."""
         self._calls: dict[PendingInput, tuple[Invocation, asyncio.Task[None]]] = {}
@@ -180,7 +180,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         else:
             self._fail(UserCodeError(record=record, key=key), error)
 
-    # --- how they end
+    # --- how inputs end
 
     def resume(self, records_max: int) -> list[Flow]:
         flows = super().resume(records_max)
@@ -250,7 +250,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         _CHANGES[timer.domain, registered](self._context.timers, timer.timestamp)
 
     def _drop(self, fired: PendingInput, queue: deque[PendingInput]) -> None:
-        """Drop a due timer that waits in the key's queue, or for its segment to begin."""
+        """Drop a due timer, which waits in the key's queue or in a segment that has not begun."""
         segment = self._segment_of.pop(fired)
         del segment.inputs[fired], self._fired[fired.key, fired.record]
         if segment is self._begun:
@@ -318,7 +318,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
 
     @property
     def _after_ms(self) -> int:
-        """The last watermark before the inputs that may begin; while its timers are called, an earlier time."""
+        """The last watermark before the inputs that may begin; an earlier time while its timers are called."""
         reached_ms = max(self._reached_ms, self._context.timers.watermark_ms)
         end_ms = time_of(self._begun.end, MAX_TIMESTAMP)
         return min(reached_ms, end_ms - 1)
@@ -330,7 +330,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
             yield next(turns[pending.key]), after_ms
         for segment in self._segments:
             if segment is not self._begun:
-                yield from zip(segment.inputs, repeat(after_ms))  # one of them ends
+                yield from zip(segment.inputs, repeat(after_ms))  # ends with the inputs
             after_ms = time_of(segment.end, after_ms)
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:

@@ -201,7 +201,8 @@ class Operator:
     def resume(self, records_max: int) -> list[Flow]:
         """Return about `records_max` of the records that are ready, with the watermarks between them, in order.
 
-        Called while the operator is `woken`; it stays woken only if more elements are ready. Raises `UserCodeError`.
+        Called while the operator is `woken`. The operator stays `woken` only if more elements are ready. Raises
+        `UserCodeError`.
         """
         raise InternalError(f"operator {self.context.name!r} has nothing to resume")
 
@@ -210,7 +211,7 @@ class Operator:
         raise InternalError(f"operator {self.context.name!r} is no source")
 
     def add_splits(self, splits: SplitAssignment) -> None:
-        """Add splits, with their ordinals, to those that a source reads, or tell the source that no more will come."""
+        """Add splits with their ordinals to a source, or tell the source that no more splits follow."""
         raise InternalError(f"operator {self.context.name!r} reads no splits")
 
     def allow_watermark(self, allowed_ms: int) -> None:
@@ -245,7 +246,7 @@ class Operator:
         """Act on the completion of a checkpoint, which completes all earlier checkpoints too."""
 
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
-        """Act on the abort of a checkpoint, of which this operator may or may not have taken its snapshot."""
+        """Act on the abort of a checkpoint, whether or not this operator has taken its snapshot."""
 
     def close(self) -> None:
         """Release all resources. Called once, also after a failure."""

@@ -70,7 +70,7 @@ class CollectOperator(Operator):
 def _pickled(batch: Batch, dumps: Callable[[Any], bytes]) -> bytes:
     try:
         return dumps(batch.records)
-    except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
+    except Exception as error:  # noqa: BLE001  # a user's class may raise anything
         raise UserCodeError(record=batch.culprit(dumps)) from SerializationError(
             f"a record cannot be sent to the program: {error}; checkpoints keep it until it is sent, so define its "
             "class, and functions that it holds, at the top level of a module or of the main script"

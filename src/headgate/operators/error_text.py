@@ -109,7 +109,7 @@ def _places(frames: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, its cause, the cause of that, and so on. Each is yielded once: causes may form a cycle."""
+    """Yield the error, its cause, the cause's cause, and so on; each error once, because causes may form a cycle."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

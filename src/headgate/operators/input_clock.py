@@ -41,10 +41,9 @@ class InputOfChannels:
 class InputOfReader:
     """The clock of a source's reader: it runs while the reader has no records, until the next poll is due.
 
-    The remaining time between two polls is added at the second poll, and at most `piece_ms_max` of it: during one long
-    piece of work no time may pass for splits that were not polled. After a poll with records, the added time is the
-    time in which the subtask was not held back. After a poll without records, it is the delay of the second poll, and
-    only if this poll has no records either.
+    A poll also adds time for which the clock stood still since the previous poll, at most `piece_ms_max`. So a long
+    piece of work makes no split idle that could not be polled. If the previous poll had records, the time in which the
+    subtask was not held back is added. If it had none, the delay of this poll is added, unless this poll has records.
     """
 
     def __init__(self, services: Services, piece_ms_max: float) -> None:

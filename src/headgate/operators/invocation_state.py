@@ -68,7 +68,7 @@ class DraftMap:
         return None if stored is None else copied(stored.get(key))
 
     def stored(self, key: Any) -> Any:
-        """Return the map of the state, if it decides the key's value; None if the draft has written the key."""
+        """Return the state's map, which has the key's value; None if the draft has written or removed the key."""
         return None if self._base is None or key in self.written or key in self.removed else self._base()
 
     def items(self) -> Iterable[tuple[Any, Any]]:

@@ -1,4 +1,4 @@
-"""Invocations: calls of a user's coroutine for a record or a timer, each with a draft of the state it has written."""
+"""Invocations: calls of a user's coroutine for a record or a timer, each with a draft of its writes to state."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class DraftOwner:
 
 @final
 class _Nowhere(list[Any]):
-    """Replaces the backend's list of cells that may be empty and ignores drafts, which are no cells of the backend."""
+    """Replaces the backend's list of emptied cells. Ignores drafts, because they are no cells of the backend."""
 
     def append(self, cell: Any) -> None:
         pass

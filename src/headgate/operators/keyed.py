@@ -214,7 +214,7 @@ class KeyedOperator(Operator):
         return self._split(Batch(out, times if domain is TimeDomain.EVENT_TIME else None))
 
     def end_keys(self, records_max: int) -> Iterator[Batch]:
-        """End the keys so far, as a batch job does, whose input is sorted by key: fire all timers, then drop all state.
+        """Fire all timers, then drop all state: a batch job's input is sorted by key, so these keys are done.
 
         Event-time timers fire first, including timers that they register. Processing-time timers fire next; they may
         register event-time timers, which then fire, but no processing-time timers. Yields the results of about
@@ -229,7 +229,7 @@ class KeyedOperator(Operator):
                     yield self._fire(timers.processing, MAX_TIMESTAMP, records_max, TimeDomain.PROCESSING_TIME)
                 yield from self._fire_event_timers(records_max)
         timers.watermark_ms = watermark_ms
-        assert isinstance(self._backend, HashMapBackend)  # batch jobs have no other
+        assert isinstance(self._backend, HashMapBackend)  # batch jobs have no other backend
         self._backend.drop_all()
 
     def _fire_event_timers(self, records_max: int) -> Iterator[Batch]:
@@ -290,7 +290,7 @@ def no_call(value: Any, context: KeyedContext) -> None:
 
 
 def _nothing(timestamp: int, ctx: KeyedContext) -> None:
-    """The `on_timer` of a function without one."""
+    """Do nothing: the `on_timer` of a function that has none."""
 
 
 __all__ = ["KeyedCall", "KeyedContext", "KeyedOperator", "no_call"]

@@ -50,7 +50,7 @@ Progress = Watermark | WatermarkStatus | TimersDue
 @final
 @dataclass(slots=True)
 class _Segment:
-    """The inputs between two watermarks or statuses, in order of arrival, with their results, None until they arrive.
+    """The inputs between two watermarks or statuses, in order of arrival, with results, None until they arrive.
 
     `done` holds the inputs with results in the order in which the results arrived, if results leave in that order.
     `end` is the watermark or status after the inputs; None while inputs are added.

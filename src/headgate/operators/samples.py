@@ -1,7 +1,7 @@
 """Samples of records as text of bounded length, for the job's page.
 
-A `Sampler` samples the records that leave an operator; `FailedSamples` keeps a few of the records that its function
-fails for.
+A `Sampler` samples the records that leave an operator; `FailedSamples` keeps a few of the records for which
+the operator's function fails.
 """
 
 from __future__ import annotations

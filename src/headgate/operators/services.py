@@ -92,7 +92,10 @@ class Services(ABC):
         """Report the watermark of a source's subtask. None: other subtasks need not wait for this one."""
 
     def held_back_ms(self) -> float:
-        """Return for how long in all the subtask had work but could not do it: outputs were full, or others ran."""
+        """Return the total milliseconds for which the subtask had work but could not do it.
+
+        Its outputs were full, or other subtasks had the thread.
+        """
         return 0.0
 
     @abstractmethod

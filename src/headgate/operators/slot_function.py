@@ -52,7 +52,7 @@ def class_of(func: object) -> type | None:
 
 def is_coroutine_function(func: object) -> bool:
     """Return whether a function, or a method `__call__` of a class or an instance, is declared with `async def`."""
-    of_call = getattr(class_of(func) or func, "__call__", None)  # noqa: B004  # its declaration is looked at
+    of_call = getattr(class_of(func) or func, "__call__", None)  # noqa: B004  # to see how it is declared
     return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(of_call)
 
 
@@ -86,13 +86,13 @@ def results_of(given: Any, count: int, schema: pa.Schema | None) -> list[Any]:
 
 
 def _listed(given: Any) -> list[Any] | None:
-    if hasattr(given, "tolist"):  # an array, whose elements become objects of Python
+    if hasattr(given, "tolist"):  # an array: its elements become Python objects
         given = given.tolist()
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes | dict) else None
 
 
 def _rows(given: Any) -> list[Any] | None:
-    import pyarrow as pa  # noqa: PLC0415  # it takes long to load
+    import pyarrow as pa  # noqa: PLC0415  # Arrow takes long to load
 
     from headgate.types.arrow import rows_from_batch  # noqa: PLC0415
     from headgate.types.arrow_values import values_of  # noqa: PLC0415
@@ -125,7 +125,7 @@ class SlotFunction:
         self._retried = retried(self._once, calls.async_retry_strategy)
         self._places = asyncio.Semaphore(calls.concurrency)
         self._threads = asyncio.Semaphore(calls.concurrency)
-        """Limits threads apart from calls: a cancelled call frees its place at once, but its thread when it returns."""
+        """Limits threads, besides calls: a cancelled call frees its place at once, but its thread only at its end."""
         self._bucket = TokenBucket(calls.calls_per_second)
         self._next = asyncio.Lock()
         self._users = 0

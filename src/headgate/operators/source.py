@@ -140,7 +140,7 @@ class SourceOperator(Operator):
     def _ids(self, splits: list[Any]) -> list[str]:
         """Return the ids of the splits; empty if the source has none.
 
-        A source that does not discover splits has ids, too: a later run of the job may discover.
+        Ids are kept even if the source does not discover splits, because it may in a later run of the job.
         """
         try:
             return list(map(self._source.split_id, splits))
@@ -170,7 +170,7 @@ class SourceOperator(Operator):
         if isinstance(polled, EndOfInput):
             return self._at_end() if self._given_more else polled
         expect(Records, polled, self._reader, "poll()")
-        times = None if polled.timestamps is None else list(polled.timestamps)  # a batch changes its lists
+        times = None if polled.timestamps is None else list(polled.timestamps)  # copied: a batch changes its lists
         if isinstance(polled.records, list):
             owned, is_plain = self._owned(polled)
             batch = Batch(owned, times)
@@ -187,7 +187,7 @@ class SourceOperator(Operator):
                 f"poll() of {type(self._reader).__name__} returned records of split {polled.split!r}, which is paused: "
                 "the last call of pause_splits() named it"
             )
-        self._polled = Records([], split=polled.split, ended=polled.ended)  # without what would still hold the records
+        self._polled = Records([], split=polled.split, ended=polled.ended)  # keeps no reference to the records
         self._note_lag(batch)
         return batch
 

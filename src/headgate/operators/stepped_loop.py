@@ -53,7 +53,7 @@ class _Poll(selectors.DefaultSelector):
         wait_s = self.wait_s if timeout is None else min(timeout, self.wait_s)
         self.rounds_left -= 1
         is_idle = timeout != 0
-        self.wait_s = 0.0  # something may have gone on: the host looks before there is another wait
+        self.wait_s = 0.0  # one wait a step: coroutines may have changed what the host waits for
         events = super().select(wait_s)
         is_over = self.rounds_left <= 0 or self._clock.monotonic_ms() > self.until_ms
         if is_over or (is_idle and not events):

@@ -130,7 +130,7 @@ class KeyedBackend(Protocol):
     emptied: list[Cell]
     generation: int
     namespaces: NamespaceView
-    """The states of keys and namespaces. Its cell is that of the current key and namespace until the key changes."""
+    """The states by key and namespace. Its `cell` belongs to the current key and namespace until the key changes."""
     prefetch: Callable[[list[Any]], None] | None
     """Loads the cells of all keys of a batch. None if loading them one at a time costs no more."""
 

@@ -64,7 +64,7 @@ def key_group_range(subtask: int, parallelism: int, max_parallelism: int) -> ran
 
 
 def default_max_parallelism(parallelism: int) -> int:
-    """Return the max parallelism of an operator that the user gave none: room to grow to half as much again.
+    """Return the max parallelism of an operator for which the user set none: at least 1.5 times the parallelism.
 
     >>> default_max_parallelism(2), default_max_parallelism(200)
     (128, 512)

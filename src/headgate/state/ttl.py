@@ -146,13 +146,16 @@ class CleanupStrategies:
         return _Strategies.FULL_STATE_SCAN_SNAPSHOT in self._strategies
 
     def get_incremental_cleanup_strategy(self) -> _IncrementalCleanupStrategy | None:
-        """Return the strategy of the hash map, by default 5 keys with each access; None if it has none."""
+        """Return the strategy of the hash map, by default 5 keys with each access; None if no strategy applies."""
         default = _IncrementalCleanupStrategy(5, False) if self._is_cleanup_in_background else None
         found = self._strategies.get(_Strategies.INCREMENTAL_CLEANUP, default)
         return found if isinstance(found, _IncrementalCleanupStrategy) else None
 
     def get_rocksdb_compact_filter_cleanup_strategy(self) -> _RocksdbCompactFilterCleanupStrategy | None:
-        """Return the strategy of RocksDB, by default with the clock read every 1000 entries; None if it has none."""
+        """Return the strategy of RocksDB, by default with 1000 entries between reads of the clock.
+
+        None if no strategy applies.
+        """
         default = _RocksdbCompactFilterCleanupStrategy(1000) if self._is_cleanup_in_background else None
         found = self._strategies.get(_Strategies.ROCKSDB_COMPACTION_FILTER, default)
         return found if isinstance(found, _RocksdbCompactFilterCleanupStrategy) else None

@@ -18,25 +18,27 @@ read. So one checkpoint may be aligned in some subtasks and unaligned in others.
 
 `Barrier.unaligned_after_ms` says when a barrier overtakes: at once (0), never (None: all savepoints), or so many
 milliseconds after the trigger. Until then barriers are read in order and their channels wait. If this time comes before
-the barrier was read on all channels, the barrier overtakes then: the batches of the channels whose barrier was not read
-are recorded.
+the barrier was read on all channels, the barrier overtakes then. The subtask records the batches of each channel on
+which the barrier was not read.
 
 Ids only grow. `current` is the highest id that this subtask has aligned, cancelled, or is aligning now:
 
     state       meaning                                     legal edges
-    IDLE        nothing waits; ids <= current are over      a barrier of a later id -> ALIGNING, and on from there
-    ALIGNING    `announced`: the barrier has arrived;       barriers of it, TimePassed -> ALIGNING
-                `aligned`: it was read, the channel waits   all read: snapshot -> IDLE
-                                                            it overtakes by now, and all in order were read:
-                                                            snapshot -> RECORDING, or IDLE if none is late
+    IDLE        nothing waits; ids <= current are over      a barrier of a later id -> ALIGNING, or straight on to
+                                                            the state that this barrier leads to from ALIGNING
+    ALIGNING    `announced`: channels on which the barrier  further barriers of this id, TimePassed -> ALIGNING
+                has arrived; `aligned`: channels on which   read on all channels: snapshot -> IDLE
+                it was read, and which wait                 the barrier may overtake now, and was read on all
+                                                            channels that are not overtakable:
+                                                            snapshot -> RECORDING, or IDLE if no channel is late
                                                             a later id: declined, cancelled downstream, then as IDLE
                                                             cancelled or aborted -> IDLE, cancelled downstream
-    RECORDING   the snapshot is taken, but on the channels  the barrier on the last late channel -> IDLE
-                `late` its barrier has not come             a later id: declined, then as from IDLE
+    RECORDING   the snapshot is taken, but the barrier has  the barrier on the last late channel -> IDLE
+                not arrived on the channels `late`          a later id: declined, then as from IDLE
                                                             cancelled or aborted -> IDLE
 
-Once the subtask has forwarded a barrier, it cancels the checkpoint downstream no more: whoever gave the checkpoint up
-has told the master.
+After the subtask has forwarded a barrier, it does not cancel the checkpoint downstream: the master already knows that
+the checkpoint was given up, and tells all subtasks.
 
 The subtask does not read a blocked channel, so an element from a blocked channel breaks the protocol. Channels stay
 open after the end of their data and still deliver barriers: the end of data is no event here.
@@ -209,7 +211,7 @@ class BarrierAligner:
         return [*effects, *(concluded or [BlockChannel(channel=channel)])]
 
     def _begin(self, barrier: Barrier) -> list[AlignmentEffect]:
-        """Begin the alignment if the checkpoint is later than all before; otherwise do nothing."""
+        """Begin the alignment if the checkpoint is later than all earlier checkpoints; otherwise do nothing."""
         if barrier.checkpoint_id <= self._current:
             return []
         effects = self._subsume(barrier.checkpoint_id)

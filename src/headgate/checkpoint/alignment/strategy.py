@@ -80,7 +80,7 @@ class UnblockChannels:
 class TakeSnapshot:
     """Forward `barrier` on all outputs, then take the synchronous part of the snapshot, before any further record.
 
-    `unaligned`: where it may, the barrier overtakes batches in the outputs. These are part of the snapshot.
+    `unaligned`: the barrier overtakes batches in the outputs that permit it. These batches are part of the snapshot.
     """
 
     barrier: Barrier

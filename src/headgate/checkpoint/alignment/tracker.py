@@ -12,8 +12,9 @@ Several checkpoints may be pending. The tracker keeps for each the set of channe
                        are subsumed: the newer barrier has passed on each channel, so no older barrier will arrive
     CancelReceived     the checkpoint is given up, and cancelled downstream. Its channels are still counted, so that it
                        can be removed. Older checkpoints are subsumed: downstream would ignore their later barriers
-    CheckpointGivenUp  the checkpoint is given up. Downstream hears of it from the master, so nothing is sent, and older
-                       checkpoints continue. Before the first barrier the id is kept, and its checkpoint begins given up
+    CheckpointGivenUp  the checkpoint is given up. The master also tells the downstream subtasks, so nothing is sent,
+                       and older checkpoints continue. If no barrier has arrived yet, the tracker keeps the id: the
+                       first barrier then begins a checkpoint that is already given up
 
 At most `PENDING_MAX` checkpoints are kept; a further one replaces the oldest. An id that is neither pending nor above
 all ids seen is over, and is ignored. Barriers and cancel barriers go downstream in the order of ids, each once.

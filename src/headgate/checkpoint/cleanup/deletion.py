@@ -80,7 +80,7 @@ def _emptied(listing: Sequence[str], files: Sequence[str]) -> list[str]:
 
 
 def _checkpoints_of(folders: Sequence[str]) -> list[str]:
-    """Return the folders of checkpoints: slots of a running job write to all other folders."""
+    """Return only the folders of checkpoints: slots of a running job may write to every other folder."""
     return [folder for folder in folders if paths.checkpoint_of(folder) is not None]
 
 
@@ -91,7 +91,7 @@ def _folder_of(path: str) -> str:
 def dispose_savepoint(location: str, open_store: Callable[[str], CheckpointStore]) -> None:
     """Delete the savepoint at `location`: its manifest, then its files, then its folder if that is empty.
 
-    Raises RestoreError when there is no savepoint, or a checkpoint: only the job may delete its checkpoints.
+    Raises RestoreError when `location` holds no savepoint. A checkpoint is refused too: only its job may delete it.
     """
     opened = open_snapshot(location, open_store)
     if opened.manifest.savepoint is None:
@@ -110,7 +110,7 @@ def dispose_claimed(location: str, open_store: Callable[[str], CheckpointStore])
     try:
         opened = open_snapshot(location, open_store)
     except RestoreError:
-        return  # it was deleted before, or cannot be recognised any more
+        return  # the snapshot was deleted before, or cannot be recognised any more
     _dispose(opened)
 
 

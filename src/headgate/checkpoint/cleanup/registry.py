@@ -2,8 +2,8 @@
 
 Theory of operation
 -------------------
-A subtask that takes an increment names the files that it writes, and files of a checkpoint that it knows to be
-complete. It may learn of a completion late: at the barrier of checkpoint n it may not have heard that n-1 is complete.
+An increment names new files, and files of an earlier checkpoint that the subtask knows to be complete. The subtask may
+learn of a completion late: at the barrier of checkpoint n it may not have heard that checkpoint n-1 is complete.
 So the registry keeps a shared file for some checkpoints longer than the last checkpoint that names it.
 `checkpoints_kept` is the number of retained checkpoints plus the number that may be under way at a time.
 
@@ -88,7 +88,7 @@ class SharedStateRegistry:
         return origin is not None
 
     def unknown(self, manifest: Manifest) -> list[str]:
-        """Return the files that a manifest, not yet registered, names although they may have been deleted."""
+        """Return the files of a manifest, not yet registered, that may have been deleted already."""
         shared = self.files()
         return sorted(path for path in manifest.files() if shared.may_go(path))
 

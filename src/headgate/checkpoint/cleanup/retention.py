@@ -19,7 +19,7 @@ from headgate.ids import Attempt, CheckpointId
 def superseded_files(listing: Iterable[str], keep: Sequence[Manifest], shared: SharedFiles) -> list[str]:
     """Return the files of checkpoints older than the newest kept one, in the order in which to delete them.
 
-    Files that a kept manifest names are not among them, nor are files of newer checkpoints, which may be under way.
+    The result has no file that a kept manifest names, and no file of a newer checkpoint, which may be under way.
     Manifests come first. So a deletion that is interrupted leaves no checkpoint that looks complete but has lost files.
     """
     if not keep:
@@ -42,7 +42,7 @@ def superseded_files(listing: Iterable[str], keep: Sequence[Manifest], shared: S
 def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt: Attempt) -> list[str]:
     """Return the files that `attempt` wrote for a checkpoint that was given up, including a torn manifest.
 
-    Shared files that were made for another checkpoint are not among them.
+    The result has no shared file that was made for another checkpoint.
     """
 
     def goes(path: str) -> bool:
@@ -58,9 +58,9 @@ def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt
 def leftover_files(
     listing: Iterable[str], complete: Sequence[Manifest], never: frozenset[CheckpointId], before: Attempt
 ) -> list[str]:
-    """Return the files that attempts older than `before`, which run no more, have left behind.
+    """Return the files left behind by attempts older than `before`, none of which still runs.
 
-    `complete` are all complete checkpoints: files that they name are not among the result. The checkpoints in `never`
+    `complete` are all complete checkpoints: the result has no file that they name. The checkpoints in `never`
     were never completed.
     """
     named = frozenset[str]().union(*(manifest.files() for manifest in complete))
@@ -70,7 +70,7 @@ def leftover_files(
         is_old = attempt is not None and attempt < before
         if path.startswith(f"{paths.PROBES}/"):
             return True
-        if path.startswith(f"{paths.ATTEMPTS}/"):  # `before` may have failed, and a later attempt be the current one
+        if path.startswith(f"{paths.ATTEMPTS}/"):  # a later attempt than `before` may run now
             return paths.attempt_of_marker(paths.target_of(path)) < before - 1
         if (checkpoint_id := paths.checkpoint_of(path)) is not None:
             return checkpoint_id in never and (is_old or paths.target_of(path) == paths.metadata(checkpoint_id))

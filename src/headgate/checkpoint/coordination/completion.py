@@ -3,9 +3,10 @@
     a manifest      WAITING -> (no other manifest in flight) -> STORING -> ManifestStored or ManifestRefused
     a commit        after the manifest, or after a stop is recorded -> CommittedForAll or CommitRefused
     a stop          the savepoint is stored -> RECORDING -> StopRecorded or StopRefused
-    the end         all that is to be committed is known -> COMMITTING -> every committing subtask has committed -> DONE
+    the end         the last checkpoint is complete -> COMMITTING -> every committing subtask has committed -> DONE
 
-Only then does the coordinator tell the subtasks and the asker. `Gate` knows which of these writes is in doubt.
+The coordinator tells the subtasks and the asker only after the last of the writes that a checkpoint or savepoint needs.
+`Gate` knows which of these writes is in doubt.
 """
 
 from __future__ import annotations

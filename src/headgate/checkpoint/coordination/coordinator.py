@@ -18,7 +18,7 @@ stays in doubt meanwhile. If the commit is refused, the attempt fails, and the r
                                                                  manifest of the final checkpoint stored -> COMMITTING
                                                                  turn of a request to stop the job -> STOPPING
     STOPPING    only the savepoint that ends the job is taken    its manifest stored -> RECORDING
-                                                                 it is given up, or as in RUNNING -> FAILING
+                                                                 savepoint given up, or as in RUNNING -> FAILING
     RECORDING   the stop is being recorded in the job's folder   StopRecorded -> COMMITTING; StopRefused -> FAILING
     FAILING     the attempt was told to fail                     (only its end is awaited)
     COMMITTING  the last commits are awaited                     every committing subtask has committed -> DONE
@@ -39,16 +39,17 @@ checkpoint and no checkpoint subsumes it.
 Stops. From the turn of a request to stop the job, no other checkpoint starts. The sources emit nothing after the
 savepoint's barrier. If the job is drained, the sources end first, and the final checkpoint is the savepoint. When the
 savepoint is complete, the driver records the stop in the job's folder. From then on *every* attempt of the job only
-commits what the savepoint holds. If there is no savepoint in the end, sources have stopped already: so the attempt
-fails, and the job continues from its last checkpoint. The asker hears of a recorded stop when the job ends, and of a
-failed one at once.
+commits what the savepoint holds. If the savepoint fails, the attempt fails too, because its sources have stopped,
+and the job continues from its last checkpoint. The asker hears of a recorded stop when the job ends, and of a failed
+stop at once.
 
 The end. Subtasks that have ended stay: they acknowledge and forward barriers like all others. When all have ended, one
-final checkpoint starts at once, beside other checkpoints (which were triggered earlier and may miss the last records),
-also when periodic checkpoints are off. If it fails, it is tried again a little later.
+final checkpoint starts at once, also when periodic checkpoints are off. It does not wait for checkpoints under way:
+these were triggered earlier and may miss the last records. If the final checkpoint fails, it is tried again a little
+later.
 
 Modules. `coordinator_state` holds the state and gives checkpoints up; `completion` follows a checkpoint from the last
-acknowledgement on; this module has the rest. Clean-up, and what waits for it: see `restore_gate`.
+acknowledgement on; this module has the rest. `restore_gate` has the clean-up, and the orders that wait for it.
 
 Ids grow and are never reused, also across attempts and masters. Messages of another attempt are dropped, except
 commits: subtasks may report them before all have started. A late acknowledgement of an aborted checkpoint has its files

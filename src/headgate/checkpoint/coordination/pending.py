@@ -82,19 +82,19 @@ class PendingCheckpoint:
         )
 
     def abort(self, failure: CheckpointFailure) -> list[CoordinatorEffect]:
-        """Return the effects of giving it up while its attempt runs: subtasks and asker are told, files deleted."""
+        """Give the checkpoint up while its attempt runs: tell subtasks and asker, and delete its files."""
         told = NotifyAborted(attempt=self.attempt, checkpoint_id=self.checkpoint_id, failure=failure)
         return [told, *self.forget(failure)]
 
     def forget(self, failure: CheckpointFailure) -> list[CoordinatorEffect]:
-        """Return the effects of giving it up after its attempt: its files are deleted, and its asker is told."""
+        """Give the checkpoint up after its attempt: delete its files, and tell its asker."""
         return [
             self.discard(),
             *([] if self.request is None else [RequestFailed(request=self.request, failure=failure)]),
         ]
 
     def discard(self) -> DiscardFiles | DiscardSavepoint:
-        """Return the order to delete the files that were written for it."""
+        """Return the order to delete the files that were written for the checkpoint."""
         if self.savepoint is not None:
             return DiscardSavepoint(checkpoint_id=self.checkpoint_id, savepoint=self.savepoint)
         return DiscardFiles(checkpoint_id=self.checkpoint_id, attempt=self.attempt)

@@ -7,7 +7,7 @@ considered: while it waits, all others wait.
     savepoint         at once, also at the limit of concurrency           beside a checkpoint that may overtake batches
     requested         below the limit, whatever interval and pause say    beside a savepoint, if it may overtake batches
     checkpoint
-    periodic          an interval after the start of the previous one,    (the same); with a pause, beside any other
+    periodic          an interval after the start of the previous one,    (as requested); with a pause, beside any other
     checkpoint        a pause after the end of the last, below the limit
 
 A savepoint never overtakes batches. A savepoint beside a checkpoint that overtakes would have to align channels that

@@ -221,7 +221,7 @@ class AttemptEnded:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnded:
-    """The job has ended. If it has not finished, `cause` says why, None: it was cancelled. No event follows."""
+    """The job has ended: no event follows. `cause` says why it failed or is suspended, None for any other end."""
 
     finished: bool
     cause: str | None

@@ -113,7 +113,7 @@ class RunDirectory:
     def write(self, address: DriverAddress) -> None:
         """Write the address. Remove the addresses of dead processes whose jobs have nothing in storage.
 
-        Also remove those of earlier drivers of the same job, since its storage belongs to this driver now.
+        Also remove the addresses of earlier drivers of the same job: its storage belongs to this driver now.
 
         Raises EnvironmentFault when the folder belongs to another user, OSError when it cannot be written.
         """

@@ -1,4 +1,4 @@
-"""Records of savepoints that were begun, in the job's folder: a later driver learns which never became complete.
+"""Records of savepoints that were begun, in the job's folder: a later driver learns which savepoints never completed.
 
 Sinks mark the output that they have prepared for a savepoint before the savepoint is complete, because the output must
 stay from the moment at which the manifest is stored. If the driver dies before that, the next driver must release the

@@ -17,7 +17,7 @@ So the driver writes a second file, in this order:
     whole                  either      is complete
     torn, empty, missing   none        never was complete: the driver stopped before 2
     torn, empty, missing   exists      was complete, and is damaged
-    whole, but another     exists      is damaged: another file has replaced the manifest
+    whole, other digest    exists      is damaged: another file has replaced the manifest
 
 The evidence is the file's name, so it cannot be torn: a listing shows it, or does not. It contains epoch and nonce of
 the driver that stored the manifest, so the chain decides whether it counts, as it does for the manifest. If a driver

@@ -88,7 +88,7 @@ def taken_over_by(own: EpochOwner, seen: Iterable[EpochOwner]) -> str | None:
 
 
 def is_valid(owner: EpochOwner, checkpoint_id: CheckpointId, chain: Chain) -> bool:
-    """Return whether the checkpoint that `owner` stored counts: no later driver has started from an earlier one.
+    """Return whether the checkpoint that `owner` stored counts: no later driver has started from an earlier checkpoint.
 
     >>> chain = (Base(EpochOwner(1, "a"), CheckpointId(0)), Base(EpochOwner(2, "b"), CheckpointId(5)))
     >>> [is_valid(EpochOwner(1, "a"), CheckpointId(id_), chain) for id_ in (5, 6)]

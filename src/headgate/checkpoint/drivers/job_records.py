@@ -38,7 +38,9 @@ def last_attempt(store: CheckpointStore) -> Attempt:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """The end of a job: its status, the cause if it failed, and the wall clock in milliseconds. `owner` wrote it.
+    """The end of a job: its status, the cause if it failed, and the wall clock in milliseconds.
+
+    `owner` is the driver that wrote the result.
 
     `kept`: the job's checkpoints stay. A later driver that finds the result then deletes nothing, whatever its own
     settings say.

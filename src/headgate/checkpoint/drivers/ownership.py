@@ -88,7 +88,7 @@ def record_base(store: CheckpointStore, own: EpochOwner, before: Chain, checkpoi
     chain = (*before, Base(own, checkpoint_id))
     path, data = paths.epoch_base(str(own)), seal({"chain": [_encode_base(base) for base in chain]})
     if store.read(path) != data:
-        store.delete([path])  # of an attempt to write it that failed: nothing has been started by it
+        store.delete([path])  # left by a failed write: nothing was started from this base
         store.write(path, [data])
     return chain
 

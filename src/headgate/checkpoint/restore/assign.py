@@ -101,7 +101,7 @@ def check_backend(manifest: Manifest, shapes: Iterable[OperatorShape], backend: 
 def assign_lists(
     old: Sequence[Mapping[str, ListElements]], parallelism: int, max_parallelism: int
 ) -> list[dict[str, ListElements]]:
-    """Return the list states of each of `parallelism` subtasks, from those of the `old` subtasks.
+    """Return the list states of each of `parallelism` subtasks, from the list states of the `old` subtasks.
 
     >>> old = [{"seen": ListElements(ListMode.UNION, [b"1"])}, {"seen": ListElements(ListMode.UNION, [b"2"])}]
     >>> [new["seen"].elements for new in assign_lists(old, 3, 128)]

@@ -98,7 +98,7 @@ def _observe(
 
 def _read_lists(store: CheckpointStore, manifest: Manifest) -> StoredElements:
     return {
-        # From the job's own storage, with the checksum that its manifest names: the one thing that may be unpickled.
+        # May be unpickled: the bytes are from the job's own storage, and have the checksum that the manifest names.
         (operator.uid, index, name): pickle.loads(read_state(store, listed.handle))  # noqa: S301
         for operator in manifest.operators
         for index, state in operator.subtasks.items()

@@ -125,7 +125,7 @@ def _observed(checkpoint_id: CheckpointId, facts: RestoreFacts) -> Observed:
     observed = facts.manifests.get(checkpoint_id, Torn())
     owner = None if isinstance(observed, Torn) else observed.owner
     if owner is not None and not is_valid(owner, checkpoint_id, facts.chain):
-        return Torn()  # a later driver started from before it, and may have deleted its files
+        return Torn()  # a later driver started from an older one, and may have deleted its files
     evidence = facts.evidence.get(checkpoint_id)
     if isinstance(observed, Torn) and evidence is not None and evidence.stop:
         return Damaged(

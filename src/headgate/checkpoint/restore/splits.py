@@ -66,7 +66,7 @@ def _unread(own: Mapping[str, ListElements], index: int, parallelism: int) -> li
 
 
 def _by_position(own: Mapping[str, ListElements], index: int, parallelism: int) -> list[tuple[int, bool]]:
-    """Return ordinals by position: subtask 1 of 3 was given 1, 4, 7, ..., and has read those that are missing now."""
+    """Return ordinals by position: subtask 1 of 3 was given 1, 4, 7, ..., and has read the splits that are missing."""
     unread, known = (len(own[name].elements) if name in own else 0 for name in (SPLITS_STATE, KNOWN_STATE))
     read = max(known - unread, 0)
     return [((read + place) * parallelism + index, place == 0) for place in range(unread)]

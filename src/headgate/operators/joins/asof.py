@@ -86,7 +86,7 @@ class Nearest:
         return first
 
     def needed_until_ms(self, time_ms: int) -> int:
-        """Return the event time from which no left record can match a record of `time_ms`, even if no other arrives."""
+        """Return the event time from which, at the latest, no left record can match a right record of `time_ms`."""
         return min(time_ms + self.tolerance_ms, MAX_TIMESTAMP) if self.before else time_ms
 
 

@@ -223,7 +223,7 @@ class IntervalJoinOperator(KeyedOperator):
         return Batch(out, times)
 
     def _set_timer(self, over_ms: int) -> None:
-        """Register a timer for the end of a record's interval, rounded up to `_lag_ms`, unless there is an earlier."""
+        """Set a timer for the end of a record's interval, rounded up to `_lag_ms`, unless there is an earlier timer."""
         timers = self._context.timers
         first_ms = timers.earliest_event_time_timer()
         if first_ms is None or over_ms < first_ms:
@@ -258,7 +258,7 @@ class IntervalJoinOperator(KeyedOperator):
         return self._split(Batch(out, times))
 
     def _oldest_over(self, open_side: _Open, until_ms: int, out: list[Any], times: list[int]) -> int:
-        """Remove the records whose interval has passed; return when the interval of the oldest other record ends."""
+        """Remove the records whose interval has passed; return when the oldest remaining interval ends."""
         elements: Sequence[Any] | None = self._backend.cell[open_side.own.column]
         if elements is None:
             return NEVER

@@ -1,6 +1,6 @@
 """The automaton that finds the matches of a pattern in the records of one key, which arrive in order.
 
-It is nondeterministic: a match may take a record or ignore it, or both, which makes two matches of one. So a key has
+It is nondeterministic: a match may take a record, or ignore it, or do both and so become two matches. So a key has
 any number of *partial matches*, each with the links on which it waits, in the order in which they began. (The semantics
 are those of Flink's `NFA`. `docs/guides/patterns.md` states them as rules on the records between two records of a
 match, and a test finds the same matches by trying all sequences.)
@@ -94,7 +94,7 @@ class Nfa:
         return NEVER if self._within_ms is None else partial.first_ms + self._within_ms
 
     def _ends_ms(self, matching: Matching, partial: Partial) -> list[int]:
-        """Return when each link times out on which a partial match waits."""
+        """Return the times at which the links of a partial match time out."""
         links = self._all[partial.position].links
         over_ms = self._over_ms(partial)
         last_ms = matching.buffer.nodes[partial.node].time_ms

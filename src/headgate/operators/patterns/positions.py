@@ -1,9 +1,9 @@
 """A pattern as a graph: the positions that a match can have, and the links from one position to the next.
 
-A position is a step and the number of records that it has taken, counted as far as the number matters. In a group it
-also has the number of passes through the group. Links lead from a position to the positions that the match's next
-record can reach: the same step again, the next step, and further steps if the steps between are optional. From the end
-of a group a link also leads to its first step.
+A position is a step and the number of records that the step has taken, counted as far as the number matters. In a
+group it also has the number of passes through the group. Links lead from a position to the positions that the match's
+next record can reach: the same step again, the next step, and further steps if the steps between are optional. From the
+end of a group a link also leads to its first step.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ END: Final = -1
 class Link:
     """A link to another position. `condition`, `until`, `not_next` and `not_between` are numbers of conditions.
 
-    A record that meets a condition of `until` ends the link and is not taken. The record directly after the last one
-    does the same if it meets a condition of `not_next`. A record that meets a condition of `not_between` ends the link
-    unless the link takes it. A link with `gives_way` leaves a greedy step: it ends when the step takes another record.
-    The link waits `gap_ms` after the last record; None means as long as the match may last.
+    A record that meets a condition of `until` ends the link and is not taken. The record directly after the last
+    taken record does the same if it meets a condition of `not_next`. A record that meets a condition of `not_between`
+    ends the link unless the link takes it. A link with `gives_way` leaves a greedy step: it ends when the step takes
+    another record. The link waits `gap_ms` after the last record; None means as long as the match may last.
     """
 
     target: int

@@ -137,15 +137,15 @@ class AttemptPlacements:
         self._chosen: Placement | None = None
         """The placement that the job was rescaled to, None: it was not rescaled."""
         self._slots_max: int | None = None
-        """The most slots of an attempt, since the last rescale."""
+        """The largest number of slots that an attempt may use since the last rescale; None: no limit."""
         self.launch_max: int | None = None
-        """The most slots of an attempt on the newest launch, if that is smaller than it was ordered."""
+        """The number of slots of the newest launch, if it has fewer than were ordered; else None."""
         self._wanted: Placement | None = None
         self._next: Placement | None = None
         self.ran: Placement | None = None
         """The placement of the newest attempt that has run."""
         self._before: tuple[Placement | None, int | None] = (None, None)
-        """The placement and the most slots to go back to if the rescale that is tried fails."""
+        """The placement and the largest number of slots that apply again if the tried rescale fails."""
         self._under_way: RescaleRequested | None = None
         self._is_tried = False
         self._answers: list[RescaleOver] = []
@@ -189,7 +189,7 @@ class AttemptPlacements:
         return fitted(request.placement, request.slots_max) == self.ran
 
     def choose(self, request: RescaleRequested) -> None:
-        """Answer a request for the placement that the job already runs in, and keep it as the wanted one."""
+        """Answer a request for the placement that the job already runs in, and keep wanting this placement."""
         self._chosen = self._wanted = request.placement
         self.answer(request.number, None)
 

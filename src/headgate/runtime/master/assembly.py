@@ -49,7 +49,7 @@ def supervisor_of(plan: JobGraph, placed: PlacementPolicy, random: Callable[[], 
 
 
 def slots_wait_ms(settings: Settings) -> int | None:
-    """Return the milliseconds that a launch waits for slots that are held or not there yet; None: no limit."""
+    """Return the milliseconds that a launch waits for occupied or missing slots; None: no limit."""
     return settings.get(options.SLOTS_WAIT if options.is_adaptive(settings) else options.START_TIMEOUT)
 
 

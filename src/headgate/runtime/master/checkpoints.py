@@ -252,7 +252,7 @@ class Checkpoints:
 
         def done(result: RestorePoint | BaseException) -> None:
             if attempt != self._restoring:
-                return  # a slot was lost meanwhile, and the next attempt restores for itself
+                return  # a slot was lost meanwhile: the next attempt looks for its own checkpoint
             now_ms = self._now()
             if isinstance(result, BaseException):
                 reason = f"attempt {attempt} cannot start: {str(result) or type(result).__name__}"

@@ -70,7 +70,7 @@ class ControlServer:
         launch, slot = Launch(hello.launch), SlotIndex(hello.slot)
 
         def on_closed(connection: Connection, closed: Closed) -> None:
-            # A slot that was refused because its index is taken is not the registered one, which lives.
+            # A refused connection may have the index of a registered slot, which is not lost.
             if self._registered.get((launch, slot)) is connection:
                 del self._registered[launch, slot]
                 self._beats.pop((launch, slot), None)

@@ -46,7 +46,7 @@ class Reading:
     """Counts the splits that the subtasks of one source were given in an attempt, and notices when all are read."""
 
     def __init__(self, parallelism: int, *, unfinished: bool, after: int = 0) -> None:
-        """`unfinished`: the attempt starts with an end to reach, and with splits whose ordinals are below `after`."""
+        """`unfinished`: the attempt starts with unread splits, or reads in stages. Ordinals below `after` are taken."""
         self._next = after
         self._given = [0] * parallelism
         self._read: list[int | None] = [None] * parallelism
@@ -60,7 +60,7 @@ class Reading:
     def deal(self, splits: list[Any], known: int) -> dict[int, list[tuple[int, Any]]]:
         """Deal splits out in turn, after those dealt before. Return each subtask's splits with their ordinals.
 
-        `known` is the number of splits known before: ordinals begin there at the lowest.
+        `known` is the number of splits known before: the new ordinals are not below it.
         """
         self._next = max(self._next, known)
         dealt: dict[int, list[tuple[int, Any]]] = {}
@@ -92,7 +92,7 @@ class _Looking:
     due_ms: float
     reading: Reading
     stages_follow: bool
-    """Whether this may not be the last stage."""
+    """Whether more stages may follow."""
     known: frozenset[str] | None = None
     stage_ended: bool = False
     """Whether all splits are read, so that the source is to be asked for the next stage."""
@@ -279,7 +279,7 @@ def _given(order: FindSplits, index: int, splits: SplitAssignment) -> SendToSubt
 
 
 def _found(source: Source[Any], before: frozenset[str], next_stage_of: int | None) -> FoundSplits:
-    """Look for splits that were not known `before`: of the next stage at parallelism `next_stage_of`, unless None."""
+    """Look for splits that are not in `before`: for the next stage, at parallelism `next_stage_of`, if given."""
     asked = "discover()"
     found: list[Any] | NoMoreSplits = []
     if next_stage_of is not None and not source.is_last_stage(before):

@@ -32,7 +32,7 @@ class JobEnd:
         self.submitted_ms = 0.0
         """When the job was submitted, on the monotonic clock."""
         self.fatal: str | None = None
-        """Why the job has failed, whatever status the supervisor orders; None: it has not failed so."""
+        """A failure that overrides the status that the supervisor orders; None for no such failure."""
         self._plan = plan
         self._services = services
         self._storage = services.storage

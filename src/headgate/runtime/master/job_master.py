@@ -57,7 +57,7 @@ class JobMaster:
         self._plan = plan
         self._services = services
         self._storage = services.storage
-        # Each job has its own delays before restarts, and the same ones wherever it runs.
+        # Seeded by the job's id: jobs differ in their restart delays, and a job has the same delays on every host.
         self._supervisor = supervisor_of(plan, services.placed, random.Random(plan.job_id).random)
         self._checkpoints = Checkpoints(plan, services.storage, services.clock, self._coordinate)
         self._discovery = Discovery(plan)
@@ -245,7 +245,7 @@ class JobMaster:
                 if self._is_current(message.attempt):
                     self._aligner.reported(message.subtask, message.watermark_ms)
             case messages.Collected():
-                # From `DeployAttempt` on, because a restored operator first sends the records in its checkpoint.
+                # Accepted before the attempt runs: a restored operator first sends the records in its checkpoint.
                 if self._is_current(message.attempt):
                     self._services.collected(message)
             case messages.Progress():
@@ -272,7 +272,7 @@ class JobMaster:
 
     def _task_failed(self, message: messages.TaskFailed) -> None:
         if not self._is_current(message.attempt):
-            return  # such as a slot that loses its peers because their attempt ended sooner
+            return  # for example, a slot lost its peers because they ended the attempt sooner
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
         retriable = message.retriable or (message.damaged and self._checkpoints.may_pass_over(cause))
@@ -282,7 +282,7 @@ class JobMaster:
         )
 
     def _is_current(self, attempt: Attempt) -> bool:
-        """Return whether this is the newest attempt, and it has not ended."""
+        """Return whether this is the newest attempt and has not ended."""
         return attempt == self._supervisor.attempt != self._ended
 
     # --- events of the two machines
@@ -399,7 +399,7 @@ class JobMaster:
                 assert_never(effect)
 
     def _take_checkpoint(self, over: Callable[[str | None, float], None]) -> None:
-        """Take a checkpoint now. Call `over` with the failure, None: it is complete, and with the time."""
+        """Take a checkpoint now. Call `over` with its failure (None: it is complete) and the time."""
 
         def answered(answer: Future[str]) -> None:
             error = answer.exception()

@@ -1,8 +1,8 @@
 """Rescales of a running job: requests of users, with their answers, and growth when there are more slots.
 
-A job that runs in fewer slots than it wants grows. After the cooldown, slots are counted every second. If there are as
-many as the job wants, it takes them at once. If there are more than it has, and enough for a restart, it takes them
-after they have been available for a while.
+A job that runs in fewer slots than it wants grows. After the cooldown, slots are counted every second. If the job can
+have all slots that it wants, it grows at once. If it can have only some more slots, but enough of them to justify a
+restart, it grows after these slots have been available for a while.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Growth:
         self._failures = 0
         self._count_ms: float | None = None
         self._since_ms: float | None = None
-        """Since when there have been enough further slots, None: there are not."""
+        """Since when enough further slots have been available; None while too few are."""
 
     @property
     def wake_ms(self) -> float | None:

@@ -19,7 +19,7 @@ class SlotLink(Protocol):
     """The connection to one registered slot."""
 
     def send(self, message: ToSlot) -> None:
-        """Send a message; lost if the slot is. Does not block."""
+        """Send a message, which is lost if the slot is lost. Does not block."""
         ...
 
     def close(self) -> None:

@@ -4,7 +4,8 @@ Theory of operation
 -------------------
 A *launch* is one submission of the stage that hosts the slots. An *attempt* is one execution of the job's graph on the
 slots of a launch. A failure of user code ends the attempt only: the same slots run the next attempt. The loss of a slot
-ends the launch, since the stage cannot replace a single task. Both numbers only grow; events of old ones are dropped.
+ends the launch, since the stage cannot replace a single task. The numbers of launches and attempts only grow. Events of
+old launches and attempts are dropped.
 
 Restarts. First every slot confirms that it holds nothing of the old attempt, then all deploy the new one. A slot that
 stays silent past the deadline may still hold something, so the launch is killed and made again.
@@ -12,7 +13,7 @@ stays silent past the deadline may still hold something, so the launch is killed
 Placements are decided before each launch and each further attempt, and fitted into a launch that is smaller than it was
 ordered. If an attempt needs more slots than the launch has, the launch is killed. Slots that an attempt does not need
 are released once it runs: until then the job can go back. A rescale starts from a checkpoint that is taken for it. If
-the attempt after it does not come to run, the job goes back to its old placement without asking the restart strategy.
+the next attempt never runs, the job goes back to its old placement without asking the restart strategy.
 
     state         waits for                                     legal edges
     CREATED       the order to run                              Submitted -> LAUNCHING
@@ -22,13 +23,14 @@ the attempt after it does not come to run, the job goes back to its old placemen
     DEPLOYING     all slots to be ready                         the last SlotIsReady -> RUNNING
     RUNNING       the end of the data                           JobDone -> CLOSING; SuspendRequested -> SUSPENDING;
                                                                 RescaleRequested -> RESCALING
-    RESCALING     a checkpoint, to go on from                   CheckpointOver -> TEARING_DOWN, or RUNNING without one;
+    RESCALING     a checkpoint to continue from                 CheckpointOver -> TEARING_DOWN, or RUNNING without one;
                                                                 all else as in RUNNING
-    SUSPENDING    the last checkpoint                           CheckpointOver -> FINISHING; late, too;
+    SUSPENDING    the last checkpoint                           CheckpointOver, or the deadline -> FINISHING;
                                                                 JobDone -> CLOSING
     CLOSING       all slots to close the attempt, which is done the last SlotIsTornDown, or one with an error ->
-                                                                FINISHING; late, too, if the job is to be suspended
-    TEARING_DOWN  all slots to confirm the attempt is over      the last SlotIsTornDown -> WAITING; late -> RELAUNCHING
+                                                                FINISHING; so does the deadline of a suspension
+    TEARING_DOWN  all slots to confirm the attempt is over      the last SlotIsTornDown -> WAITING;
+                                                                the deadline -> RELAUNCHING
     WAITING       the restart delay to pass                     restart time -> RESOLVING; other slots -> RELAUNCHING
     RELAUNCHING   the old launch to end, and the restart delay  both -> LAUNCHING
     FINISHING     the launch to end                             LaunchEnded -> ENDED
@@ -37,16 +39,16 @@ the attempt after it does not come to run, the job goes back to its old placemen
     AttemptFailed in DEPLOYING, RUNNING, RESCALING    -> TEARING_DOWN, or FINISHING when it may not restart
     SlotLost, LaunchEnded in LAUNCHING ... RESCALING, CLOSING -> RELAUNCHING, or FINISHING when it may not restart
     SlotLost, LaunchEnded in TEARING_DOWN, WAITING    -> RELAUNCHING (this restart is already counted)
-    RescaleRequested in TEARING_DOWN ... RELAUNCHING  the next attempt is placed so; in LAUNCHING -> RELAUNCHING
+    RescaleRequested in TEARING_DOWN ... RELAUNCHING  the next attempt has this placement; in LAUNCHING -> RELAUNCHING
     AttemptFailed, SlotLost, LaunchEnded in SUSPENDING -> FINISHING: the checkpoint before is the last one
     CancelRequested in any state before the end       -> FINISHING
-    SuspendRequested in any other state before that   -> FINISHING: there is nothing to take a checkpoint of
+    SuspendRequested in any other state before that   -> FINISHING: no attempt runs that could take a checkpoint
 
 The restart strategy is asked exactly once between a running job and its next restart. It is not asked when the first
 launch gets too few slots in time, or is refused: the cluster is too small or Python cannot start there, so the job
-fails at once. It decides on slots that are lost before they register, on later launches, and on the launches of a job
-that an earlier driver has run. The last launch that this driver can make (`for_good`) suspends the job when it ends,
-even if the loss of its slots has just failed the job: a driver on a healthy host continues it.
+fails at once. The strategy decides on slots that are lost before they register, on later launches, and on the
+launches of a job that an earlier driver has run. The last launch that this driver can make (`for_good`) suspends the
+job when it ends, even if the loss of its slots has just failed the job: a driver on a healthy host continues the job.
 A job is FINISHED only when user code is closed without an error. Otherwise it is FAILED at once: the last checkpoint is
 committed, so a restart would not bring back what close() failed to write.
 """
@@ -86,7 +88,7 @@ class Supervisor:
         self.slots = SlotPool()
         self.restarts = Restarts(restart)
         self._needed = 0
-        """The number of slots that the newest attempt uses: the first ones of the launch."""
+        """The number of slots that the newest attempt uses: the first slots of the launch."""
         self._teardown_timeout_ms = teardown_timeout_ms
         self._start_timeout_ms = start_timeout_ms
         self._slots_wait_ms = slots_wait_ms
@@ -266,7 +268,7 @@ class Supervisor:
             case s.AttemptFailed(cause=cause), _S.SUSPENDING:
                 return self._suspend(cause, event.now_ms)
             case s.CheckpointOver(failure=failure), _S.SUSPENDING:
-                self._outstanding -= 1  # if it fails, a checkpoint that a rescale ordered before may still complete
+                self._outstanding -= 1  # after a failure, a checkpoint that a rescale ordered may still complete
                 return [] if failure is not None and self._outstanding else self._suspend(None, event.now_ms)
             case s.CheckpointOver(failure=failure), _S.RESCALING:
                 self._outstanding -= 1
@@ -281,7 +283,7 @@ class Supervisor:
                 self.restarts.newest_verdict = s.Verdict(cause=cause, restart_delay_ms=None)
                 return self._finish(JobStatus.FAILED, cause, event.now_ms)
             case _:
-                return []  # the event is about this attempt, but a later event has overtaken it
+                return []  # an event of this attempt that a later event has overtaken
 
     def _all_answered(self, slot: SlotIndex, asked: int) -> bool:
         if slot >= asked:

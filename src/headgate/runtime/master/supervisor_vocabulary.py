@@ -208,7 +208,7 @@ class SuspendRequested:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointOver:
-    """The checkpoint that was ordered of `attempt` has ended: with a `failure`, None: it is complete."""
+    """The checkpoint ordered from `attempt` has ended. `failure` is None if the checkpoint is complete."""
 
     attempt: Attempt
     failure: str | None

@@ -3,9 +3,9 @@
 Theory of operation
 -------------------
 Each subtask of an aligned source reports its watermark regularly. Idle subtasks and subtasks that have ended hold no
-other subtask back. The watermark of a group is the lowest of the subtasks that have reported in the attempt. Each
-source is told, at its own interval, the greatest watermark that it may reach: the group's watermark plus the source's
-maximum drift. If no subtask holds the group back, every watermark is allowed.
+other subtask back. The watermark of a group is the lowest watermark that its subtasks have reported in the attempt.
+Each source is told, at its own interval, the greatest watermark that it may reach: the group's watermark plus the
+source's maximum drift. If no subtask holds the group back, every watermark is allowed.
 
     OFF   no attempt runs; reports are ignored                  started -> ON, all reports are forgotten
     ON    reports are taken, announcements come when due        ended -> OFF

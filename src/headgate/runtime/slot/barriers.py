@@ -98,7 +98,7 @@ class Barriers:
         self, subtask: SubtaskId, inputs: Inputs, chain: Chain, strategy: AlignmentStrategy, host: BarriersHost
     ) -> None:
         self.announced: list[tuple[int, Barrier]] = []
-        """Barriers that have arrived behind unread elements and were not handled, each with its channel's index."""
+        """Unhandled barriers that have arrived behind unread elements, each with its channel's index."""
         self.due_ms: float | None = None
         """When to call `attend` at the latest, on the monotonic clock; None for no need."""
         self.stopped = False
@@ -274,5 +274,5 @@ class Barriers:
             snapshot.in_flight.drop()
 
     def _forget_firsts(self, checkpoint_id: CheckpointId) -> None:
-        """Drop the measurements of this checkpoint and of all before it, which are over."""
+        """Drop the measurements of this checkpoint and of all earlier checkpoints, which are over."""
         self._firsts = {later: first for later, first in self._firsts.items() if later > checkpoint_id}

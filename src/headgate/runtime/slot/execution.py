@@ -164,7 +164,7 @@ class Execution:
     # --- data in flight
 
     def _share(self, flight: FetchedFlight, subtask: SubtaskId, context: OperatorContext) -> Share | None:
-        """Return the subtask's share of the records, by key; None: all records, as the operator is not keyed now."""
+        """Return the subtask's share of the records, by key; None: all records, because the operator is not keyed."""
         vertex = self._plan.vertex_of(subtask)
         selector = self._selector_of(flight, subtask)
         if selector is None:
@@ -190,7 +190,7 @@ class Execution:
     def _restored_batches(
         self, subtask: SubtaskId, shares: list[tuple[FetchedFlight, Share | None]]
     ) -> Iterator[RestoredBatch]:
-        """Yield the restored batches of a chain's operators, those of the last operator first: they are the oldest."""
+        """Yield the restored batches of a chain, the last operator's batches first, because they are the oldest."""
         uids = [operator.uid for operator in self._plan.vertex_of(subtask).operators]
         moved = self._plan.settings.get(options.MOVED_CLASSES)
         for flight, share in sorted(shares, key=lambda one: uids.index(one[0].state.uid), reverse=True):
@@ -252,7 +252,7 @@ class Execution:
             self._now_ms = ended_ms = self._clock.monotonic_ms()
             subtask.worked(began_ms, ended_ms)
             if subtask.outputs and subtask.has_more:
-                subtask.meter.held_back(ended_ms)  # until its next turn: downstream subtasks go first
+                subtask.meter.held_back(ended_ms)  # held back until its next turn: downstream subtasks go first
             return True
         subtask.rested(began_ms)
         if subtask.outputs:
@@ -339,7 +339,7 @@ class Execution:
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
     def close(self) -> UserFailure | None:
-        """Close all user code that was opened, also partly. Log all failures, and return the first."""
+        """Close all user code that was opened, even partly. Log all failures, and return the first failure."""
         results = [_closed(context, partial(close_function, selector)) for selector, context in self._selectors]
         results += [_closed(operator.context, operator.close) for operator in self._opened]
         self._exchange.end()

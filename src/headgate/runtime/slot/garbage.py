@@ -17,7 +17,7 @@ from typing import Final, final
 
 GROWTH: Final = 1.5
 _YOUNG_MAX: Final = 50_000
-"""The number of new objects before a young collection: those of some batches, most of which are freed by then."""
+"""The number of new objects before a young collection: the objects of some batches, most of which are freed by then."""
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class LogTail(logging.Handler):
             self._add(LogLine(wall_ms=int(record.created * 1000), level=record.levelname, text=text[:LINE_MAX]))
 
     def printed(self, text: str) -> None:
-        """Keep printed text, line by line, when its line has ended."""
+        """Keep the printed lines. The last line is kept once its end is printed."""
         with self._guard:
             lines = text.split("\n")
             lines[0] = self._begun + lines[0]

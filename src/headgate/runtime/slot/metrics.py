@@ -60,7 +60,7 @@ class SubtaskMeter:
             self._held_since_ms = now_ms
 
     def released(self, now_ms: float) -> None:
-        """Note that the subtask is not back-pressured, or no longer."""
+        """Note that the subtask is not, or no longer, back-pressured."""
         if self._held_since_ms is not None:
             self._back_pressured_ms += now_ms - self._held_since_ms
             self._held_since_ms = None

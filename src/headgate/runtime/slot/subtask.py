@@ -2,8 +2,9 @@
 
 A subtask does one bounded piece of work when the slot's loop calls it: some records of a batch, some timers, one
 control element, or one poll of its source. It takes records and does periodic work only when all its outputs have room.
-Control elements need no room, and a watermark may fire its first piece of timers without room. While a watermark passes
-through the operators, because many timers are due, the subtask takes no record, and only barriers that overtake.
+Control elements need no room, and a watermark may fire its first piece of timers without room. If many
+timers are due, a watermark takes several pieces of work. Meanwhile the subtask takes no record, and no barrier except
+barriers that overtake.
 
 A subtask that is restored with data in flight processes this data before it reads a channel or fires a timer.
 """
@@ -351,7 +352,7 @@ class Subtask:
     def tick(self, now_ms: float) -> bool:
         """Do a piece of the periodic work that is due; return whether any was done.
 
-        After the end of the data there is none: processing-time timers that have not fired by then never fire.
+        After the end of the data no periodic work is due: processing-time timers that have not fired never fire.
         """
         chain = self._chain
         wake_ms = chain.wake_ms()

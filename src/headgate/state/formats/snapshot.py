@@ -147,7 +147,7 @@ def _rows(frame: list[Entry] | tuple[Any, ...]) -> Iterable[Entry]:
     if isinstance(frame, list):
         return frame
     groups, *columns = frame
-    return map(list, zip(repeat(groups) if isinstance(groups, int) else groups, *columns))  # noqa: B905  # no end
+    return map(list, zip(repeat(groups) if isinstance(groups, int) else groups, *columns))  # noqa: B905  # repeat() has no end
 
 
 @final

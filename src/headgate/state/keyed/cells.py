@@ -2,8 +2,8 @@
 
 A cell holds the state of one operator for one key: `[generation, saved, key group, key, value of state 0, of state 1,
 ...]`. None means "no value". Each snapshot starts a new generation. `GENERATION` is the generation of the last access
-to the cell, `SAVED` the generation of the last snapshot that took the cell. Comparing the two tells whether a snapshot
-under way still needs the cell, and whether an increment needs it.
+to the cell, `SAVED` the generation of the last snapshot that took the cell. Both together tell whether a snapshot under
+way, or the next increment, still needs the cell.
 
 The state of a namespace, such as a window, has its own cell with the key `(NAMESPACED, key, namespace)`.
 

@@ -70,8 +70,8 @@ class Increments:
     def kept_since(self) -> int:
         """The generation after which changes must be kept; `NOTHING_KEPT` if the next snapshot is a whole one.
 
-        Needed are the changes after the base, and the changes after a whole state that is being written. Without a
-        base, each snapshot under way may become the base.
+        Later snapshots need the changes after the base, and the changes after a whole state that is being written.
+        Without a base, each snapshot under way may become the base.
         """
         written = [] if self._whole_generation is None else [self._whole_generation]
         bases = [each.generation for each in self._begun.values()] if self.base is None else [self.base.generation]
@@ -96,7 +96,7 @@ class Increments:
     def whole_written(self, base: IncrementBase) -> None:
         """Use the whole state that was written ahead as the base.
 
-        Snapshots under way, with an older base, never become it.
+        Snapshots under way have an older base, so they never become the base.
         """
         if self._whole_generation == base.generation:
             self.base = base

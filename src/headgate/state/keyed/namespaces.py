@@ -40,7 +40,7 @@ class NamespaceOwner(HandleOwner, CellOwner, Protocol):
 
 @final
 class NamespaceView:
-    """The states with a value for each key and namespace. `cell` is that of the current key and namespace."""
+    """The states with a value for each key and namespace. `cell` is the cell of the current key and namespace."""
 
     __slots__ = ("_backend", "_clock", "cell", "emptied")
 
@@ -69,7 +69,10 @@ class NamespaceView:
         return cell
 
     def state(self, descriptor: StateDescriptor) -> Any:
-        """Return the handle of a state with namespaces, the same one each time. Raises as `KeyedBackend.state` does."""
+        """Return the handle of a state with namespaces; each call returns the same handle.
+
+        Raises as `KeyedBackend.state` does.
+        """
         return self._backend.handle(descriptor, meta_of(descriptor, namespaced=True), self)
 
     def merge(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
@@ -94,7 +97,7 @@ class NamespaceView:
             form.put(backend, cell, column, merged(descriptor, content, stored, self._clock.wall_ms()))
 
     def having(self, state_name: str) -> Iterator[Any]:
-        """Yield the namespace of each value of the state, so a namespace comes once for each key that has it.
+        """Yield the namespace of each value of the state, so a namespace comes once for each key with a value in it.
 
         State must not change during the iteration.
         """

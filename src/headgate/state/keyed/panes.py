@@ -50,7 +50,7 @@ class Pane:
         self.sealed: list[tuple[int, dict[Any, Any]]] = []
         """The sealed dictionaries, the newest first, with the generation at whose end each was sealed."""
         self.stored: StoredValues | None = None
-        """The last sealed dictionary, where a database has values, too."""
+        """The oldest sealed dictionary, if a database also holds values of the pane."""
         self.timers = timers
         self.over = over
         self.is_evaluated = False
@@ -100,7 +100,7 @@ class Pane:
         return chain(_there(dict(items)), rest)
 
     def was_evaluated(self, timers: dict[int, None] | None) -> bool:
-        """Return whether these timers are of a key whose window has been evaluated."""
+        """Return whether these timers belong to a key whose window has been evaluated."""
         return self.timers is not None and next(iter(self.timers)) not in (timers or ())
 
     def now_evaluated(self, generation: int) -> None:
@@ -169,9 +169,9 @@ class PanePiece:
 
 
 class Panes:
-    """The panes of one operator. `columns` are the columns of the values in entries, `timers` is that of the timers.
+    """The panes of one operator. `columns` are the columns of the values in entries.
 
-    With several columns a value is a tuple with the content of each.
+    `timers` is the column of the timers. With several columns a value is a tuple with the content of each.
     """
 
     is_spilled = False
@@ -186,7 +186,7 @@ class Panes:
         self.to_windows: Callable[[], ToWindows] = lambda: lambda panes: panes
         """Returns a function for canonical savepoints that converts panes to one pane for each window, as of now."""
         self._dropped: dict[int, list[tuple[Namespace, list[dict[Any, Any]]]]] = {}
-        """The removed windows that a snapshot has, by the generation in which they were removed."""
+        """The removed windows that some snapshot still holds, by the generation in which they were removed."""
 
     def adopt(self, cells: Iterable[Cell], make: Callable[[Namespace], Pane]) -> list[Cell]:
         """Move the values of the state, and their timers, from cells to panes. Return the cells that had values.

@@ -63,7 +63,7 @@ class HeapTimerIndex:
         self._spans: dict[int, dict[int, Any]] = {}
         self._heap: list[int] = []
         self._open: int | None = None
-        """The earliest span. `_times` has its sorted times; those before index `_at` are past."""
+        """The earliest span. `_times` has its sorted times; times before index `_at` are past."""
         self._times: list[int] = []
         self._at = 0
         self.head_ms = NEVER

@@ -67,7 +67,7 @@ class Walk(ABC):
         self._ahead = 0
 
     def save(self, cells: Iterable[Cell]) -> None:
-        """Take those of the given cells that the walk still needs, because they are about to change.
+        """Take each given cell that the walk still needs, because the cells are about to change.
 
         A cell may be given twice. `advance` raises the error if a value cannot be pickled.
         """

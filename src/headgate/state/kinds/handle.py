@@ -54,7 +54,7 @@ class Handle:
     """The name of a state, its backend, and its column.
 
     A written value must have the declared type. `_fitting` is the class of the last value that passed the check.
-    Further values of the same class are written without a check: it would cost a call for each record.
+    Further values of the same class are written unchecked, because a check costs a call for each record.
     """
 
     __slots__ = ("_column", "_fitting", "_name", "_owner", "_type_check")
@@ -63,7 +63,7 @@ class Handle:
         self._name = descriptor.name
         self._owner = owner
         self._column = column
-        self._fitting: type = Handle  # no value is one
+        self._fitting: type = Handle  # no value has this class
         self._type_check = TypeCheck(descriptor)
 
     @property
@@ -81,7 +81,7 @@ class Handle:
         self.clear()
 
     def _fit(self, value: Any) -> Any:
-        """Return a value, which is not None, as one of the declared type.
+        """Return a value, which is not None, as a value of the declared type.
 
         Raises `StateAccessError` for another type.
         """

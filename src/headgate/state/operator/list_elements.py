@@ -26,7 +26,7 @@ class ListMode(StrEnum):
     """Each element goes to the subtask that owns its key. An element begins with the key's hash code."""
 
     BROADCAST = "broadcast"
-    """Each old subtask saved a whole copy; each new one gets one copy. Elements are pickled (key, value) pairs."""
+    """Each old subtask saved a whole copy; each new subtask gets one copy. Elements are pickled (key, value) pairs."""
 
 
 @final

@@ -175,7 +175,7 @@ class OperatorStateStore:
             and known.declared.descriptor is state_descriptor
             and known.declared.mode is ListMode.BROADCAST
         ):
-            return known.handle  # type: ignore[no-any-return]  # the fast path: functions ask for it with each record
+            return known.handle  # type: ignore[no-any-return]  # fast path: functions get the handle for each record
         declared = self._declared(state_descriptor, MapStateDescriptor, ListMode.BROADCAST)
         if state_descriptor.name not in self._states:
             entries: dict[Any, Any] = self._take(declared, dict)

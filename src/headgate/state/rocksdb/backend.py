@@ -198,7 +198,7 @@ class RocksDBBackend(CellCache):
         return self._entries_with(walk, terms, None)
 
     def _windows(self, walk: BarrierWalk, terms: FileTerms) -> EntriesSnapshot:
-        """Return a snapshot of entries in which each window is stored as if kept alone."""
+        """Return a snapshot with an entry for each key and window, also where windows share the values of slices."""
         panes = None if self._panes is None else WindowEntries(self._panes, self._new_path("windows"))
         return self._entries_with(walk, terms, panes)
 

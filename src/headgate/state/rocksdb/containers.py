@@ -14,11 +14,11 @@ from headgate.state.formats.patch import ListPatch, MapPatch
 from headgate.state.rocksdb.items import MISSING, Items
 
 KEPT_BYTES_MAX: Final = 16 * 1024
-"""The number of bytes of content above which it is not kept in memory after it was written."""
+"""Content of more bytes than this leaves memory after it was written."""
 
 KEPT_ITEMS_MAX: Final = 1024
 HEAVY_ITEMS: Final = 4096
-"""The number of changes that are written without waiting for a snapshot."""
+"""With this many changes, a container writes them without waiting for a snapshot."""
 
 
 @final

@@ -196,7 +196,7 @@ class Layouts:
         return json.dumps({"columns": columns, "layouts": self._layouts}).encode()
 
     def take(self, data: bytes) -> None:
-        """Replace the layouts by those of `to_bytes`. Raises `RestoreError` for a description of a later release."""
+        """Replace the layouts by those in the bytes. Raises `RestoreError` for a description of a later release."""
         described = json.loads(data)
         self.columns = [
             [Version(StateMeta.from_json(meta), since_ms) for meta, since_ms in versions]

@@ -80,7 +80,7 @@ def _common(part: FetchedKeyed, groups: range) -> range:
 def place_files(part: FetchedKeyed, folder: Path, where: str) -> None:
     """Put the files of a database into a new folder. Large files are linked if possible.
 
-    Raises `DamagedFileError` if a file has another length than it had.
+    Raises `DamagedFileError` if the length of a file has changed.
     """
     folder.mkdir(parents=True)
     for file in part.state.base:
@@ -165,9 +165,9 @@ def load_file(part: FetchedKeyed, file: StateFile, target: EntryTarget, place: R
 
 
 def merge_part(part: FetchedKeyed, folder: Path, into: tuple[RocksDatabase, Layouts], place: RestoreScope) -> bool:
-    """Copy the rows of a part if its database has the same layouts and the current key format. Return whether it has.
+    """Copy the rows of a part if its database has the same layouts and the current key format.
 
-    Raises `DamagedFileError`.
+    Return whether the rows were copied. Raises `DamagedFileError`.
     """
     if not _is_of_today(part):
         return False

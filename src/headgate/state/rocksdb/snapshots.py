@@ -4,8 +4,9 @@ The walk writes the changes of the cells as of the barrier. A cell that is about
 after the barrier must stay in memory as long as the database may become part of the snapshot: until the walk has ended
 and a view of the database exists, or until the files of the database are linked (`RowsSnapshot.is_over`).
 
-The result is one of these: all rows as entries, which either backend reads; the files of the database, of which those
-in the increment base are not uploaded again, because files never change; or, with a changelog, the changed entries.
+The result is one of these: all rows as entries, which either backend reads; the files of the database;
+or, with a changelog, the changed entries. Files of the database never change, so files that the increment base has are
+not uploaded again.
 """
 
 from __future__ import annotations
