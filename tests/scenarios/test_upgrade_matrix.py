@@ -216,7 +216,7 @@ def test_cell(row: Callable[[Kind, Snapshots], None], kind: Kind, tmp_path: Path
 
 def test_the_documentation_has_these_rows_and_columns() -> None:
     page = (Path(__file__).parents[2] / "docs" / "guides" / "savepoints.md").read_text()
-    table = page.partition("## What can be done with which")[2].partition("\n\n`tests")[0].strip().splitlines()
+    table = page.partition("## What each kind of snapshot allows")[2].partition("\n\n`tests")[0].strip().splitlines()
     assert len(table) - 2 == len(ROWS)
     assert table[0].count("|") - 2 == len(Kind)
 
