@@ -3,9 +3,9 @@
 Theory of operation
 -------------------
 At each barrier the sink prepares committables. They are part of the checkpoint, and stay *pending* here. A completed
-checkpoint permits to commit everything that was prepared up to it: the manifest that names the committables is durable,
-so a restore will commit them again. An aborted checkpoint removes nothing: its committables are committed with the next
-checkpoint that completes. Committing twice is harmless, committing early is not.
+checkpoint permits the commit of everything that was prepared up to it. Its manifest names the committables and is
+durable, so a restore will commit them again. An aborted checkpoint removes nothing: its committables are committed with
+the next checkpoint that completes. Committing twice is harmless, committing early is not.
 
     state       meaning                                            legal edges
     IDLE        nothing is being committed                        CheckpointConfirmed, CommitsRestored -> COMMITTING, if

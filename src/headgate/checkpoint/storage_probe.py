@@ -55,7 +55,7 @@ def check_probes(store: CheckpointStore, nonce: str, hosts: Mapping[SlotIndex, s
 
 
 def remove_probes(store: CheckpointStore, nonce: str) -> None:
-    """Delete the probe files of this proof, but not those of another driver."""
+    """Delete the probe files of this proof. Probe files of other drivers stay."""
     own = paths.probe(nonce, "")
     store.delete(path for path in store.list_files(paths.PROBES) if path.startswith(own))
 

@@ -86,7 +86,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         return self._loop.call(partial(self._user.open, context, cast("KeyedBackend", self._owner)))
 
     def _restore(self, context: OperatorContext) -> None:
-        """Add the restored inputs, and make the timers due that a waiting watermark was about to fire.
+        """Add the restored inputs. Make due the timers that a waiting watermark was about to fire.
 
         The saved subtasks may have received different watermarks. The smallest watermark of the subtasks whose keys are
         here now makes its timers due; later timers wait for the next watermark.

@@ -77,7 +77,7 @@ class BatchCallOperator(CallingOperator):
                     self.done(pending, [result])
 
     def _is_taken(self) -> bool:
-        """Remove the current call, and return whether its result counts: it does not once the attempt has ended."""
+        """Remove the current call. Return whether its result counts: no result counts once the attempt has ended."""
         task = asyncio.current_task()
         is_taken = task in self._calls
         self._calls.discard(task)

@@ -31,7 +31,7 @@ class StatesByKind(KeyedStateStore):
     """Keyed state by kind. Raises `ProgramError` for a descriptor of another kind."""
 
     any_given = False
-    """Whether a state handle was given out. The function may use it from then on, whenever there is a current key."""
+    """Whether the function has got a state handle, which it may use whenever there is a current key."""
 
     def __init__(self, operator_name: str) -> None:
         self._operator_name = operator_name

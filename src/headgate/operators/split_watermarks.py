@@ -4,8 +4,8 @@ The subtask's watermark is the lowest watermark of its active splits. A split is
 read to its end, unless it is idle. A split that was added later, or was idle, may be behind: then the subtask's
 watermark stays the same until the split has caught up. Without an active split the subtask is idle. If it has splits,
 its watermark first rises to the highest watermark of its splits, so that it does not depend on which split became idle
-first. (This is Flink's rule for watermarks per split since 2.2, except that in Flink a subtask without splits holds its
-job back, unless an idle timeout is set.)
+first. (Flink has this rule for watermarks per split since 2.2. But in Flink a subtask without splits holds its job
+back, unless an idle timeout is set.)
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ their barrier are a set, never a count: a repeated or late barrier must not repl
 
 A snapshot need not wait for the records before the barrier if the snapshot contains them. A barrier that may overtake
 is *announced* when it arrives on a channel, ahead of the batches that are queued there. At the first announcement the
-subtask forwards the barrier ahead of the batches in its outputs, takes its snapshot, and goes on. On each channel it
+subtask forwards the barrier ahead of the batches in its outputs, takes its snapshot, and continues. On each channel it
 *records* the batches before the barrier: those that are queued, and those that arrive until the barrier does. When the
 barrier has arrived on all channels, all data in flight is known.
 
@@ -37,8 +37,8 @@ Ids only grow. `current` is the highest id that this subtask has aligned, cancel
                 not arrived on the channels `late`          a later id: declined, then as from IDLE
                                                             cancelled or aborted -> IDLE
 
-After the subtask has forwarded a barrier, it does not cancel the checkpoint downstream: the master already knows that
-the checkpoint was given up, and tells all subtasks.
+After the subtask has forwarded a barrier, it does not cancel the checkpoint downstream: the master learns that the
+checkpoint was given up, and tells all subtasks.
 
 The subtask does not read a blocked channel, so an element from a blocked channel breaks the protocol. Channels stay
 open after the end of their data and still deliver barriers: the end of data is no event here.

@@ -11,8 +11,8 @@ A file name is used once: it contains the checkpoint that the file was made for,
 have the same name. A file that is not registered may be deleted as soon as no later checkpoint can name it:
 
 - a file made for checkpoint n, when checkpoint n or a later one is complete: increments build on complete checkpoints
-- a file made ahead of its checkpoint, when a complete checkpoint names this or a later file of the same writer, because
-  checkpoints use such files in their order; or when a checkpoint of a later attempt is complete
+- a file made ahead of its checkpoint, when a complete checkpoint names this file or a later file of the same writer,
+  because checkpoints use such files in order. It may also be deleted when a checkpoint of a later attempt is complete
 
 By the same rule a manifest is refused when it names a file that may have been deleted (`unknown`). The registry lives
 as long as the job master; a new one begins with the restored checkpoint.

@@ -1,9 +1,9 @@
 """Records of savepoints that were begun, in the job's folder: a later driver learns which savepoints never completed.
 
-Sinks mark the output that they have prepared for a savepoint before the savepoint is complete, because the output must
-stay from the moment at which the manifest is stored. If the driver dies before that, the next driver must release the
-marked output. So a driver records a savepoint before any subtask hears of it, and deletes the record when the manifest
-is stored. If a record still exists, its savepoint
+Sinks mark the output that they prepare for a savepoint, because the output must stay once the manifest is stored. They
+mark it before the savepoint is complete. If the driver dies before the manifest is stored, the next driver must release
+the marked output. So a driver records a savepoint before any subtask hears of it, and deletes the record when the
+manifest is stored. If a record still exists, its savepoint
 
     has a whole manifest    is complete: its driver died before it deleted the record
     has no manifest         was given up: the marks that name it do not count

@@ -9,8 +9,8 @@ damaged later: then a start from the previous checkpoint would write output twic
 So the driver writes a second file, in this order:
 
     1  the manifest                  it is whole: the checkpoint may be restored from now on
-    2  the evidence                  the checkpoint is known to have been complete, whatever becomes of 1
-    3  look for later drivers        none: 1 and 2 count
+    2  the evidence                  the checkpoint is known to have been complete, even if 1 is lost later
+    3  look for later drivers        if there is none: 1 and 2 count
     4  tell the subtasks, commit     only now
 
     manifest               evidence    the checkpoint

@@ -7,8 +7,8 @@ the job. Storage has no locks, because object stores have no dependable create-i
 every listing that begins after a write shows the written file.
 
 A driver *takes an epoch* by writing a claim, `<number>-<nonce>`, with a number above all that it sees. Then it lists
-again. Owners are ordered by number, then by nonce. A driver that sees a higher claim, or no longer its own, is *taken
-over*: it tells no slot or client anything, deletes nothing and writes no result.
+again. Owners are ordered by number, then by nonce. A driver that sees a higher claim, or no longer sees its own claim,
+is *taken over*: it tells no slot or client anything, deletes nothing and writes no result.
 
 Before a driver writes a manifest, it makes sure that the checkpoint's folder has a file, and then looks for higher
 claims. A later driver writes its claim before it lists. So either the later driver sees the checkpoint id as used, or

@@ -2,8 +2,8 @@
 
 Sinks write under a *lineage*. The driver records it before a sink writes anything outside the job. A driver that
 continues from a checkpoint of the folder keeps the checkpoint's lineage. Every other start, from the beginning or from
-another job's snapshot, begins the new lineage that was drawn for the driver's submission: what an earlier run has
-marked as committed then says nothing about this run. The record is the file's name, so it cannot be torn. The record of
+another job's snapshot, begins the new lineage that was drawn for the driver's submission. So output that an earlier run
+has marked as committed does not count for this run. The record is the file's name, so it cannot be torn. The record of
 the driver with the highest epoch counts.
 
 All functions block, and raise StorageError when storage fails.
@@ -114,7 +114,7 @@ def record_lineage(store: CheckpointStore, own: EpochOwner, lineage: Lineage) ->
 
 
 def earlier_records(store: CheckpointStore) -> list[str]:
-    """Return the files of all lineage records except the one that counts."""
+    """Return the files of all lineage records except the record that counts."""
     recorded = _recorded(store)
     newest = max(recorded, default=None)
     return [_path(owner, lineage) for owner, lineage in recorded.items() if owner != newest]

@@ -1,8 +1,8 @@
 """Restore resolution: chooses the checkpoint to start from, by the files in storage. Pure.
 
 A checkpoint is complete when its manifest is whole. A manifest is *torn* when it is cut short, empty or missing. A
-checkpoint with a torn manifest, and without evidence that it ever was complete, is a leftover: no driver has acted upon
-it, and the checkpoint before it is the latest. With evidence (`drivers.completion_evidence`), or when the manifest has
+checkpoint with a torn manifest, and without evidence that it ever was complete, is a leftover. No driver has acted upon
+it, so the checkpoint before it is the latest. With evidence (`drivers.completion_evidence`), or when the manifest has
 changed, the checkpoint is *damaged*: its sinks may have committed, and an older checkpoint would repeat their output.
 So the restore is refused, unless the caller says that repeated output is safe (all sinks are idempotent, or the user
 allows duplicates).

@@ -40,7 +40,7 @@ class Nearest:
     """Finds the record of the right stream that is nearest in time to a record of the left stream. Pure.
 
     `before` and `behind` say on which side of the record to look, `tolerance_ms` how far. `exact` says whether a record
-    of the very same time counts. The rules are those of `pandas.merge_asof`. Of several records with the same time, the
+    of the very same time counts. The rules are as in `pandas.merge_asof`. Of several records with the same time, the
     last counts if they are before, the first if they are behind. Of two records at the same distance, the earlier
     counts.
 

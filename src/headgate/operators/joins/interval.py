@@ -1,9 +1,9 @@
 """The interval join: it joins records of a key whose times are within an interval of each other.
 
 Each side stores its records in a list until event time has passed their interval, since a matching record may arrive
-until then. (The rules are those of Flink's `IntervalJoinOperator`.) Each key has one timer for its oldest record. In an
-inner join the timer may fire late by up to the length of the interval, so that lists are scanned rarely. No match
-depends on the time of the scan: a record whose interval has passed matches no other record.
+until then. (As in Flink's `IntervalJoinOperator`.) Each key has one timer for its oldest record. In an inner join the
+timer may fire late by up to the length of the interval, so that lists are scanned rarely. No match depends on the time
+of the scan: a record whose interval has passed matches no other record.
 """
 
 from __future__ import annotations

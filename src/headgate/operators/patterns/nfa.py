@@ -1,9 +1,9 @@
 """The automaton that finds the matches of a pattern in the records of one key, which arrive in order.
 
-It is nondeterministic: a match may take a record, or ignore it, or do both and so become two matches. So a key has
-any number of *partial matches*, each with the links on which it waits, in the order in which they began. (The semantics
-are those of Flink's `NFA`. `docs/guides/patterns.md` states them as rules on the records between two records of a
-match, and a test finds the same matches by trying all sequences.)
+It is nondeterministic: a match may take a record, or ignore it, or do both and so become two matches. So a key has any
+number of *partial matches*, in the order in which they began. Each waits on some links. (The semantics are as in
+Flink's `NFA`. `docs/guides/patterns.md` states them as rules on the records between two records of a match, and a test
+finds the same matches by trying all sequences.)
 
 Pure: records in, matches out. `Matching` holds the whole state of a key.
 """

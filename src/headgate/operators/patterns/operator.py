@@ -1,8 +1,8 @@
 """Pattern operators: they find the matches of a pattern in the records of each key, and call the function with each.
 
 By event time a key's records are matched in the order of their times: a record waits until event time has reached its
-time. Records of the same time keep the order in which they came. (The rules are those of Flink's `CepOperator`.) By
-processing time records are matched as they come.
+time. Records of the same time keep the order in which they came. (As in Flink's `CepOperator`.) By processing time
+records are matched as they come.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The supervisor decides when to launch slots, deploy, start, tear down and end. The checkpoint coordinator decides when
 to trigger, store a manifest and commit; `Checkpoints` does its work on storage. `Rescales`, `Discovery` and `Taps`
-decide on growth, new splits and samples. All of them return effects, and `_perform` is the one place that performs
-them. The master turns messages of slots, results of blocking work and the passing of time into events of these parts.
+decide on growth, new splits and samples. All of them return effects, and only `_perform` performs them. The master
+turns messages of slots, results of blocking work and the passing of time into events of these parts.
 
 It is stepped by its host and owned by the thread that steps.
 """

@@ -45,10 +45,11 @@ the next attempt never runs, the job goes back to its old placement without aski
     SuspendRequested in any other state before that   -> FINISHING: no attempt runs that could take a checkpoint
 
 The restart strategy is asked exactly once between a running job and its next restart. It is not asked when the first
-launch gets too few slots in time, or is refused: the cluster is too small or Python cannot start there, so the job
-fails at once. The strategy decides on slots that are lost before they register, on later launches, and on the
-launches of a job that an earlier driver has run. The last launch that this driver can make (`for_good`) suspends the
-job when it ends, even if the loss of its slots has just failed the job: a driver on a healthy host continues the job.
+launch gets too few slots in time, or is refused. Then the cluster is too small or Python cannot start there, so the job
+fails at once. The strategy decides on slots that are lost before they register, on later launches, and on the launches
+of a job that an earlier driver has run. The last launch that this driver can make (`for_good`) suspends the job when it
+ends, so that a driver on a healthy host continues the job. It does so even if the loss of its slots has just failed the
+job.
 A job is FINISHED only when user code is closed without an error. Otherwise it is FAILED at once: the last checkpoint is
 committed, so a restart would not bring back what close() failed to write.
 """

@@ -1,8 +1,8 @@
 """Columns: converts values of a type for an Arrow column of that type, and back.
 
-A column either restores a value exactly, or it *notes* the value: it then shows as much of the value as it can, often
-nothing, and the writer stores the value elsewhere. So a column never refuses a value, and never changes one silently.
-This matters because Python checks no types: a list of Types.LONG() may hold anything.
+A column either restores a value exactly, or it *notes* the value. The column then shows as much of the value as it can,
+often nothing, and the writer stores the value elsewhere. So a column never refuses a value, and never changes one
+silently. This matters because Python checks no types: a list of Types.LONG() may hold anything.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@
     footer: JSON {"states": [...], "delta": bool, "sections": {name: [offset, length, crc32]}}
     u32 length of the footer, u32 crc32 of magic, version and footer, "HGKS"
 
-A frame is a pickle (protocol 5) of a list of entries `[key group, key, value of state 0, value of state 1, ...]`, or of
-entries by columns: a tuple of the key groups, the keys, the values of state 0, and so on, each a list. If all entries
-have one key group, the number replaces the list of groups. An entry without values, `[key group, key]`, means that the
-key has no state any more.
+A frame is a pickle (protocol 5) of a list of entries `[key group, key, value of state 0, value of state 1, ...]`. It
+may hold the entries by columns instead: a tuple of lists, with the key groups, the keys, the values of state 0, and so
+on. If all entries have one key group, its number replaces the list of groups. An entry without values, `[key group,
+key]`, means that the key has no state any more.
 
 A whole snapshot has a section for each key group, so a rescaled subtask reads only its own groups. Its section "*" has
 entries of any group, which changed while the snapshot was taken. A delta has only the section "*". A restore applies

@@ -59,7 +59,7 @@ class CellBackend(ABC, Generic[Index]):
         return self.handle(descriptor, meta_of(descriptor), self)
 
     def handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> State:
-        """Return the handle of a state whose current cell is that of `owner`. Declare the state if it is new."""
+        """Return the handle of a state, which works on the current cell of `owner`. Declare the state if it is new."""
         known = self._columns.handle(meta)
         if known is not None:
             return known

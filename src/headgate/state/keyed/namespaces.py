@@ -26,7 +26,7 @@ class NamespaceOwner(HandleOwner, CellOwner, Protocol):
         ...
 
     def handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> Any:
-        """Return the handle of a state whose current cell is that of `owner`. Declare the state if it is new."""
+        """Return the handle of a state, which works on the current cell of `owner`. Declare the state if it is new."""
         ...
 
     def column_of(self, state_name: str) -> int | None:

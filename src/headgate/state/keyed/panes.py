@@ -31,16 +31,16 @@ PaneTimers = Callable[[Any], "dict[int, None] | None"]
 ToWindows = Callable[["list[SealedPane]"], "Iterable[SealedPane]"]
 
 _LEVELS_MAX: Final = 4
-"""With more sealed dictionaries, a pane merges the dictionaries that the base has."""
+"""With more sealed dictionaries than this, a pane merges the dictionaries that the increment base already has."""
 
 
 @final
 class Pane:
     """The values of a window, by key.
 
-    `timers` are the timers of an entry before the window is evaluated, the timer of its end first. `over` are the
-    timers after the evaluation; None if the window closes then. A slice has no timers, because several windows share
-    it.
+    `timers` are the timers of an entry before the window is evaluated, the timer of the window's end first. `over` are
+    the timers after the evaluation; None if the window closes then. A slice has no timers, because several windows
+    share it.
     """
 
     __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "stored", "timers")

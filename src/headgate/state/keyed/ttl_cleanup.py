@@ -27,9 +27,9 @@ class CleanupOwner(Protocol):
 
 
 TIMES_A_BATCH: Final = 64
-"""How many accesses a batch counts as, if records check keys as well.
+"""The number of accesses that a batch counts as, if records also check keys.
 
-It is large, but bounds the work of a batch.
+The number is large, but it bounds the work of a batch.
 """
 
 

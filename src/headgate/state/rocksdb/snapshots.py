@@ -1,12 +1,12 @@
 """Snapshots of state in RocksDB: one walk through the cells in memory, and three kinds of files as its result.
 
 The walk writes the changes of the cells as of the barrier. A cell that is about to change is written first. Changes
-after the barrier must stay in memory as long as the database may become part of the snapshot: until the walk has ended
-and a view of the database exists, or until the files of the database are linked (`RowsSnapshot.is_over`).
+after the barrier must stay in memory as long as the database may become part of the snapshot (`RowsSnapshot.is_over`).
+This ends when the walk has ended and a view of the database exists, or when the files of the database are linked.
 
-The result is one of these: all rows as entries, which either backend reads; the files of the database;
-or, with a changelog, the changed entries. Files of the database never change, so files that the increment base has are
-not uploaded again.
+The result is one of these: all rows as entries, which either backend reads; the files of the database; or, with a
+changelog, the changed entries. Files of the database never change, so files that the increment base has are not
+uploaded again.
 """
 
 from __future__ import annotations

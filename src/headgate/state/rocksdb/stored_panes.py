@@ -1,9 +1,9 @@
 """Panes in front of a database: memory holds a limited part of the values, and rows hold the rest.
 
-The walk of a barrier writes the changed values, and memory keeps them as long as there is room. Otherwise, memory first
-evicts the values of the windows that began first, and writes new values before it evicts them. During a snapshot,
-memory keeps new values, as the cache of cells does. After a window has closed, its rows are deleted piece by piece, as
-soon as no snapshot under way needs them.
+The walk of a barrier writes the changed values, and memory keeps them as long as there is room. Without room, the
+values of the oldest windows are evicted first. A value without a row is written before it is evicted. During a
+snapshot, memory keeps new values, as the cache of cells does. After a window has closed, its rows are deleted piece by
+piece, as soon as no snapshot under way needs them.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from headgate.state.rocksdb.row_keys import (
 )
 
 NEAR_MAX: Final = 8192
-"""The number of the next timers in memory. At times there are twice as many."""
+"""The number of timers that are kept in memory, the earliest first. At times twice as many are kept."""
 
 
 @final
