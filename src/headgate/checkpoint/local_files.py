@@ -100,7 +100,7 @@ class LocalFiles:
 
     def delete_folder(self, folder: str) -> None:
         while os.path.isdir(folder):
-            with contextlib.suppress(FileNotFoundError):  # others delete from it as well
+            with contextlib.suppress(FileNotFoundError):  # other processes delete its files, too
                 shutil.rmtree(folder)
 
 

@@ -11,7 +11,7 @@
                                                                            checkpoint
     <root>/<job id>/taskowned/                                             reserved: never written or deleted here
     <root>/<job id>/_result                                                how the job ended
-    <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
+    <root>/<job id>/_attempt/<n>                                           a driver has begun attempt n
     <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>                 chk-n was complete (`completion_evidence`)
     <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>-stop            the savepoint that ends the job was complete
     <root>/<job id>/_epoch/<n>-<nonce>                                     a driver has taken epoch n

@@ -84,7 +84,7 @@ class PlainReadOnlyContext(_Times, BroadcastProcessFunction.ReadOnlyContext):
         return self._states.read_only(state_descriptor)
 
     def timer_service(self) -> NoReturn:
-        """Refuse, where Flink's class has no such method either."""
+        """Always raise an error: Flink's class has no such method."""
         raise StateAccessError(
             "setting timers is only supported on a keyed stream: call key_by(...) before connect(...)"
         )
@@ -100,7 +100,7 @@ class PlainWritableContext(_Times, BroadcastProcessFunction.Context):
         return self._states.writable(state_descriptor)
 
     def timer_service(self) -> NoReturn:
-        """Refuse, where Flink's class has no such method either."""
+        """Always raise an error: Flink's class has no such method."""
         raise _no_timers()
 
 
@@ -139,7 +139,7 @@ class KeyedWritableContext(_Times, KeyedBroadcastProcessFunction.Context):
         return self._states.writable(state_descriptor)
 
     def timer_service(self) -> NoReturn:
-        """Refuse, where Flink's class has no such method either."""
+        """Always raise an error: Flink's class has no such method."""
         raise _no_timers()
 
     def apply_to_keyed_state(

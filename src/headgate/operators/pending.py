@@ -184,7 +184,7 @@ class PendingOperator(Operator, ABC):
         """Yield the inputs in the order in which a restore begins them, each with the last watermark before it."""
         after_ms = MIN_TIMESTAMP
         for segment in self._segments:
-            yield from zip(segment.inputs, repeat(after_ms))  # one of them ends
+            yield from zip(segment.inputs, repeat(after_ms))  # ends with the inputs
             after_ms = time_of(segment.end, after_ms)
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:

@@ -1,8 +1,8 @@
 """Watermarks of a subtask that reads its splits one after the other, where several splits may be partly read.
 
 In a new job each subtask has one partly read split. After a restore at a lower parallelism a subtask may have several,
-and their event times differ. So no watermark is emitted until the subtask has opened the last of them; from then on
-watermarks follow that split alone. Unread splits hold no watermark back.
+and their event times differ. So no watermark is emitted until the subtask has opened the last partly read split. After
+that, watermarks follow this split alone. Unread splits hold no watermark back.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Services(ABC):
     """The services for the operators of one subtask. The defaults do all work at once: without a slot no loop waits.
 
-    A slot overrides most services (`runtime.slot.services`). Batch tasks and harnesses override those that they need.
+    A slot overrides most services (`runtime.slot.services`). Batch tasks and harnesses override the services they need.
     """
 
     clock: Clock

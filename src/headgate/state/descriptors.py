@@ -52,7 +52,7 @@ OPERATOR_LIST: Final = SavedKind("operator list", SINGLE)
 """Operator state: a list that a restore splits among the subtasks."""
 
 UNION_LIST: Final = SavedKind("union list", SINGLE)
-"""Operator state: a list of which a restore gives every subtask the elements of all."""
+"""Operator state: a list. A restore gives every subtask the elements of all subtasks."""
 
 BROADCAST: Final = SavedKind("broadcast", SINGLE)
 """Broadcast state, a map. A restore converts operator state as a whole."""

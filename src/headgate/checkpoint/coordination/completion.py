@@ -103,7 +103,7 @@ class Completion:
         return self._state.pending[checkpoint_id]
 
     def _settle(self, checkpoint_id: CheckpointId, now_ms: float) -> PendingCheckpoint:
-        """Take the checkpoint from those under way: the outcome of its manifest and its commit for all is known."""
+        """End the checkpoint: the outcome of its manifest and its commit for all is known."""
         settled = self._being_stored(checkpoint_id)
         self._state.gate.storing = None
         del self._state.pending[checkpoint_id]

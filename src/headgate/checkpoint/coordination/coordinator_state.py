@@ -107,7 +107,7 @@ class CoordinatorState:
         return [*effects, *self.fail_attempt(pending.attempt, FailureReason.SOURCES_HAVE_STOPPED.told(why=failure))]
 
     def drop(self, pending: PendingCheckpoint) -> None:
-        """Remove a checkpoint from those under way. A late acknowledgement has its files deleted again."""
+        """Remove a checkpoint from the pending checkpoints. A late acknowledgement has its files deleted again."""
         self.pending.pop(pending.checkpoint_id, None)
         if pending.savepoint is not None:
             self.given_up_savepoints[pending.checkpoint_id] = pending.savepoint

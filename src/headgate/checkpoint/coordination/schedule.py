@@ -4,14 +4,14 @@ Requests go before the periodic checkpoint: savepoints first, then the oldest re
 considered: while it waits, all others wait.
 
     what              starts                                              but not
-    savepoint         at once, also at the limit of concurrency           beside a checkpoint that may overtake batches
-    requested         below the limit, whatever interval and pause say    beside a savepoint, if it may overtake batches
+    savepoint         at once, also at the limit of concurrency           during a checkpoint that may overtake batches
+    requested         below the limit, whatever interval and pause say    during a savepoint, if it may overtake batches
     checkpoint
-    periodic          an interval after the start of the previous one,    (as requested); with a pause, beside any other
+    periodic          an interval after the start of the previous one,    (as requested); with a pause, during any other
     checkpoint        a pause after the end of the last, below the limit
 
-A savepoint never overtakes batches. A savepoint beside a checkpoint that overtakes would have to align channels that
-the checkpoint does not align. With `forced`, limit and pause do not apply. Checkpoints that may overtake batches are
+A savepoint never overtakes batches. During a checkpoint that overtakes, it would have to align channels that the
+checkpoint does not align. With `forced`, limit and pause do not apply. Checkpoints that may overtake batches are
 never forced: two of them at a time would each have to keep the data in flight for both.
 """
 

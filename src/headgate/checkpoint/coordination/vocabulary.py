@@ -46,7 +46,7 @@ class CheckpointSettings:
     """When checkpoints start, and how many failures in a row the job tolerates.
 
     `interval_ms` None: only final and requested checkpoints start. `unaligned_after_ms` is as in `Barrier`. `forced`:
-    checkpoints start when they are due, however many are under way and whatever the pause. Without `after_tasks_ended`
+    checkpoints start when they are due, without regard to `max_concurrent` and pause. Without `after_tasks_ended`
     only the final checkpoint starts once a subtask has ended.
     """
 

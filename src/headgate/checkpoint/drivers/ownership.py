@@ -27,7 +27,7 @@ from headgate.ids import CheckpointId
 class Superseded:
     """Another driver owns the job: this driver must tell no slot or client anything, delete nothing and end.
 
-    `stored`: this driver's write is in storage all the same, and the other driver may start from it.
+    `stored`: this driver's write is in storage nevertheless, and the other driver may start from it.
     """
 
     reason: str
@@ -66,7 +66,7 @@ def _owners(store: CheckpointStore) -> list[EpochOwner]:
 def read_chain(store: CheckpointStore) -> Chain:
     """Return the chain of the highest owner that has recorded one. Raises DamagedFileError."""
     while (chain := _read_chain(store)) is None:
-        pass  # a later driver has recorded its own meanwhile
+        pass  # a later driver has recorded its own chain meanwhile
     return chain
 
 

@@ -2,9 +2,9 @@
 
 Batches that were on their way to an operator go to this operator. Where records are partitioned by key, a subtask gets
 every part that may hold records of its key groups, and keeps only those records. Where records are broadcast, all
-subtasks get all parts. Otherwise the parts for old subtask i go to new subtask i modulo their number. An operator that
-is chained now, but received its records from an exchange before, gets its part in the middle of its chain. The parts of
-one channel stay in order.
+subtasks get all parts. Otherwise the parts for old subtask i go to new subtask i modulo the number of new subtasks. An
+operator that is chained now, but received its records from an exchange before, gets its part in the middle of its
+chain. The parts of one channel stay in order.
 """
 
 from __future__ import annotations

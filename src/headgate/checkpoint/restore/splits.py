@@ -1,9 +1,9 @@
 """Assignment of a source's splits to its subtasks, at any parallelism. Pure.
 
 Each split has an ordinal: its position among all splits of the source. At another parallelism the splits are dealt out
-in turn by ordinal. Splits that were begun are dealt before the others, because several begun splits in one subtask hold
-event time back. Each subtask reads its splits by ordinal. So all subtasks move through the input side by side, as in a
-job that starts from the beginning; with neighbouring splits one subtask would read far ahead of another.
+in turn by ordinal. Splits that were begun are dealt before unread splits, because several begun splits in one subtask
+hold event time back. Each subtask reads its splits by ordinal. So all subtasks move through the input side by side, as
+in a job that starts from the beginning. With neighbouring splits one subtask would read far ahead of another.
 
 A snapshot of an earlier release, or of a source that does not name its splits, has no ordinals. Then positions replace
 them: the splits of a subtask were dealt in turn, and are read in this order.

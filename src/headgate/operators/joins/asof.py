@@ -41,8 +41,8 @@ class Nearest:
 
     `before` and `behind` say on which side of the record to look, `tolerance_ms` how far. `exact` says whether a record
     of the very same time counts. The rules are as in `pandas.merge_asof`. Of several records with the same time, the
-    last counts if they are before, the first if they are behind. Of two records at the same distance, the earlier
-    counts.
+    last counts if they are before the left record, the first if they are behind it. Of two records at the same
+    distance, the earlier counts.
 
     >>> both = Nearest(before=True, behind=True, tolerance_ms=10)
     >>> both.find([10, 20, 22, 28], 25)

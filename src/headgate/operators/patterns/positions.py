@@ -87,7 +87,7 @@ class Positions:
 
     @property
     def shape(self) -> str:
-        """Return what saved partial matches depend on: the steps, and the number of records that each takes."""
+        """Return the shape that saved partial matches need: the steps, and the number of records that each takes."""
         return repr(_shape(self._steps))
 
     def _number(self, steps: Sequence[PatternStep], until: tuple[int, ...]) -> None:

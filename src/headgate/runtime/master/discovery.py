@@ -58,9 +58,10 @@ class Reading:
         return len(self._given)
 
     def deal(self, splits: list[Any], known: int) -> dict[int, list[tuple[int, Any]]]:
-        """Deal splits out in turn, after those dealt before. Return each subtask's splits with their ordinals.
+        """Deal splits out in turn, continuing after the last dealt split.
 
-        `known` is the number of splits known before: the new ordinals are not below it.
+        Return each subtask's splits with their ordinals. `known` is the number of splits known before: the new ordinals
+        are not below it.
         """
         self._next = max(self._next, known)
         dealt: dict[int, list[tuple[int, Any]]] = {}
