@@ -28,7 +28,7 @@ the next attempt never runs, the job goes back to its old placement without aski
     SUSPENDING    the last checkpoint                           CheckpointOver, or the deadline -> FINISHING;
                                                                 JobDone -> CLOSING
     CLOSING       all slots to close the attempt, which is done the last SlotIsTornDown, or one with an error ->
-                                                                FINISHING; so does the deadline of a suspension
+                                                                FINISHING; deadline of a suspension -> FINISHING
     TEARING_DOWN  all slots to confirm the attempt is over      the last SlotIsTornDown -> WAITING;
                                                                 the deadline -> RELAUNCHING
     WAITING       the restart delay to pass                     restart time -> RESOLVING; other slots -> RELAUNCHING

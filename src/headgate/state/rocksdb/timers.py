@@ -60,7 +60,7 @@ class TimerRows:
         self._deleted[row] = None
 
     def delete_all(self, column: int, timestamp_ms: int, keys: list[Any]) -> None:
-        """Delete timers of one time at once. No checkpoint under way may need these timers."""
+        """Delete timers of one time at once. Call it only for timers that no checkpoint under way needs."""
         for row in self._names(column, timestamp_ms, keys):
             self._deleted.pop(row, None)
             self._database.delete(row)
