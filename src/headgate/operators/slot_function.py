@@ -125,7 +125,7 @@ class SlotFunction:
         self._retried = retried(self._once, calls.async_retry_strategy)
         self._places = asyncio.Semaphore(calls.concurrency)
         self._threads = asyncio.Semaphore(calls.concurrency)
-        """Limits threads, besides calls: a cancelled call frees its place at once, its thread only when it has returned."""
+        """Limits threads, besides calls: a cancelled call frees its place at once, its thread when it returns."""
         self._bucket = TokenBucket(calls.calls_per_second)
         self._next = asyncio.Lock()
         self._users = 0
