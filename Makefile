@@ -35,6 +35,13 @@ $(STAMP): requirements/build.lock requirements/dev.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Built again when its sources change. Without a compiler everything runs in Python.
+NATIVE := $(wildcard native/*.[ch])
+build/native: $(STAMP) $(NATIVE)
+	@mkdir -p build
+	@$(BIN)/python -W ignore -c "from setuptools import setup; setup(script_args=['-q', 'build_ext', '--inplace', '--force'])"
+	@touch $@
+
 # Universal: one file for every platform and Python from 3.11 on. Needs uv, which nothing else here does.
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 lock: ## write the lock files anew from pyproject.toml (needs uv)
@@ -43,7 +50,7 @@ lock: ## write the lock files anew from pyproject.toml (needs uv)
 	for spark in $(SPARKS); do $(LOCK) pyproject.toml --extra spark --group build --group $$spark -o requirements/$$spark.lock || exit; done
 	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra avro --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
 
-quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (about a minute and a half on two cores)
+quick: build/native ## lint, types, import rules and every test that starts no JVM (about a minute and a half on two cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(wildcard src tests bench examples docs)
@@ -54,25 +61,25 @@ test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (abo
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" --ignore=tests/simulation --ignore=tests/scenarios
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)"
 
-demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way
+demo: build/native ## flight delays on Spark, with a worker killed on the way
 	$(BIN)/python examples/flights/demo.py $(DEMO_ARGS)
 
-joined: $(STAMP) ## late flights, joined in Spark SQL with their aircraft, as a stream and as a batch job
+joined: build/native ## late flights, joined in Spark SQL with their aircraft, as a stream and as a batch job
 	$(BIN)/python examples/flights/joined.py
 
-payments: $(STAMP) ## payments from Kafka to Kafka and PostgreSQL on a Spark cluster: processes killed, rules changed, rescaled
+payments: build/native ## payments from Kafka to Kafka and PostgreSQL on a Spark cluster: processes killed, rules changed, rescaled
 	$(BIN)/python examples/payments/payments_demo.py $(PAYMENTS_ARGS)
 
-nexmark: $(STAMP) ## the queries of Nexmark on Spark, as streams with a worker killed and as batches, against Spark SQL
+nexmark: build/native ## the queries of Nexmark on Spark, as streams with a worker killed and as batches, against Spark SQL
 	$(BIN)/python examples/nexmark/run.py $(NEXMARK_ARGS)
 
-figures: $(STAMP) ## events in a second of CPU time by query of Nexmark, beside Spark's, and Flink's after make peers; into docs/internals/nexmark.md
+figures: build/native ## events in a second of CPU time by query of Nexmark, beside Spark's, and Flink's after make peers; into docs/internals/nexmark.md
 	$(BIN)/python examples/nexmark/measure.py $(FIGURES_ARGS)
 
-bench: $(STAMP) ## measure against the bare Python loop, and PyFlink and Bytewax after make peers (CHECK=1: fail below the promised figures)
+bench: build/native ## measure against the bare Python loop, and PyFlink and Bytewax after make peers (CHECK=1: fail below the promised figures)
 	$(BIN)/python -m bench $(if $(CHECK),--check)
 
-instructions: $(STAMP) $(filter build/%,$(VALGRIND)) ## count instructions a record and fail above the committed figures (RECORD=1: write them anew)
+instructions: build/native $(filter build/%,$(VALGRIND)) ## count instructions a record and fail above the committed figures (RECORD=1: write them anew)
 	$(BIN)/python -m bench.instructions --valgrind $(VALGRIND) $(if $(RECORD),--record)
 
 NO_VALGRIND := counting instructions needs valgrind: install it (on Debian and Ubuntu: apt-get install valgrind)
@@ -91,19 +98,19 @@ $(PEERS_STAMP): requirements/build.lock requirements/peers.lock bench/peers/pom.
 	mvn -q -B -f bench/peers/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(PEERS)/jars
 	@touch $@
 
-sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
+sim: build/native ## one simulated run with faults: make sim SEED=7
 	$(BIN)/python -m tests.simulation --seed $(SEED)
 
-sim-rescales: $(STAMP) ## jobs that change their parallelism while they run, over ten thousand times, result into docs/results
+sim-rescales: build/native ## jobs that change their parallelism while they run, over ten thousand times, result into docs/results
 	$(BIN)/python -m tests.simulation --rescaled --seeds 12000 --jobs 2 --out docs/results/sim-rescales.txt
 
-sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
+sim-20000: build/native ## twenty thousand simulated runs, result into docs/results
 	$(BIN)/python -m tests.simulation --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
 
-kafka-histories: $(STAMP) ## a thousand short jobs into Kafka under faults, and what consumers saw of them, result into docs/results (an hour; needs Java and Maven)
+kafka-histories: build/native ## a thousand short jobs into Kafka under faults, and what consumers saw of them, result into docs/results (an hour; needs Java and Maven)
 	$(BIN)/python -m tests.kafka.histories --histories 1000 --jobs 4 --out docs/results/kafka-histories.txt
 
-mutants: $(STAMP) ## small changes of the cores that some test has to notice, result into docs/results (under half an hour)
+mutants: build/native ## small changes of the cores that some test has to notice, result into docs/results (under half an hour)
 	$(BIN)/python -m tests.mutants --sample 160 --seed $(SEED) --out docs/results/mutants.txt
 
 spark35: ## a job of each kind, and the programs of the documentation, on Spark 3.5, the oldest there is
@@ -120,23 +127,23 @@ $(SPARKS): %: .venv-%/.locked
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements/spark$*.lock
 	@touch $@
 
-soak: $(STAMP) ## the demo, and half a minute of killed and frozen processes, as tests
+soak: build/native ## the demo, and half a minute of killed and frozen processes, as tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "soak and not long"
 
-soak-long: $(STAMP) ## what takes longer than a change should wait for, among it a random search for examples that break a property
+soak-long: build/native ## what takes longer than a change should wait for, among it a random search for examples that break a property
 	HEADGATE_SEARCH=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not spark and not standalone and not soak"
 	$(BIN)/python -m pytest -q -m long
 
 soak-chaos: $(STAMP) ## ten minutes of killed and frozen processes on a standalone Spark
 	$(BIN)/python -m tests.cluster.chaos --minutes 10 --out docs/results/chaos-10min.txt
 
-soak-memory: $(STAMP) ## memory of a slot over twenty minutes
+soak-memory: build/native ## memory of a slot over twenty minutes
 	$(BIN)/python -m bench.memory
 
-pictures: $(STAMP) ## draw the pictures of the web page in docs/images anew, in a real browser
+pictures: build/native ## draw the pictures of the web page in docs/images anew, in a real browser
 	HEADGATE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
-docs: $(STAMP) ## write the generated pages of docs/ anew
+docs: build/native ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate
 
 site: $(STAMP) ## build the site of docs/ into build/site; a link that leads nowhere fails
@@ -145,4 +152,5 @@ site: $(STAMP) ## build the site of docs/ into build/site; a link that leads now
 
 clean: ## remove the virtual environment, caches and build output
 	rm -rf $(VENV) $(PEERS) $(SPARKS:%=.venv-%) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
+	rm -f src/headgate/_native.*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

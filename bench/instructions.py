@@ -7,6 +7,8 @@ row fails.
 How many instructions Python itself takes depends on how it was built. The figures are committed for one build of each
 minor version, by a fingerprint of its binaries. Another build is compared with what it counts in the sources of the
 commit that recorded the figures.
+
+Each row is counted in Python alone and, where `headgate._native` is built, once more with it: the row `a+` beside `a`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import sysconfig
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -32,12 +35,14 @@ from bench.counted_jobs import COUNTS, JOBS
 ROOT: Final = Path(__file__).parent.parent
 RECORDED: Final = Path("bench/instructions.json")
 """The committed figures, below the root of the repository."""
+BUILD: Final = "from setuptools import setup; setup(script_args=['build_ext', '--inplace'])"
+"""Builds the compiled module where a compiler is found."""
 SLACK: Final = 0.03
 S_MAX: Final = 900.0
 FULL_CLONE: Final = "the commit that recorded figures is out of reach: run this in a clone with all commits"
 
 Figures = Mapping[str, float]
-"""Instructions for each record, by row."""
+"""Instructions for each record, by row; `+` after a row: with the compiled module."""
 
 
 class CountError(Exception):
@@ -64,8 +69,15 @@ class Build:
 # --- counting
 
 
-def count(root: Path, rows: Sequence[str], valgrind: Path) -> dict[str, float]:
+def count(root: Path, rows: Sequence[str], valgrind: Path) -> Figures:
     """Return what callgrind counts in the sources below `root`. Blocks for about two minutes. Raises CountError."""
+    ways = ["off", *(["auto"] if list((root / "src" / "headgate").glob("_native.*.so")) else [])]
+    with ThreadPoolExecutor(len(ways)) as pool:
+        in_python, *compiled = pool.map(lambda native: _count(root, rows, valgrind, native), ways)
+    return in_python | {f"{row}+": figure for each in compiled for row, figure in each.items()}
+
+
+def _count(root: Path, rows: Sequence[str], valgrind: Path, native: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="headgate-callgrind-") as folder:
         out = Path(folder) / "out"
         program = f"from bench.counted_jobs import main; main(*{list(rows)!r})"
@@ -74,6 +86,7 @@ def count(root: Path, rows: Sequence[str], valgrind: Path) -> dict[str, float]:
             *(sys.executable, "-c", program),
         ]
         variables = {"PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]), "PYTHONHASHSEED": "0"}
+        variables["HEADGATE_NATIVE"] = native
         library = valgrind.parent.parent / "libexec" / "valgrind"
         if library.is_dir():
             variables["VALGRIND_LIB"] = str(library)
@@ -132,8 +145,9 @@ def as_counted_before(rows: Sequence[str], valgrind: Path) -> Figures:
         raise CountError(f"no commit has {RECORDED}: commit the figures of `make instructions RECORD=1` first")
     print(f"... counting in commit {found[:12]}, which recorded the figures of another build", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="headgate-recorded-") as folder:
-        with tarfile.open(fileobj=io.BytesIO(git("archive", found, "src", "bench"))) as archive:
+        with tarfile.open(fileobj=io.BytesIO(git("archive", found))) as archive:
             archive.extractall(folder, filter="data")
+        subprocess.run([sys.executable, "-c", BUILD], cwd=folder, capture_output=True, check=False)
         return count(Path(folder), rows, valgrind)
 
 

@@ -44,7 +44,7 @@ def describe(job: str, everything: bool, storage: str | None, as_json: bool) -> 
     click.echo()
     print_table(["VERTEX", "PARALLELISM"], list(parallelism.items()))
     click.echo()
-    print_table(["PROCESS", "HOST", "PID", "PYTHON", "HEADGATE"], list(_processes(environment)))
+    print_table(["PROCESS", "HOST", "PID", "PYTHON", "HEADGATE", "NATIVE"], list(_processes(environment)))
 
 
 def _settings(configuration: Json) -> Iterator[list[object]]:
@@ -57,10 +57,10 @@ def _settings(configuration: Json) -> Iterator[list[object]]:
 
 
 def _processes(environment: Json) -> Iterator[list[object]]:
-    facts = ("host", "pid", "python", "headgate")
+    facts = ("host", "pid", "python", "headgate", "native")
     yield ["driver", *(environment["driver"].get(fact) for fact in facts)]
     for row in environment["slots"]:
         yield [f"slot {row['slot']}", *(row.get(fact) for fact in facts)]
     missing = environment["slotsTotal"] - len(environment["slots"])
     if missing > 0:
-        yield [f"{missing} more", None, None, None, None]
+        yield [f"{missing} more", None, None, None, None, None]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from headgate import unsupported
+from headgate import native, unsupported
 from headgate.batch.stages import is_batch
 from headgate.clock import SystemClock
 from headgate.common.configuration import Configuration
@@ -50,6 +50,7 @@ from headgate.options import (
     CHECKPOINT_INTERVAL,
     JOB_ID,
     JOB_NAME,
+    NATIVE,
 )
 from headgate.types.arrow_types import schema_in_micros
 from headgate.types.conversion import UNFIT, conversion, culprit
@@ -244,6 +245,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, PythonDependencies, OlderE
         check_not_importing()
         graph = self._program.graph()
         job = self.job_graph(job_name)  # first, so that a wrong program fails before a session is started
+        native.chosen(job.settings.get(NATIVE))
         in_batch = is_batch(graph, job.settings)
         if not in_batch:
             _warn_of_lost_orders(graph, self._defaults(job.settings))

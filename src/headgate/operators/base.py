@@ -20,15 +20,16 @@ from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import EndOfInput, NotReady, SplitAssignment
 from headgate.ids import Attempt, CheckpointId, JobId, Lineage
+from headgate.native import chosen
 from headgate.operators.samples import FailedSamples
 from headgate.operators.services import Services
-from headgate.options import OBJECT_REUSE
+from headgate.options import NATIVE, OBJECT_REUSE
 from headgate.state.backend import KeyedSnapshot
 from headgate.state.files import FetchedKeyed
 from headgate.state.keygroups import key_group_range
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.type_information import TypeInformation
-from headgate.types.values import BY_REFERENCE, BY_VALUE, Passing
+from headgate.types.values import BY_REFERENCE, Passing, passing_by_value
 
 
 @final
@@ -89,7 +90,7 @@ class OperatorContext:
     @property
     def passing(self) -> Passing:
         """How records pass from the operator to its receivers, and from its state to the function: copied or shared."""
-        return BY_REFERENCE if self.settings.get(OBJECT_REUSE) else BY_VALUE
+        return BY_REFERENCE if self.settings.get(OBJECT_REUSE) else passing_by_value(chosen(self.settings.get(NATIVE)))
 
 
 @final

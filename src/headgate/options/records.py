@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config import Option
-from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER
+from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, one_of
 
 WATERMARK_INTERVAL: Final = Option[int](
     "pipeline.auto-watermark-interval",
@@ -19,6 +19,13 @@ OBJECT_REUSE: Final = Option[bool](
     False,
     "false: each receiver of a record gets a separate value. true: all receivers share one object, so functions must "
     "not change a record that they have emitted or received.",
+)
+NATIVE: Final = Option[str](
+    "headgate.native",
+    one_of("auto", "on", "off"),
+    "auto",
+    "Whether the job runs in the compiled module headgate._native. auto: where a process has it. on: everywhere, else "
+    "the job fails. off: nowhere. Results are the same.",
 )
 UNALIGNED_SPLITS: Final = Option[bool](
     "pipeline.watermark-alignment.allow-unaligned-source-splits",

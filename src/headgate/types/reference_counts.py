@@ -8,6 +8,7 @@ interpreter lock, every value counts as held.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from sys import getrefcount
 from typing import Any, Final, final
@@ -86,6 +87,19 @@ def _results(held: list[Any]) -> int:
     return count(results)
 
 
+def references_given(count: Callable[[Any], int]) -> int:
+    """Return what a compiled `count` says of an argument that the caller has in one variable; -1: not to be relied on.
+
+    A caller may lend a reference that it does not own, so an argument can have one less than for a Python function.
+    """
+
+    alone = [0]
+    held = [[0]]
+    value = held[0]
+    by_caller, by_another = count(alone), count(value)
+    return by_caller if by_another == by_caller + 1 and 0 < by_caller <= _GIVEN_MAX else -1
+
+
 _MEASURES: Final = {
     "local": _local,
     "listed": _listed,
@@ -96,6 +110,8 @@ _MEASURES: Final = {
 }
 """Each returns the count for a value that nothing else holds, or that only the given list of one value holds."""
 
+_GIVEN_MAX: Final = 2
+"""The variable of the caller and the argument itself. A greater count would hide a holder."""
 _EXPECTED: Final = References(local=2, listed=3, passed=4, inner=3, given=3, results=4)
 """The counts of CPython 3.11. A greater count would hide a holder."""
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter
 from sys import getrefcount
@@ -44,7 +44,7 @@ from zoneinfo import ZoneInfo
 from headgate.types import by_value
 from headgate.types.instant import Instant
 from headgate.types.output_tag import OutputTag
-from headgate.types.reference_counts import ALONE
+from headgate.types.reference_counts import ALONE, references_given
 from headgate.types.row import Row, RowKind
 from headgate.types.sql_types import (
     DateTypeInfo,
@@ -413,6 +413,25 @@ def _mapped(
 
 BY_VALUE: Final = Passing(_extend, _mapped, _owned, copied, _is_plain)
 """Each receiver gets separate records."""
+
+
+def passing_by_value(native: ModuleType | None) -> Passing:
+    """Return `BY_VALUE`, with the functions of the compiled module if there is one.
+
+    Where reference counts do not tell what is held, and where the module sees other counts than Python code, the
+    functions stay those in Python.
+    """
+    if native is None or ALONE.local < 0:
+        return BY_VALUE
+    given = references_given(native.Ownership.references)
+    return BY_VALUE if given < 0 else _compiled(native, given)
+
+
+@cache
+def _compiled(native: ModuleType, given: int) -> Passing:
+    ownership = native.Ownership(ATOMIC, copied, _is_alone, given)
+    return Passing(ownership.extend, ownership.mapped, ownership.owned, copied, ownership.is_plain)
+
 
 BY_REFERENCE: Final = Passing(
     extend=list.extend,

@@ -14,6 +14,8 @@ from headgate.common import Row
 from headgate.functions.source import Records
 from headgate.types.values import BY_VALUE
 
+pytestmark = pytest.mark.usefixtures("both_passings")
+
 
 @dataclass
 class Order:

@@ -29,6 +29,8 @@ from headgate.types.values import BY_REFERENCE, BY_VALUE, copied, is_immutable
 
 Point = namedtuple("Point", "x y")  # as programs have them
 
+pytestmark = pytest.mark.usefixtures("both_passings")
+
 
 class Colour(Enum):
     RED = 1

@@ -15,6 +15,7 @@ from importlib import metadata
 from typing import Any, final
 
 import headgate
+from headgate import native
 from headgate.checkpoint.handles import InFlightState
 from headgate.checkpoint.messages import (
     RestoredOperator,
@@ -336,4 +337,5 @@ def process_facts() -> dict[str, str]:
         "pyarrow": metadata.version("pyarrow"),
         "cloudpickle": metadata.version("cloudpickle"),
         "headgate": headgate.__version__,
+        "native": native.describe(),
     }

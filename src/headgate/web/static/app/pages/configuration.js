@@ -19,7 +19,7 @@ const PAIRS = [
   { key: "value", title: "Value", cell: (row) => text(row.value) },
 ];
 const VERSIONS = ["python", "headgate", "pyarrow", "cloudpickle"];
-const NAMES = { slot: "Slot", host: "Host", pid: "Process", system: "System", python: "Python", spark: "Spark", master: "Master", application: "Application" };
+const NAMES = { slot: "Slot", host: "Host", pid: "Process", system: "System", python: "Python", native: "Hot path", spark: "Spark", master: "Master", application: "Application" };
 
 export function Configuration({ id, overview }) {
   const { data, error } = useGet(`/jobs/${id}/configuration`);
@@ -57,7 +57,7 @@ function Options({ rows }) {
 
 function Slots({ driver, slots, slotsTotal }) {
   const differs = slots.filter((slot) => VERSIONS.some((name) => slot[name] && slot[name] !== driver[name]));
-  const columns = ["slot", "host", "pid", "system", ...VERSIONS].map((key) => ({
+  const columns = ["slot", "host", "pid", "system", ...VERSIONS, "native"].map((key) => ({
     key, title: NAMES[key] ?? key, num: key === "slot" || key === "pid",
     cell: (row) => row[key] ?? "–", value: (row) => (key === "pid" ? Number(row.pid) : row[key]),
   }));
