@@ -1,23 +1,23 @@
-/* Which records a receiver may have without a copy: the rules of headgate/types/values.py, for values of exact types.
+/* Which records a receiver may have without a copy: the rules of headgate/types/record_copies.py, for exact types.
  *
  * An object that Python code still holds has more references than this code owns. Values of other types than tuples,
- * lists, dicts and atomic types go to the functions of values.py.
+ * lists, dicts and atomic types go to the functions of record_copies.py.
  *
  * The walk over a record calls no Python code, so nothing can change the record meanwhile. */
 #include "native.h"
 
-#define ATOMIC_MAX 64 /* types; values.py has about 25 */
-#define DEPTH_MAX 64  /* of a record: deeper ones are left to values.py, which does not recurse */
+#define ATOMIC_MAX 64 /* types; record_copies.py has about 25 */
+#define DEPTH_MAX 64  /* of a record: deeper ones are left to record_copies.py, which does not recurse */
 
 typedef struct {
     PyObject_HEAD
-    PyObject *copied, *is_alone;      /* functions of values.py */
+    PyObject *copied, *is_alone;      /* functions of record_copies.py */
     Py_ssize_t given;                 /* references to an argument that the caller holds in one variable */
     Py_ssize_t atomic_count;
     PyTypeObject *atomic[ATOMIC_MAX]; /* owned */
 } Ownership;
 
-/* Whether nothing can change a value, told by its type alone. Compares addresses only: a metaclass may define __eq__. */
+/* Whether nothing can change a value, told by its type alone. Compares addresses: a metaclass may define __eq__. */
 static inline int is_atomic(const Ownership *self, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == &PyLong_Type || type == &PyUnicode_Type || type == &PyFloat_Type || value == Py_None ||
@@ -41,7 +41,7 @@ static inline int is_plain_record(const Ownership *self, PyObject *value) {
     return is_atomic(self, value) || is_atomic_tuple(self, value);
 }
 
-/* Whether this code can tell that nothing else holds what can change in a value; 0: values.py has to tell. */
+/* Whether this code can tell that nothing else holds what can change in a value; 0: record_copies.py has to tell. */
 static int parts_are_alone(const Ownership *self, PyObject *value, int depth);
 
 static inline int part_is_alone(const Ownership *self, PyObject *part, int depth) {
@@ -111,7 +111,7 @@ static int check_list(PyObject *out) {
 }
 
 PyDoc_STRVAR(extend_doc, "extend(out, results)\n--\n\nAdd the records that one call of a function emits.\n\n"
-                         "The caller has `results` in one variable. Raises TypeError for a record that cannot be copied.");
+                         "The caller has `results` in one variable. Raises TypeError where a record cannot be copied.");
 
 static PyObject *ownership_extend(Ownership *self, PyObject *const *args, Py_ssize_t count) {
     if (count != 2) return PyErr_Format(PyExc_TypeError, "extend() takes 2 arguments, not %zd", count);
@@ -291,7 +291,7 @@ static void ownership_dealloc(Ownership *self) {
 }
 
 PyDoc_STRVAR(ownership_doc, "Ownership(atomic, copied, is_alone, given)\n--\n\n"
-                            "How records pass by value, with the functions of `headgate.types.values`.");
+                            "How records pass by value, with the functions of `headgate.types.record_copies`.");
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)ownership_doc},

@@ -1,11 +1,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, final
 
-from headgate.types.values import Polled
+from headgate.types.record_copies import Polled
 
 @final
 class Ownership:
-    """The functions of a `Passing` by value, compiled. See `headgate.types.values`."""
+    """The functions of a `Passing` by value, compiled. See `headgate.types.record_copies`."""
 
     def __new__(
         cls, atomic: frozenset[type], copied: Callable[[Any], Any], is_alone: Callable[[Any], bool], given: int

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headgate.elements import Batch, is_arrow
 from headgate.errors import SerializationError
 from headgate.types.arrow import rows_from_batch
-from headgate.types.values import BY_VALUE
+from headgate.types.record_copies import BY_VALUE
 
 COLUMNS = st.lists(st.tuples(st.integers(-9, 9) | st.none(), st.text(max_size=3)), max_size=12)
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from headgate import native
 from headgate.common import Configuration, Row
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.functions.source import Records
-from headgate.types.values import BY_VALUE, Passing, passing_by_value
+from headgate.types.record_copies import BY_VALUE, Passing, passing_by_value
 
 ROOT = Path(__file__).parents[2]
 OFF = {"HEADGATE_NATIVE": "off"}
@@ -268,8 +269,8 @@ def test_no_reference_and_no_object_is_left_behind(compiled: Passing) -> None:
     def all_ways() -> None:
         for way in ("yielded", "listed", "tupled", "iterated", "mapped", "identity", "polled"):
             for value in shape:
-                emitted(compiled, way, lambda value=value: value)
-                emitted(compiled, way, lambda value=value: fresh(value))
+                emitted(compiled, way, partial(fresh, value))
+                emitted(compiled, way, [value].pop)
         with pytest.raises(ZeroDivisionError):
             compiled.mapped(lambda number: 1 / number, iter([0]))
 

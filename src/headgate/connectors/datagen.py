@@ -10,7 +10,7 @@ from typing import Any, final
 from headgate.connectors.rate import RateLimitedReader, check_rate
 from headgate.errors import ProgramError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
-from headgate.types.values import BY_VALUE
+from headgate.types.record_copies import BY_VALUE
 
 
 @final

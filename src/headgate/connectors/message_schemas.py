@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from typing import Any, final
 
 from headgate.types.json_text import plain_json
+from headgate.types.record_copies import BY_VALUE
 from headgate.types.type_information import TypeInformation
-from headgate.types.values import BY_VALUE
 
 
 class SerializationSchema(ABC):

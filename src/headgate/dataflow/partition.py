@@ -10,8 +10,8 @@ from headgate.graph.job_graph import EdgePlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
 from headgate.operators.keys import CustomPartition, KeySelection, look_up
 from headgate.state.keygroups import key_group, subtask_of_group
+from headgate.types.record_copies import Passing
 from headgate.types.typed_key import key_hash_code
-from headgate.types.values import Passing
 
 ROUTES_MAX: Final = 1 << 20
 

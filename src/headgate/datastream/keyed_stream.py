@@ -42,8 +42,8 @@ from headgate.types.typeinfo import TypeInformation
 class KeyedStream(DataStream):
     """A stream partitioned by key. Its functions may use state that is kept for each key.
 
-    >>> from headgate.common import Configuration
-    >>> from headgate.datastream import StreamExecutionEnvironment
+    >>> from headgate.common import Configuration, Types
+    >>> from headgate.datastream import KeyedProcessFunction, StreamExecutionEnvironment
     >>> from headgate.datastream.state import ValueStateDescriptor
     >>> class Count(KeyedProcessFunction):
     ...     def open(self, runtime_context):

@@ -28,8 +28,8 @@ from headgate.state.backend import KeyedSnapshot
 from headgate.state.files import FetchedKeyed
 from headgate.state.keygroups import key_group_range
 from headgate.state.operator.list_elements import ListElements
+from headgate.types.record_copies import BY_REFERENCE, Passing, passing_by_value
 from headgate.types.type_information import TypeInformation
-from headgate.types.values import BY_REFERENCE, Passing, passing_by_value
 
 
 @final

@@ -13,7 +13,7 @@ from typing import Any, final
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import GENERATION, KEY, Cell
 from headgate.state.kinds.forms import LIST, MAP, StoredForm
-from headgate.types.values import copied
+from headgate.types.record_copies import copied
 
 
 @final

@@ -14,7 +14,7 @@ from headgate.operators.base import USER_ERRORS, OperatorContext, failed_at
 from headgate.operators.outputs import split_sides
 from headgate.operators.user_function import UserOperator
 from headgate.types.output_tag import OutputTag
-from headgate.types.values import Extend
+from headgate.types.record_copies import Extend
 
 
 class RecordContext(Context):

@@ -24,7 +24,7 @@ from headgate.state.descriptors import (
     ValueState,
     ValueStateDescriptor,
 )
-from headgate.types.values import Passing
+from headgate.types.record_copies import Passing
 
 
 class StatesByKind(KeyedStateStore):

@@ -19,7 +19,7 @@ from headgate.functions.asynchronous import AsyncRetryStrategy, retry_after_s
 from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.service_calls import TokenBucket, retried
 from headgate.operators.services import Services
-from headgate.types.values import Passing
+from headgate.types.record_copies import Passing
 
 if TYPE_CHECKING:
     import pyarrow as pa

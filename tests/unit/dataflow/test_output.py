@@ -12,7 +12,7 @@ from headgate.dataflow.output import Output
 from headgate.dataflow.partition import Broadcast, Forward, KeyGroupPartitioner, Rebalance
 from headgate.elements import Barrier, Batch
 from headgate.ids import CheckpointId
-from headgate.types.values import BY_VALUE
+from headgate.types.record_copies import BY_VALUE
 from tests.unit.runtime.outputs import NotingChannel
 
 BARRIER = Barrier(CheckpointId(1), 0)

@@ -30,10 +30,10 @@ from headgate.operators.base import UserCodeError
 from headgate.operators.keys import CustomPartition, DeclaredKeys
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import hash_code
+from headgate.types.record_copies import BY_REFERENCE, BY_VALUE, Passing
 from headgate.types.row import Row
 from headgate.types.typed_key import typed, untyped
 from headgate.types.typeinfo import Types
-from headgate.types.values import BY_REFERENCE, BY_VALUE, Passing
 
 
 def dealt(part: StreamPartitioner, *batches: list[Any], channels: int) -> list[list[Any]]:

@@ -15,7 +15,7 @@ from headgate.errors import ProgramError
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.operators.source import SourceFactory, SourceOperator
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
-from headgate.types.values import BY_VALUE
+from headgate.types.record_copies import BY_VALUE
 
 
 def opened(source: Source[Any], *, restored: list[SavedOperator] | None = None) -> OperatorHarness:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from headgate import native
-from headgate.types.values import BY_VALUE, passing_by_value
+from headgate.types.record_copies import BY_VALUE, passing_by_value
 
 
 @pytest.fixture(scope="module", params=["in Python", "compiled"])

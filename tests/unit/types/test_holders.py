@@ -12,7 +12,7 @@ import pytest
 
 from headgate.common import Row
 from headgate.functions.source import Records
-from headgate.types.values import BY_VALUE
+from headgate.types.record_copies import BY_VALUE
 
 pytestmark = pytest.mark.usefixtures("both_passings")
 

@@ -11,8 +11,8 @@ import pytest
 
 from headgate.functions.source import Records
 from headgate.types import reference_counts
+from headgate.types.record_copies import BY_VALUE
 from headgate.types.reference_counts import ALONE
-from headgate.types.values import BY_VALUE
 
 
 def test_the_interpreter_counts_references() -> None:

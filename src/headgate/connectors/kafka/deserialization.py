@@ -13,8 +13,8 @@ from confluent_kafka import Message
 
 from headgate.connectors.message_schemas import DeserializationSchema
 from headgate.errors import EnvironmentFault, ProgramError, SourceError
+from headgate.types.record_copies import BY_VALUE
 from headgate.types.type_information import TypeInformation
-from headgate.types.values import BY_VALUE
 
 
 class BrokenMessages(Enum):

@@ -18,8 +18,8 @@ from headgate.operators.windows.slice_values import CombinedSlices
 from headgate.operators.windows.two_stacks import SlicesBetween
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
 from headgate.state.kinds.aggregating_state import merge_of
+from headgate.types.record_copies import copied
 from headgate.types.typeinfo import TypeInformation
-from headgate.types.values import copied
 
 
 class Combined(PaneContents):

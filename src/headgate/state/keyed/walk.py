@@ -29,7 +29,7 @@ from headgate.state.keyed.cells import (
     CellIndex,
 )
 from headgate.state.keyed.panes import PanePiece
-from headgate.types.values import is_immutable
+from headgate.types.record_copies import is_immutable
 
 _PIECE_LEAST: Final = 32
 """The cost of taking a chunk, in cells, however few cells it has."""

@@ -27,7 +27,7 @@ from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
-from headgate.types.values import copied as own
+from headgate.types.record_copies import copied as own
 from tests.unit.operators.windows.kept import kept
 from tests.unit.operators.windows.sums import MergeableSum, Sum
 

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 from headgate.common import Row, RowKind, Types
 from headgate.functions.source import Records
-from headgate.types import values
+from headgate.types import record_copies
+from headgate.types.record_copies import BY_REFERENCE, BY_VALUE, copied, is_immutable
 from headgate.types.row import make_row
-from headgate.types.values import BY_REFERENCE, BY_VALUE, copied, is_immutable
 
 Point = namedtuple("Point", "x y")  # as programs have them
 
@@ -476,11 +476,11 @@ def test_a_list_with_one_record_that_can_change_is_not_plain(records: list[Any])
 
 
 def test_what_is_known_of_classes_does_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "_KINDS_MAX", len(values._KINDS))
-    known = len(values._KINDS)
+    monkeypatch.setattr(record_copies, "_KINDS_MAX", len(record_copies._KINDS))
+    known = len(record_copies._KINDS)
     held = type("Made", (), {})()
     held.tags = 1
     (seen,) = emitted(each for each in [held])
     assert seen is not held
     assert seen.tags == 1
-    assert len(values._KINDS) == known
+    assert len(record_copies._KINDS) == known
