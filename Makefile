@@ -18,7 +18,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
+.PHONY: help venv lock quick test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,6 +142,17 @@ soak-memory: build/native ## memory of a slot over twenty minutes
 
 pictures: build/native ## draw the pictures of the web page in docs/images anew, in a real browser
 	HEADGATE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
+
+pure: build/native ## the tests of make quick once more, in Python alone
+	HEADGATE_NATIVE=off $(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
+
+# A copy of the sources with a module of its own. Leaks are counted by a test: Python keeps much to the end.
+SANITIZED := build/sanitized
+sanitized: $(STAMP) ## the tests of the compiled module and of all operators under AddressSanitizer and UndefinedBehaviorSanitizer (needs gcc)
+	rm -rf $(SANITIZED) && mkdir -p build && cp -r src $(SANITIZED)
+	CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g" $(BIN)/python -W ignore -c "from setuptools import setup; setup(script_args=['-q', 'build_ext', '--force', '--build-lib', '$(SANITIZED)', '--build-temp', '$(SANITIZED)/objects'])"
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED) \
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit/test_native.py tests/unit/types tests/unit/operators tests/unit/dataflow
 
 docs: build/native ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate
