@@ -48,8 +48,7 @@ The restart strategy is asked exactly once between a running job and its next re
 launch gets too few slots in time, or is refused. Then the cluster is too small or Python cannot start there, so the job
 fails at once. The strategy decides on slots that are lost before they register, on later launches, and on the launches
 of a job that an earlier driver has run. The last launch that this driver can make (`for_good`) suspends the job when it
-ends, so that a driver on a healthy host continues the job. It does so even if the loss of its slots has just failed the
-job.
+ends, even if the loss of its slots has just failed the job: a driver on a healthy host continues it.
 A job is FINISHED only when user code is closed without an error. Otherwise it is FAILED at once: the last checkpoint is
 committed, so a restart would not bring back what close() failed to write.
 """
@@ -97,7 +96,6 @@ class Supervisor:
         """The number of ordered checkpoints of the attempt that are not over."""
         self._history = EventHistory("supervisor", length=30)
         self.state = _S.CREATED
-        """What the supervisor waits for."""
         self.attempt = Attempt(0)
         """The newest attempt; 0 before the first. Numbers may be skipped."""
         self._has_history = False
