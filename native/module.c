@@ -3,7 +3,10 @@
 
 static int exec_module(PyObject *module) {
     PyObject *type = PyType_FromModuleAndSpec(module, &ownership_spec, NULL);
-    if (type == NULL) return -1;
+    if (type == NULL || PyModule_AddFunctions(module, routing_methods) < 0) {
+        Py_XDECREF(type);
+        return -1;
+    }
     int failed = PyModule_AddType(module, (PyTypeObject *)type);
     Py_DECREF(type);
     return failed;

@@ -14,6 +14,7 @@
 #endif
 
 extern PyType_Spec ownership_spec;
+extern PyMethodDef routing_methods[];
 
 /* Return f(a), a new reference, or NULL with an exception. */
 static inline PyObject *call_one(PyObject *f, PyObject *a) {

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, final
 
 from headgate.types.record_copies import Polled
@@ -16,3 +16,7 @@ class Ownership:
     def is_plain(self, records: list[Any], /) -> bool: ...
     @staticmethod
     def references(value: object, /) -> int: ...
+
+def deal(
+    routes: Mapping[Any, int], keys: Iterator[Any], records: list[Any], times: list[int] | None, count: int, /
+) -> list[tuple[int, list[Any], list[int] | None, list[Any]]]: ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, final
@@ -23,6 +23,17 @@ MIN_TIMESTAMP: Final = -(2**63)
 
 MAX_TIMESTAMP: Final = 2**63 - 1
 """The watermark at the end of bounded input, in milliseconds: no record follows."""
+
+
+Deal = Callable[
+    [Mapping[Any, int], Iterator[Any], list[Any], list[int] | None, int],
+    list[tuple[int, list[Any], list[int] | None, list[Any]]],
+]
+"""Divides records among channels by their keys: `deal(routes, keys, records, timestamps, count)`.
+
+`routes` maps a key to its channel, a number below `count`. Returns channel, records, timestamps and keys for each
+channel that gets records. `keys` is an iterator, which tells the key that failed.
+"""
 
 
 @final
@@ -105,25 +116,10 @@ class Batch:
         keys = None if self.keys is None else [self.keys[at] for at in positions]
         return Batch([self._records[at] for at in positions], times, keys)
 
-    def deal(self, keys: list[Any], targets: list[int], count: int) -> list[tuple[int, Batch]]:
-        """Split the batch by target. Return each target that gets records, with a batch of its records and keys.
-
-        `targets` has the target of each record, a number below `count`.
-        """
-        outs: list[list[Any]] = [[] for _ in range(count)]
-        out_keys: list[list[Any]] = [[] for _ in range(count)]
-        for target, key, record in zip(targets, keys, self.records, strict=True):
-            outs[target].append(record)
-            out_keys[target].append(key)
-        times: list[list[int] | None] = [None] * count
-        if self.timestamps is not None:
-            out_times: list[list[int]] = [[] for _ in range(count)]
-            for target, time in zip(targets, self.timestamps, strict=True):
-                out_times[target].append(time)
-            times = [*out_times]
-        return [
-            (target, Batch(outs[target], times[target], out_keys[target])) for target in range(count) if outs[target]
-        ]
+    def deal(self, divide: Deal, routes: Mapping[Any, int], keys: Iterator[Any], count: int) -> list[tuple[int, Batch]]:
+        """Split the batch by the channel of each key. Return each channel that gets records, with its batch."""
+        dealt = divide(routes, keys, self.records, self.timestamps, count)
+        return [(channel, Batch(records, times, own)) for channel, records, times, own in dealt]
 
     def append(self, other: Batch) -> bool:
         """Append the records of `other` and return True; do nothing and return False if `other` has another form.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate import native
 from headgate.dataflow.partition import KeyGroupPartitioner, Rebalance
 from headgate.elements import Batch
 from headgate.state.keygroups import key_group, key_group_range
@@ -19,11 +20,12 @@ KEYS = st.integers() | st.text(max_size=5) | st.binary(max_size=5) | st.booleans
     parallelism=st.integers(1, 9),
     max_parallelism=st.integers(9, 300),
     cuts=st.lists(st.integers(1, 20), max_size=10),
+    choice=st.sampled_from(["off", "auto"]),
 )
 def test_every_record_goes_once_and_in_order_to_the_owner_of_its_key_group(
-    keys: list[object], parallelism: int, max_parallelism: int, cuts: list[int]
+    keys: list[object], parallelism: int, max_parallelism: int, cuts: list[int], choice: str
 ) -> None:
-    part = KeyGroupPartitioner(lambda record: record[1], parallelism, max_parallelism)
+    part = KeyGroupPartitioner(lambda record: record[1], parallelism, max_parallelism, native.chosen(choice))
     received: dict[int, list[tuple[int, object]]] = {}
     records = list(enumerate(keys))
     while records:

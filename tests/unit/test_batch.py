@@ -89,16 +89,6 @@ def test_batches_that_were_encoded_by_earlier_releases_are_read() -> None:
     assert (batch.records, batch.timestamps, batch.keys) == (["a"], [1], ["key"])
 
 
-def test_dealt_by_key_columns_become_rows_with_keys() -> None:
-    batch = Batch.of_arrow(table_of([(1, "a"), (2, "b"), (3, "c")]), [10, 20, 30])
-    parts = dict(batch.deal(["x", "y", "x"], [2, 0, 2], 3))
-    assert {target: (part.timestamps, part.keys) for target, part in parts.items()} == {
-        0: ([20], ["y"]),
-        2: ([10, 30], ["x", "x"]),
-    }
-    assert [row.n for row in parts[2].records] == [1, 3]
-
-
 def test_what_python_cannot_hold_is_refused_with_its_column_when_rows_are_read() -> None:
     batch = Batch.of_arrow(pa.RecordBatch.from_arrays([pa.array([10**15], pa.timestamp("s"))], ["at"]))
     assert len(Batch.decode(batch.encode())) == 1

@@ -220,6 +220,24 @@ def test_wrong_arguments_are_refused(compiled: Passing) -> None:
         compiled.owned(5)  # type: ignore[arg-type]
 
 
+def test_dealing_refuses_what_does_not_fit() -> None:
+    module = native.chosen("auto")
+    if module is None:
+        pytest.skip(native.describe())
+    for keys, records, times, wrong in (
+        (["a", "a"], [1], None, "more keys"),
+        (["a"], [1, 2], None, "fewer keys"),
+        (["a", "a"], [1, 2], [5], "more keys"),
+        (["b"], [1], None, "channel 2 of 2"),
+        (["c"], [1], None, "'c'"),
+    ):
+        with pytest.raises((ValueError, IndexError, KeyError), match=wrong):
+            module.deal({"a": 1, "b": 2}, iter(keys), records, times, 2)
+    assert module.deal({"a": 99}, iter("aa"), [1, 2], [3, 4], 100) == [(99, [1, 2], [3, 4], ["a", "a"])]
+    with pytest.raises(TypeError, match="takes a dict"):
+        module.deal([], iter("a"), [1], None, 2)
+
+
 def test_a_copy_that_shrinks_the_list_of_results_ends_it(compiled: Passing) -> None:
     results: list[Any] = []
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any, Final, Protocol, final
 
-from headgate.elements import Batch
+from headgate.elements import Batch, Deal
 from headgate.graph.job_graph import EdgePlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
-from headgate.operators.keys import CustomPartition, KeySelection, look_up
+from headgate.operators.keys import CustomPartition, KeySelection, invalid_key, look_up
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.record_copies import Passing
 from headgate.types.typed_key import key_hash_code
@@ -146,12 +148,37 @@ class RouteCache(dict[Any, int]):
         return target
 
 
+def _deal(
+    routes: Mapping[Any, int], keys: Iterator[Any], records: list[Any], times: list[int] | None, count: int
+) -> list[tuple[int, list[Any], list[int] | None, list[Any]]]:
+    parts: list[tuple[list[Any], list[int], list[Any]]] = [([], [], []) for _ in range(count)]
+    if times is None:
+        for key, record in zip(keys, records, strict=True):
+            own, _, own_keys = parts[routes[key]]
+            own.append(record)
+            own_keys.append(key)
+    else:
+        for key, record, time in zip(keys, records, times, strict=True):
+            own, own_times, own_keys = parts[routes[key]]
+            own.append(record)
+            own_times.append(time)
+            own_keys.append(key)
+    return [
+        (target, own, None if times is None else own_times, own_keys)
+        for target, (own, own_times, own_keys) in enumerate(parts)
+        if own
+    ]
+
+
 @final
 class KeyGroupPartitioner:
     """Sends each record to the owner of its key's key group. The keys are sent with the records."""
 
-    def __init__(self, selector: AnyKeySelector, parallelism: int, max_parallelism: int) -> None:
+    def __init__(
+        self, selector: AnyKeySelector, parallelism: int, max_parallelism: int, native: ModuleType | None = None
+    ) -> None:
         self._selection = KeySelection(selector)
+        self._deal: Deal = _deal if native is None else native.deal
         self.spread = self._parallelism = parallelism
         self._routes = RouteCache(parallelism, max_parallelism)
 
@@ -163,13 +190,26 @@ class KeyGroupPartitioner:
                 look_up(self._routes, keys, batch)
             batch.keys = keys
             return [(0, batch)]
-        return batch.deal(keys, look_up(self._routes, keys, batch), self._parallelism)
+        position = iter(keys)
+        try:
+            return batch.deal(self._deal, self._routes, position, self._parallelism)
+        except Exception as error:  # noqa: BLE001  # of the user's own hash or equality
+            invalid_key(keys, position, batch, error)
 
 
 def partitioner(  # noqa: PLR0913  # what partitioners need, each a part of it
-    edge: EdgePlan, sender: int, senders: int, channels: int, max_parallelism: int, passing: Passing
+    edge: EdgePlan,
+    sender: int,
+    senders: int,
+    channels: int,
+    max_parallelism: int,
+    passing: Passing,
+    native: ModuleType | None = None,
 ) -> StreamPartitioner:
-    """Return the partitioner of subtask `sender` of `senders` subtasks, for `edge`, which has `channels` targets."""
+    """Return the partitioner of subtask `sender` of `senders` subtasks, for `edge`, which has `channels` targets.
+
+    `native` is the compiled module, if the job uses it.
+    """
     match edge.partitioning:
         case Partitioning.FORWARD:
             return Forward()
@@ -186,4 +226,4 @@ def partitioner(  # noqa: PLR0913  # what partitioners need, each a part of it
             return Broadcast(channels, passing)
         case Partitioning.KEY_GROUP:
             assert edge.key_selector is not None
-            return KeyGroupPartitioner(edge.key_selector, channels, max_parallelism)
+            return KeyGroupPartitioner(edge.key_selector, channels, max_parallelism, native)

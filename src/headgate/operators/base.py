@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import length_hint
+from types import ModuleType
 from typing import Any, Final, Protocol, cast, final
 
 from headgate.config import Settings
@@ -88,9 +89,14 @@ class OperatorContext:
         return key_group_range(self.subtask, self.parallelism, self.max_parallelism)
 
     @property
+    def native(self) -> ModuleType | None:
+        """The compiled module, None if the job runs in Python."""
+        return chosen(self.settings.get(NATIVE))
+
+    @property
     def passing(self) -> Passing:
         """How records pass from the operator to its receivers, and from its state to the function: copied or shared."""
-        return BY_REFERENCE if self.settings.get(OBJECT_REUSE) else passing_by_value(chosen(self.settings.get(NATIVE)))
+        return BY_REFERENCE if self.settings.get(OBJECT_REUSE) else passing_by_value(self.native)
 
 
 @final

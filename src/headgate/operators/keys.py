@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import index
-from typing import Any, TypeVar, final
+from typing import Any, NoReturn, TypeVar, final
 
 from headgate.elements import Batch
 from headgate.errors import SerializationError
@@ -89,8 +89,13 @@ def look_up(routes: Mapping[Any, Route], keys: list[Any], batch: Batch) -> list[
     try:
         return [routes[key] for key in position]
     except Exception as error:  # noqa: BLE001  # of the user's own hash or equality
-        index = last_index(keys, position)
-        raise UserCodeError(record=batch.records[index], key=untyped(keys[index])) from _refusal(keys[index], error)
+        invalid_key(keys, position, batch, error)
+
+
+def invalid_key(keys: list[Any], position: Iterator[Any], batch: Batch, error: Exception) -> NoReturn:
+    """Raise the `UserCodeError` for the record whose key the iterator gave last, and which has caused the error."""
+    index = last_index(keys, position)
+    raise UserCodeError(record=batch.records[index], key=untyped(keys[index])) from _refusal(keys[index], error)
 
 
 def _refusal(key: Any, error: Exception) -> Exception:

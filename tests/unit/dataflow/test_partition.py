@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from headgate import native
 from headgate.dataflow.partition import (
     Broadcast,
     Custom,
@@ -142,7 +145,17 @@ def test_a_partition_that_is_not_there_is_refused_with_the_record(target: Any) -
     assert f"returned {target!r}, not a number from 0 to 1" in str(caught.value.__cause__)
 
 
-# --- by key
+# --- by key, in Python and compiled
+
+
+@pytest.fixture(scope="module", autouse=True, params=["off", "auto"], ids=["in Python", "compiled"])
+def _both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
+    module = native.chosen(request.param)
+    if module is None and request.param == "auto":
+        pytest.skip(native.describe())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(request.module, "KeyGroupPartitioner", partial(KeyGroupPartitioner, native=module))
+        yield
 
 
 @pytest.mark.parametrize(("parallelism", "max_parallelism"), [(1, 128), (2, 128), (3, 128), (5, 7), (16, 4096)])
@@ -167,6 +180,17 @@ def test_records_of_a_channel_keep_their_order_their_keys_and_their_timestamps(p
     for _, piece in part.split(Batch(list(records), list(range(100)))):
         assert piece.timestamps == [number for _, number in piece.records] == sorted(piece.timestamps or [])
         assert piece.keys == [key for key, _ in piece.records]
+
+
+def test_a_batch_of_columns_goes_to_its_channels_as_rows() -> None:
+    columns = pa.RecordBatch.from_pylist([{"n": n, "text": "ab"[n % 2]} for n in range(20)])
+    part = KeyGroupPartitioner(lambda row: row.text, 4, 128)
+    (first, some), (second, others) = part.split(Batch.of_arrow(columns, list(range(20))))
+    assert first != second
+    assert {tuple(piece.timestamps or ()) for piece in (some, others)} == {(*range(0, 20, 2),), (*range(1, 20, 2),)}
+    for piece in (some, others):
+        assert [row.n for row in piece.records] == piece.timestamps
+        assert piece.keys == [row.text for row in piece.records]
 
 
 def test_keys_that_python_calls_equal_go_the_same_way_and_are_told_apart() -> None:

@@ -101,7 +101,9 @@ class SlotWiring:
             edge = self._plan.edges[edge_index]
             target = self._plan.vertices[edge.target_vertex]
             senders = self._placement.parallelism[edge.source_vertex]
-            part = partitioner(edge, subtask.index, senders, len(channels), target.max_parallelism, context.passing)
+            part = partitioner(
+                edge, subtask.index, senders, len(channels), target.max_parallelism, context.passing, context.native
+            )
             ends = [self._output(channel) for channel in channels]
             output = Output(ends, part, self._batch_records, timeout_ms, edge.tag)
             output.tag_type = OutputType.of(edge.tag_type)

@@ -1,0 +1,92 @@
+/* Dealing records to the channels of an edge by their keys. */
+#include "native.h"
+
+#define CHANNELS_ON_STACK 64
+
+/* The records for one channel: lists that the channel owns. `times` is NULL where the batch has no timestamps. */
+typedef struct {
+    PyObject *records, *times, *keys;
+} Part;
+
+/* Return the channel of a key, or -1 with an exception: a look-up in the cache, which fills itself by __missing__. */
+static Py_ssize_t channel_of(PyObject *routes, PyObject *key, Py_ssize_t count) {
+    PyObject *found = PyDict_GetItemWithError(routes, key);
+    if (found != NULL)
+        Py_INCREF(found);
+    else if (PyErr_Occurred() || (found = PyObject_GetItem(routes, key)) == NULL)
+        return -1;
+    Py_ssize_t channel = PyLong_AsSsize_t(found);
+    Py_DECREF(found);
+    if (channel >= 0 && channel < count) return channel;
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_IndexError, "channel %zd of %zd", channel, count);
+    return -1;
+}
+
+static int add(PyObject **list, PyObject *item) {
+    if (*list == NULL && (*list = PyList_New(0)) == NULL) return -1;
+    return PyList_Append(*list, item);
+}
+
+/* Add the record at one place of the batch to the part of its channel. Returns -1 with an exception. */
+static int deal_one(Part *part, PyObject *key, PyObject *records, PyObject *times, Py_ssize_t at) {
+    /* The sizes are asked each time: the hash of a key may be Python code. */
+    if (at >= PyList_GET_SIZE(records) || (times != Py_None && at >= PyList_GET_SIZE(times))) {
+        PyErr_SetString(PyExc_ValueError, "there are more keys than records or timestamps");
+        return -1;
+    }
+    if (add(&part->records, PyList_GET_ITEM(records, at)) < 0) return -1;
+    if (times != Py_None && add(&part->times, PyList_GET_ITEM(times, at)) < 0) return -1;
+    return add(&part->keys, key);
+}
+
+PyDoc_STRVAR(deal_doc,
+             "deal(routes, keys, records, times, count)\n--\n\n"
+             "Divide records among channels by their keys.\n\n"
+             "`routes` maps a key to its channel, a number below `count`; `keys` is an iterator, which tells the key\n"
+             "that failed. Return a tuple of channel, records, timestamps or None, and keys for each channel that gets\n"
+             "records.");
+
+static PyObject *deal(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t argument_count) {
+    if (argument_count != 5)
+        return PyErr_Format(PyExc_TypeError, "deal() takes 5 arguments, not %zd", argument_count);
+    PyObject *routes = args[0], *keys = args[1], *records = args[2], *times = args[3], *key, *dealt = NULL;
+    Py_ssize_t count = PyLong_AsSsize_t(args[4]), at = 0;
+    if (count == -1 && PyErr_Occurred()) return NULL;
+    if (!PyDict_Check(routes) || !PyIter_Check(keys) || !PyList_CheckExact(records) ||
+        !(times == Py_None || PyList_CheckExact(times)) || count < 1) {
+        PyErr_SetString(PyExc_TypeError, "deal() takes a dict, an iterator, a list, a list or None, and a number");
+        return NULL;
+    }
+    Part few[CHANNELS_ON_STACK], *parts = few;
+    if (count > CHANNELS_ON_STACK && (parts = PyMem_New(Part, count)) == NULL) return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < count; i++) parts[i] = (Part){NULL, NULL, NULL};
+    while ((key = PyIter_Next(keys)) != NULL) {
+        Py_ssize_t channel = channel_of(routes, key, count);
+        int failed = channel < 0 || deal_one(&parts[channel], key, records, times, at++) < 0;
+        Py_DECREF(key);
+        if (failed) break;
+    }
+    if (!PyErr_Occurred() && at != PyList_GET_SIZE(records))
+        PyErr_SetString(PyExc_ValueError, "there are fewer keys than records");
+    if (!PyErr_Occurred()) dealt = PyList_New(0);
+    for (Py_ssize_t i = 0; dealt != NULL && i < count; i++) {
+        Part *part = &parts[i];
+        if (part->records == NULL) continue;
+        PyObject *own = part->times == NULL ? Py_None : part->times;
+        PyObject *four = Py_BuildValue("nOOO", i, part->records, own, part->keys);
+        if (four == NULL || PyList_Append(dealt, four) < 0) Py_CLEAR(dealt);
+        Py_XDECREF(four);
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_XDECREF(parts[i].records);
+        Py_XDECREF(parts[i].times);
+        Py_XDECREF(parts[i].keys);
+    }
+    if (parts != few) PyMem_Free(parts);
+    return dealt;
+}
+
+PyMethodDef routing_methods[] = {
+    {"deal", (PyCFunction)(void (*)(void))deal, METH_FASTCALL, deal_doc},
+    {NULL, NULL, 0, NULL},
+};
