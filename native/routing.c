@@ -86,7 +86,38 @@ static PyObject *deal(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssi
     return dealt;
 }
 
+PyDoc_STRVAR(selected_doc,
+             "selected(select, records)\n--\n\n"
+             "Call a key selector for each record of an iterator. Return the keys, and whether all are of exactly int,\n"
+             "str or bytes.");
+
+static PyObject *selected(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t argument_count) {
+    if (argument_count != 2)
+        return PyErr_Format(PyExc_TypeError, "selected() takes 2 arguments, not %zd", argument_count);
+    PyObject *select = args[0], *records = args[1], *record;
+    if (!PyIter_Check(records))
+        return PyErr_Format(PyExc_TypeError, "%.100s is no iterator", Py_TYPE(records)->tp_name);
+    PyObject *keys = PyList_New(0);
+    if (keys == NULL) return NULL;
+    int are_simple = 1;
+    while ((record = PyIter_Next(records)) != NULL) {
+        PyObject *key = call_one(select, record);
+        Py_DECREF(record);
+        if (key == NULL) break;
+        are_simple &= PyLong_CheckExact(key) || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key);
+        int failed = PyList_Append(keys, key);
+        Py_DECREF(key);
+        if (failed < 0) break;
+    }
+    if (PyErr_Occurred()) {
+        Py_DECREF(keys);
+        return NULL;
+    }
+    return Py_BuildValue("NO", keys, are_simple ? Py_True : Py_False);
+}
+
 PyMethodDef routing_methods[] = {
+    {"selected", (PyCFunction)(void (*)(void))selected, METH_FASTCALL, selected_doc},
     {"deal", (PyCFunction)(void (*)(void))deal, METH_FASTCALL, deal_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -177,7 +177,7 @@ class KeyGroupPartitioner:
     def __init__(
         self, selector: AnyKeySelector, parallelism: int, max_parallelism: int, native: ModuleType | None = None
     ) -> None:
-        self._selection = KeySelection(selector)
+        self._selection = KeySelection(selector, native)
         self._deal: Deal = _deal if native is None else native.deal
         self.spread = self._parallelism = parallelism
         self._routes = RouteCache(parallelism, max_parallelism)

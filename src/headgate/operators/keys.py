@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from operator import index
+from types import ModuleType
 from typing import Any, NoReturn, TypeVar, final
 
 from headgate.elements import Batch
@@ -39,7 +40,9 @@ class DeclaredKeys(FunctionWrapper, KeySelector):
 class KeySelection:
     """Computes the keys of records: calls the user's selector, and converts keys to the declared type, if any."""
 
-    def __init__(self, selector: AnyKeySelector) -> None:
+    def __init__(self, selector: AnyKeySelector, native: ModuleType | None = None) -> None:
+        """`native` is the compiled module, if the job uses it."""
+        self._selected: Selected = _selected if native is None else native.selected
         self._type = selector.key_type if isinstance(selector, DeclaredKeys) else None
         self._convert = None if self._type is None else conversion(self._type)
         own = selector.selector if isinstance(selector, DeclaredKeys) else selector
@@ -54,9 +57,11 @@ class KeySelection:
         records, select = batch.records, self.select
         position = iter(records)
         try:
-            keys = [select(value) for value in position]
+            keys, are_simple = self._selected(select, position)
         except USER_ERRORS as error:
             raise failed_at(records, position) from error
+        if are_simple and self._convert is None:
+            return keys
         if self._convert is not None:
             keys = self._declared(keys, self._convert, batch)
         try:
@@ -71,6 +76,14 @@ class KeySelection:
             index, error = culprit(convert, keys)
             refusal = TypeError(f"the key is not of its declared type {self._type}: {error}")
             raise UserCodeError(record=batch.records[index], key=keys[index]) from refusal
+
+
+Selected = Callable[[Callable[[Any], Any], Iterator[Any]], tuple[list[Any], bool]]
+"""Calls a selector for each record: the keys, and whether they are known to be all of exactly int, str or bytes."""
+
+
+def _selected(select: Callable[[Any], Any], records: Iterator[Any]) -> tuple[list[Any], bool]:
+    return [select(value) for value in records], False
 
 
 def _typed_one_by_one(keys: list[Any], batch: Batch) -> list[Any]:
