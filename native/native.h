@@ -1,7 +1,7 @@
 /* headgate._native: loops of the hot path in C. Each function has the results, the errors and the copies of the Python
  * code that it stands in for, which runs where this module is missing.
  *
- * All state is in the state of the module: no variable is static. */
+ * All state is in the state of the module: no variable that changes is static. */
 #ifndef HEADGATE_NATIVE_H
 #define HEADGATE_NATIVE_H
 

@@ -97,11 +97,14 @@ static inline int append_item(Ownership *self, PyObject *out, PyObject *item, Py
     return plain;
 }
 
-/* Append the record that an iterator has given, a new reference, which is let go of. */
-static inline int append_new(Ownership *self, PyObject *out, PyObject *record) {
-    int plain = append_record(self, out, record, Py_REFCNT(record) > 1);
-    Py_DECREF(record);
-    return plain;
+#define RECORDS_AT_A_TIME 4096
+
+/* Let other threads run, and signals be handled, from time to time. Call where no borrowed reference is in use. */
+static inline int take_turns(Py_ssize_t count) {
+    if (count % RECORDS_AT_A_TIME != 0) return 0;
+    Py_BEGIN_ALLOW_THREADS
+    Py_END_ALLOW_THREADS
+    return PyErr_CheckSignals();
 }
 
 static int check_list(PyObject *out) {
@@ -120,8 +123,11 @@ static PyObject *ownership_extend(Ownership *self, PyObject *const *args, Py_ssi
     if (PyGen_CheckExact(results)) {
         PyObject *record;
         PySendResult sent;
-        while ((sent = PyIter_Send(results, Py_None, &record)) == PYGEN_NEXT)
-            if (append_new(self, out, record) < 0) return NULL;
+        while ((sent = PyIter_Send(results, Py_None, &record)) == PYGEN_NEXT) {
+            int plain = append_record(self, out, record, Py_REFCNT(record) > 1);
+            Py_DECREF(record);
+            if (plain < 0) return NULL;
+        }
         if (sent == PYGEN_ERROR) return NULL;
         Py_DECREF(record);
         Py_RETURN_NONE;
@@ -132,14 +138,18 @@ static PyObject *ownership_extend(Ownership *self, PyObject *const *args, Py_ssi
         /* The size is read again each time: what copies a record may be Python code that changes the list. */
         for (Py_ssize_t i = 0; i < (is_list ? PyList_GET_SIZE(results) : PyTuple_GET_SIZE(results)); i++) {
             PyObject *item = is_list ? PyList_GET_ITEM(results, i) : PyTuple_GET_ITEM(results, i);
-            if (append_item(self, out, item, alone) < 0) return NULL;
+            if (append_item(self, out, item, alone) < 0 || take_turns(i + 1) < 0) return NULL;
         }
         Py_RETURN_NONE;
     }
-    PyObject *iterator = PyObject_GetIter(results), *record;
+    PyObject *iterator = PyObject_GetIter(results), *record, *before = NULL;
     if (iterator == NULL) return NULL;
-    while ((record = PyIter_Next(iterator)) != NULL)
-        if (append_new(self, out, record) < 0) break;
+    for (Py_ssize_t i = 1; (record = PyIter_Next(iterator)) != NULL; i++) {
+        /* As the variable of a loop, which keeps `zip` and `enumerate` from using their last tuple again. */
+        Py_XSETREF(before, record);
+        if (append_record(self, out, record, Py_REFCNT(record) > 1) < 0 || take_turns(i) < 0) break;
+    }
+    Py_XDECREF(before);
     Py_DECREF(iterator);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
@@ -188,11 +198,12 @@ PyDoc_STRVAR(owned_doc, "owned(polled)\n--\n\nReturn a new list of `polled.recor
                         "The caller has `polled` in one variable, and no part of it elsewhere.");
 
 static PyObject *ownership_owned(Ownership *self, PyObject *polled) {
-    int is_kept = Py_REFCNT(polled) > self->given, all_plain = 1;
-    PyObject *records = PyObject_GetAttrString(polled, "records"), *out = NULL;
+    int all_plain = 1;
+    PyObject *records = PyObject_GetAttrString(polled, "records");
     if (records == NULL) return NULL;
-    is_kept |= Py_REFCNT(records) > 2; /* `polled` and `records` */
-    out = PyList_New(0);
+    /* `records` may be a property, so `polled` is looked at after it. Its records: `polled` and this function. */
+    int is_kept = Py_REFCNT(polled) > self->given || Py_REFCNT(records) > 2;
+    PyObject *out = PyList_New(0);
     if (out != NULL && PyList_CheckExact(records)) {
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(records); i++) {
             int plain = append_item(self, out, PyList_GET_ITEM(records, i), is_kept ? 0 : 1);
@@ -233,10 +244,15 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyObject *ownership_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords)) {
+static PyObject *ownership_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"atomic", "copied", "is_alone", "given", NULL};
     PyObject *atomic, *copied, *is_alone, *kind;
     Py_ssize_t given;
-    if (!PyArg_ParseTuple(args, "O!OOn", &PyFrozenSet_Type, &atomic, &copied, &is_alone, &given)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOn", names, &atomic, &copied, &is_alone, &given)) return NULL;
+    if (!PyFrozenSet_CheckExact(atomic)) { /* a subclass may iterate over more than it says */
+        PyErr_SetString(PyExc_TypeError, "atomic types are a frozenset");
+        return NULL;
+    }
     if (PySet_GET_SIZE(atomic) > ATOMIC_MAX)
         return PyErr_Format(PyExc_ValueError, "%zd atomic types are too many", PySet_GET_SIZE(atomic));
     Ownership *self = (Ownership *)type->tp_alloc(type, 0);

@@ -29,7 +29,7 @@ def _found() -> tuple[ModuleType | None, str]:
     try:
         module = importlib.import_module(_NAME)
     except ModuleNotFoundError:
-        return None, "not built: no C compiler was found when headgate was installed"
+        return None, "not built: headgate was installed without a C compiler or the headers of Python"
     except ImportError as error:  # of another Python or another C library
         return None, f"not to be loaded: {error}"
     return module, ""
