@@ -11,7 +11,11 @@ from headgate.testing.servers.kafka_cluster import KafkaCluster
 from tests.kafka.broker import need_brokers
 from tests.kafka.test_transactions import wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # kafka-python leaves sockets of a broker that dies to the garbage collector, which may come in the next test.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +25,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         yield cluster
 
 
-# kafka-python leaves sockets that a dead broker refused to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_transaction_begins_and_is_found_while_its_coordinator_dies(cluster: KafkaCluster) -> None:
     properties = {"bootstrap.servers": cluster.bootstrap}
     names = [f"id-{number}" for number in range(8)]  # each broker coordinates some
