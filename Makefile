@@ -39,7 +39,7 @@ $(STAMP): requirements/build.lock requirements/dev.lock pyproject.toml
 NATIVE := $(wildcard native/*.[ch])
 CAN_COMPILE = command -v $${CC:-cc} >/dev/null && test -f "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
 build/native: $(STAMP) $(NATIVE)
-	@mkdir -p build && rm -f src/headgate/_native.*.so
+	@mkdir -p build && rm -rf build/lib.* src/headgate/_native.*.so
 	@$(BIN)/python -W ignore -c "from setuptools import setup; setup(script_args=['-q', 'build_ext', '--inplace', '--force'])"
 	@$(CAN_COMPILE) || { touch $@; exit 0; }; $(BIN)/python -c "import headgate._native" && touch $@
 
@@ -144,8 +144,8 @@ soak-memory: build/native ## memory of a slot over twenty minutes
 pictures: build/native ## draw the pictures of the web page in docs/images anew, in a real browser
 	HEADGATE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
-pure: build/native ## the tests of make quick once more, in Python alone
-	HEADGATE_NATIVE=off $(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
+pure: build/native ## the quick tests of what is compiled, in Python alone
+	HEADGATE_NATIVE=off $(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)" tests/unit/operators tests/unit/types tests/unit/dataflow tests/unit/state tests/property tests/scenarios tests/simulation
 
 # A copy of the sources with a module of its own. Leaks are counted by a test: Python keeps much to the end.
 SANITIZED := build/sanitized
