@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from headgate import native
 from headgate.deploy.spark.java import ensure_java
 from headgate.testing.servers.ports import free_ports
 from tests.docs.blocks import active_environment
@@ -122,5 +123,5 @@ class Reader:
 
 def words(text: str) -> list[str]:
     """Return the words of a text that are the same in each run: no number but 0, no path, the name of no host."""
-    named = text.replace(socket.gethostname(), "laptop")
+    named = text.replace(socket.gethostname(), "laptop").replace(native.describe().split()[0], "compiled")
     return [word for word in named.split() if not re.search(r"[1-9/]", word)]

@@ -57,10 +57,15 @@ def _settings(configuration: Json) -> Iterator[list[object]]:
 
 
 def _processes(environment: Json) -> Iterator[list[object]]:
-    facts = ("host", "pid", "python", "headgate", "native")
-    yield ["driver", *(environment["driver"].get(fact) for fact in facts)]
+    yield ["driver", *_facts(environment["driver"])]
     for row in environment["slots"]:
-        yield [f"slot {row['slot']}", *(row.get(fact) for fact in facts)]
+        yield [f"slot {row['slot']}", *_facts(row)]
     missing = environment["slotsTotal"] - len(environment["slots"])
     if missing > 0:
         yield [f"{missing} more", None, None, None, None, None]
+
+
+def _facts(of_process: Json) -> Iterator[object]:
+    for fact in ("host", "pid", "python", "headgate"):
+        yield of_process.get(fact)
+    yield (of_process.get("native") or "").partition(" ")[0] or None  # without the reason, which is long

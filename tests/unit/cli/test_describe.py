@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate import native
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 from headgate.cli.exits import ExitCode
 from tests.unit.cli.commands import headgate
@@ -39,6 +40,8 @@ def test_the_settings_that_are_set_and_the_processes_are_shown(job: Served) -> N
     assert [row[:3] for row in cells(processes)[1:]] == [
         [name, socket.gethostname(), str(os.getpid())] for name in ("driver", "slot 0")
     ]
+    hot_path = native.describe().split(" ")[0]
+    assert [row[-1] for row in cells(processes)] == ["NATIVE", hot_path, hot_path]
 
 
 def test_all_settings_are_shown_when_asked_for(job: Served) -> None:
