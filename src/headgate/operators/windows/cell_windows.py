@@ -75,14 +75,13 @@ class CellWindows(WindowLayout):
 
     def _take_over_evaluated(self, window: TimeWindow, key: Any) -> None:
         """Take over a window in panes that had been evaluated for the key at the snapshot: it is not to fire again."""
-        backend = self._backend
-        backend.cell = backend.enter(key, backend.cells.get(key))
-        backend.namespaces.set(as_namespace(window))
+        self._enter_key(key)
+        self._backend.namespaces.set(as_namespace(window))
         if self._windowing.cleanup_ms(window) == window.max_timestamp():
             self._contents.clear()  # its only timer finds nothing to emit, and ends it
         else:
             self._delete(window.max_timestamp())
-        backend.leave()
+        self._backend.leave()
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         backend = self._backend
