@@ -37,10 +37,11 @@ $(STAMP): requirements/build.lock requirements/dev.lock pyproject.toml
 
 # Built again when its sources change. Without a compiler everything runs in Python.
 NATIVE := $(wildcard native/*.[ch])
+BUILD_EXT = $(BIN)/python -W ignore -c "import sys; from setuptools import setup; setup(script_args=['-q', 'build_ext', '--force', *sys.argv[1:]])"
 CAN_COMPILE = command -v $${CC:-cc} >/dev/null && test -f "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
 build/native: $(STAMP) $(NATIVE)
 	@mkdir -p build && rm -rf build/lib.* src/headgate/_native.*.so
-	@$(BIN)/python -W ignore -c "from setuptools import setup; setup(script_args=['-q', 'build_ext', '--inplace', '--force'])"
+	@$(BUILD_EXT) --inplace
 	@$(CAN_COMPILE) || { touch $@; exit 0; }; $(BIN)/python -c "import headgate._native" && touch $@
 
 # Universal: one file for every platform and Python from 3.11 on. Needs uv, which nothing else here does.
@@ -135,7 +136,7 @@ soak-long: build/native ## what takes longer than a change should wait for, amon
 	HEADGATE_SEARCH=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not spark and not standalone and not soak"
 	$(BIN)/python -m pytest -q -m long
 
-soak-chaos: $(STAMP) ## ten minutes of killed and frozen processes on a standalone Spark
+soak-chaos: build/native ## ten minutes of killed and frozen processes on a standalone Spark
 	$(BIN)/python -m tests.cluster.chaos --minutes 10 --out docs/results/chaos-10min.txt
 
 soak-memory: build/native ## memory of a slot over twenty minutes
@@ -151,7 +152,7 @@ pure: build/native ## the quick tests of what is compiled, in Python alone
 SANITIZED := build/sanitized
 sanitized: $(STAMP) ## the tests of the compiled module and of all operators under AddressSanitizer and UndefinedBehaviorSanitizer (needs gcc)
 	rm -rf $(SANITIZED) && mkdir -p build && cp -r src $(SANITIZED) && rm -f $(SANITIZED)/headgate/_native.*.so
-	CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g" $(BIN)/python -W ignore -c "from setuptools import setup; setup(script_args=['-q', 'build_ext', '--force', '--build-lib', '$(SANITIZED)', '--build-temp', '$(SANITIZED)/objects'])"
+	CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g" $(BUILD_EXT) --build-lib $(SANITIZED) --build-temp $(SANITIZED)/objects
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED) \
 	$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit/test_native.py tests/unit/types tests/unit/operators tests/unit/dataflow
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Final, final
 
 from bench.counted_jobs import COUNTS, JOBS
+from headgate.native import SWITCH
 
 ROOT: Final = Path(__file__).parent.parent
 RECORDED: Final = Path("bench/instructions.json")
@@ -85,8 +86,11 @@ def _count(root: Path, rows: Sequence[str], valgrind: Path, native: str) -> dict
             *(str(valgrind), "-q", "--tool=callgrind", "--dump-before=getloadavg", f"--callgrind-out-file={out}"),
             *(sys.executable, "-c", program),
         ]
-        variables = {"PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]), "PYTHONHASHSEED": "0"}
-        variables["HEADGATE_NATIVE"] = native
+        variables = {
+            "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]),
+            "PYTHONHASHSEED": "0",
+            SWITCH: native,
+        }
         library = valgrind.parent.parent / "libexec" / "valgrind"
         if library.is_dir():
             variables["VALGRIND_LIB"] = str(library)
