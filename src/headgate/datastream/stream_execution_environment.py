@@ -245,7 +245,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, PythonDependencies, OlderE
         check_not_importing()
         graph = self._program.graph()
         job = self.job_graph(job_name)  # first, so that a wrong program fails before a session is started
-        native.chosen(job.settings.get(NATIVE))
+        native.chosen(job.settings.get(NATIVE))  # raises where the job needs the compiled module and has none
         in_batch = is_batch(graph, job.settings)
         if not in_batch:
             _warn_of_lost_orders(graph, self._defaults(job.settings))

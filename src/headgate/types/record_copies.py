@@ -415,6 +415,7 @@ BY_VALUE: Final = Passing(_extend, _mapped, _owned, copied, _is_plain)
 """Each receiver gets separate records."""
 
 
+@cache
 def passing_by_value(native: ModuleType | None) -> Passing:
     """Return `BY_VALUE`, with the functions of the compiled module if there is one.
 
@@ -424,11 +425,8 @@ def passing_by_value(native: ModuleType | None) -> Passing:
     if native is None or ALONE.local < 0:
         return BY_VALUE
     given = references_given(native.Ownership.references)
-    return BY_VALUE if given < 0 else _compiled(native, given)
-
-
-@cache
-def _compiled(native: ModuleType, given: int) -> Passing:
+    if given < 0:
+        return BY_VALUE
     ownership = native.Ownership(ATOMIC, copied, _is_alone, given)
     return Passing(ownership.extend, ownership.mapped, ownership.owned, copied, ownership.is_plain)
 

@@ -92,7 +92,6 @@ def references_given(count: Callable[[Any], int]) -> int:
 
     A caller may lend a reference that it does not own, so an argument can have one less than for a Python function.
     """
-
     alone = [0]
     held = [[0]]
     value = held[0]
