@@ -97,9 +97,12 @@ static inline int append_item(Ownership *self, PyObject *out, PyObject *item, Py
     return plain;
 }
 
-#define RECORDS_AT_A_TIME 4096
+#define RECORDS_AT_A_TIME (1 << 20)
 
-/* Let other threads run, and signals be handled, from time to time. Call where no borrowed reference is in use. */
+/* Let other threads run, and signals be handled, from time to time. Call where no borrowed reference is in use.
+ *
+ * A thread asks for the lock after waiting for 5 ms, and a release within that time only makes it wait anew: so there
+ * are milliseconds between two releases. */
 static inline int take_turns(Py_ssize_t count) {
     if (count % RECORDS_AT_A_TIME != 0) return 0;
     Py_BEGIN_ALLOW_THREADS

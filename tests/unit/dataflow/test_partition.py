@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate import native
 from headgate.dataflow.partition import (
     Broadcast,
     Custom,
@@ -37,6 +36,7 @@ from headgate.types.record_copies import BY_REFERENCE, BY_VALUE, Passing
 from headgate.types.row import Row
 from headgate.types.typed_key import typed, untyped
 from headgate.types.typeinfo import Types
+from tests.compiled import compiled_module
 
 
 def dealt(part: StreamPartitioner, *batches: list[Any], channels: int) -> list[list[Any]]:
@@ -148,11 +148,9 @@ def test_a_partition_that_is_not_there_is_refused_with_the_record(target: Any) -
 # --- by key, in Python and compiled
 
 
-@pytest.fixture(scope="module", autouse=True, params=["off", "auto"], ids=["in Python", "compiled"])
+@pytest.fixture(scope="module", autouse=True, params=["in Python", "compiled"])
 def _both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
-    module = native.chosen(request.param)
-    if module is None and request.param == "auto":
-        pytest.skip(native.describe())
+    module = compiled_module() if request.param == "compiled" else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(request.module, "KeyGroupPartitioner", partial(KeyGroupPartitioner, native=module))
         yield
