@@ -36,6 +36,7 @@ from headgate.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
+from headgate.functions.watermarks import WatermarkGenerator, WatermarkOutput
 from headgate.pattern import CEP, Pattern
 from tests.property.program_functions import SEEN, Gather
 from tests.unit.datastream.environments import environment
@@ -270,12 +271,20 @@ def test_a_window_that_fires_early_and_keeps_all() -> None:
     assert [(value["n"], value["count"]) for value in ran(build)] == [(0, 1), (0, 2), (0, 3)]
 
 
+class EachRecord(WatermarkGenerator):
+    """Every timestamp is a watermark."""
+
+    def on_event(self, event: Record, timestamp_ms: int, output: WatermarkOutput) -> None:
+        output.emit_watermark(timestamp_ms)
+
+
 @modes
 def test_late_records_go_to_the_side_as_they_came(mode: str) -> None:
     records = [record(1, 1), record(2, 100), record(3, 2), record(4, 3)]
 
     def build(env: StreamExecutionEnvironment) -> DataStream:
-        stream = timed(env, records).key_by(one_key)
+        strategy = WatermarkStrategy.for_generator(EachRecord).with_timestamp_assigner(OfRecord())
+        stream = env.from_collection(records).assign_timestamps_and_watermarks(strategy).key_by(one_key)
         main = stream.window(TUMBLING).side_output_late_data(SIDE).process(Retag())
         return main.get_side_output(SIDE)
 
