@@ -33,7 +33,7 @@ def a_window_is_evaluated_twice(patch: pytest.MonkeyPatch) -> None:
 
     def evaluate_and_end(self: CellWindows, window: Any) -> None:
         if self._timers.current_processing_time() % 2:
-            self._emit(plain_key(self._backend.cell[KEY]), window, self._contents.inputs(window) or [], 0)
+            self._emit(plain_key(self._backend.current.cell[KEY]), window, self._contents.inputs(window) or [], 0)
         end(self, window)
 
     patch.setattr(CellWindows, "_end", evaluate_and_end)

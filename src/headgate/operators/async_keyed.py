@@ -246,7 +246,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
 
     def _set(self, key: Any, timer: FiredTimer, *, registered: bool) -> None:
         """Register or delete a timer in the state of the key."""
-        self._backend.cell = cell_of(self._backend, key)
+        self._backend.current.cell = cell_of(self._backend, key)
         _CHANGES[timer.domain, registered](self._context.timers, timer.timestamp)
 
     def _drop(self, fired: PendingInput, queue: deque[PendingInput]) -> None:
@@ -302,7 +302,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         """Add an input for each due timer, as far as there is room."""
         for time_ms in timers.due(until_ms, max(1, self.room)):
             timestamp = time_ms if domain is EVENT else None
-            self._put(segment, PendingInput(FiredTimer(time_ms, domain), timestamp, self._backend.cell[KEY]))
+            self._put(segment, PendingInput(FiredTimer(time_ms, domain), timestamp, self._backend.current.cell[KEY]))
 
     def tick(self, now_ms: float) -> list[Flow]:
         processing = self._context.timers.processing

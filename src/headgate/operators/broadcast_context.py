@@ -165,7 +165,7 @@ class KeyedWritableContext(_Times, KeyedBroadcastProcessFunction.Context):
             cell = backend.cells.get(key)
             if cell is None or cell[GENERATION] != backend.generation:
                 cell = backend.enter(key, cell)
-            backend.cell = cell
+            backend.current.cell = cell
             try:
                 results = call(untyped(key))
                 if results is not None:

@@ -166,10 +166,10 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
 
 @final
 class DraftOwner:
-    """The owner that state handles see in place of a backend: its cell is the draft of the current invocation."""
+    """The owner that state handles see in place of a backend: its current cell is the draft of the invocation."""
 
     def __init__(self, backend: KeyedBackend, loop: SteppedLoop) -> None:
-        self.emptied = _Nowhere()
+        self.current = _CurrentDraft()
         self.forms: dict[int, StoredForm] = {}
         self._backend = backend
         self._clock = loop.clock
@@ -187,15 +187,9 @@ class DraftOwner:
             self._handles[descriptor.name] = handle
         return self._handles[descriptor.name]
 
-    @property
-    def cell(self) -> Any:
-        """The draft of the current invocation; NO_CELL without one."""
-        invocation = _UNDER_WAY.get(None)
-        return NO_CELL if invocation is None else invocation.open_draft()
-
     async def loaded(self) -> None:
         """Wait until the key's cell is in memory. All keys that wait at the same time are read at once."""
-        key = self.cell[KEY]
+        key = self.current.cell[KEY]
         if self._backend.prefetch is not None and key not in self._backend.cells:
             await self._cells.wanted(key)
 
@@ -206,7 +200,7 @@ class DraftOwner:
     async def entry_loaded(self, column: int, key: Any) -> None:
         """Wait, as `loaded` does, until the entry of the map in this column is in memory."""
         await self.loaded()
-        content = self.cell[column]
+        content = self.current.cell[column]
         stored = None if content is None else content.stored(key)
         if stored is not None and self._backend.lacks(stored, key):
             await self._entries.wanted((stored, key))
@@ -221,7 +215,21 @@ class DraftOwner:
 
     def drop(self, column: int) -> None:
         """Remove the column's list or map."""
-        self.cell[column] = None
+        self.current.cell[column] = None
+
+
+@final
+class _CurrentDraft:
+    """Replaces the backend's current cell."""
+
+    def __init__(self) -> None:
+        self.emptied = _Nowhere()
+
+    @property
+    def cell(self) -> Any:
+        """The draft of the current invocation; NO_CELL without one."""
+        invocation = _UNDER_WAY.get(None)
+        return NO_CELL if invocation is None else invocation.open_draft()
 
 
 @final

@@ -132,13 +132,13 @@ class KeyedOperator(Operator):
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
         backend, context, extend = self._backend, self._context.at(None), self._extend
-        cell_of, generation = backend.cells.get, backend.generation
+        cell_of, generation, current = backend.cells.get, backend.generation, backend.current
         out: list[Any] = []
         for key, value in zip(keys, self._position):  # noqa: B905  # lengths agree
             cell = cell_of(key)
             if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
-            backend.cell = cell
+            current.cell = cell
             results = call(value, context)
             if results is not None:
                 extend(out, results)
@@ -146,14 +146,14 @@ class KeyedOperator(Operator):
 
     def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
         backend, context, extend = self._backend, self._context, self._extend
-        cell_of, generation = backend.cells.get, backend.generation
+        cell_of, generation, current = backend.cells.get, backend.generation, backend.current
         out: list[Any] = []
         times: list[int] = []
         for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
             cell = cell_of(key)
             if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
-            backend.cell = cell
+            current.cell = cell
             results = call(value, context.at(time))
             if results is not None:
                 extend(out, results)
@@ -208,7 +208,7 @@ class KeyedOperator(Operator):
                     while len(times) < len(out):
                         times.append(timestamp_ms)
         except USER_ERRORS as error:
-            raise UserCodeError(key=untyped(backend.cell[KEY]), during=f"on_timer({timestamp_ms})") from error
+            raise UserCodeError(key=untyped(backend.current.cell[KEY]), during=f"on_timer({timestamp_ms})") from error
         finally:
             backend.leave()
         return self._split(Batch(out, times if domain is TimeDomain.EVENT_TIME else None))

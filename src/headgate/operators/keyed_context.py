@@ -10,8 +10,8 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
 from headgate.operators.plain import RecordContext
 from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.cells import KEY
-from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, CurrentCell, Timers
+from headgate.state.keyed.cells import KEY, Current
+from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers
 from headgate.types.typed_key import untyped
 
 
@@ -19,13 +19,13 @@ from headgate.types.typed_key import untyped
 class KeyedTimerService(TimerService):
     """The timers of an operator, and its current times. The timers of a domain are created at the first access."""
 
-    __slots__ = ("_backend", "_clock", "_owner", "event", "processing", "refusal", "watermark_ms")
+    __slots__ = ("_backend", "_clock", "_current", "event", "processing", "refusal", "watermark_ms")
 
-    def __init__(self, backend: KeyedBackend, clock: Clock, owner: CurrentCell | None = None) -> None:
-        """`owner` holds the cell of a key and namespace that timers belong to. None: timers are in the key's cell."""
+    def __init__(self, backend: KeyedBackend, clock: Clock, current: Current | None = None) -> None:
+        """`current` has the cell of a key and namespace that timers belong to. None: timers are in the key's cell."""
         self._backend = backend
         self._clock = clock
-        self._owner = owner
+        self._current = current
         self.refusal: Exception | None = None
         """The error that setting or deleting a timer raises while there is no current key; None otherwise."""
         self.watermark_ms = MIN_TIMESTAMP
@@ -39,8 +39,8 @@ class KeyedTimerService(TimerService):
 
     def restore(self) -> None:
         """Load the timers from restored state."""
-        self.event = Timers(self._backend, EVENT_TIMERS, self._owner)
-        self.processing = Timers(self._backend, PROCESSING_TIMERS, self._owner)
+        self.event = Timers(self._backend, EVENT_TIMERS, self._current)
+        self.processing = Timers(self._backend, PROCESSING_TIMERS, self._current)
 
     def current_processing_time(self) -> int:
         return self._clock.wall_ms()
@@ -73,7 +73,7 @@ class KeyedTimerService(TimerService):
     def _made(self, timers: Timers | None, name: str) -> Timers:
         if self.refusal is not None:
             raise self.refusal
-        return Timers(self._backend, name, self._owner) if timers is None else timers
+        return Timers(self._backend, name, self._current) if timers is None else timers
 
 
 class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
@@ -81,15 +81,15 @@ class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
 
     __slots__ = ("_backend", "_domain", "timers")
 
-    def __init__(self, backend: KeyedBackend, clock: Clock, owner: CurrentCell | None = None) -> None:
+    def __init__(self, backend: KeyedBackend, clock: Clock, current: Current | None = None) -> None:
         super().__init__()
         self._backend = backend
         self._domain = TimeDomain.EVENT_TIME
-        self.timers = KeyedTimerService(backend, clock, owner)
+        self.timers = KeyedTimerService(backend, clock, current)
 
     def get_current_key(self) -> Any:
         """Return the key of the current record. Raises `StateAccessError` without a current record."""
-        return untyped(self._backend.cell[KEY])
+        return untyped(self._backend.current.cell[KEY])
 
     def timer_service(self) -> TimerService:
         return self.timers

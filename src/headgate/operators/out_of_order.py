@@ -59,6 +59,7 @@ class WaitingRecords:
         """
         backend, own, late, grace_ms = self.backend, self.records, self.late, self.grace_ms
         cell_of, generation, column = backend.cells.get, backend.generation, own.column
+        current = backend.current
         earliest, register = timers.earliest_event_time_timer, timers.register_event_time_timer
         late_ms = timers.watermark_ms - grace_ms
         out: list[Any] = []
@@ -70,7 +71,7 @@ class WaitingRecords:
             cell = cell_of(key)
             if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
-            backend.cell = cell
+            current.cell = cell
             kept = cell[column]
             if kept is None:
                 own.add((time, value))

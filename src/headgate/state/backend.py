@@ -14,7 +14,7 @@ from headgate.elements import SavepointFormat
 from headgate.ids import CheckpointId
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
-from headgate.state.keyed.cells import Cell
+from headgate.state.keyed.cells import Cell, Current
 from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.panes import Namespace, Pane, Panes
 from headgate.state.keyed.timer_index import TimerIndex
@@ -122,15 +122,15 @@ class KeyedBackend(Protocol):
         cell = cells.get(key)
         if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
-        backend.cell = cell
+        backend.current.cell = cell
     """
 
     cells: dict[Any, Cell]
-    cell: Cell
+    current: Current
     emptied: list[Cell]
     generation: int
     namespaces: NamespaceView
-    """The states by key and namespace. Its `cell` belongs to the current key and namespace until the key changes."""
+    """The states by key and namespace. Its current cell is that of a namespace of the current key."""
     prefetch: Callable[[list[Any]], None] | None
     """Loads the cells of all keys of a batch. None if loading them one at a time costs no more."""
 

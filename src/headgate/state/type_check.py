@@ -20,10 +20,10 @@ class TypeCheck:
     A row without field names gets the names of the declared row type, so a read returns it with names, as in PyFlink.
     """
 
-    __slots__ = ("_fits", "_fits_key", "_key_type", "_names", "_state", "_type")
+    __slots__ = ("_fits", "_fits_key", "_key_type", "_names", "_type", "state")
 
     def __init__(self, descriptor: StateDescriptor) -> None:
-        self._state = f"{descriptor.kind.name} state {descriptor.name!r}"
+        self.state = f"{descriptor.kind.name} state {descriptor.name!r}"
         self._type, self._key_type = _types_of(descriptor)
         self._fits: Fits = fits_of(self._type)
         self._fits_key: Fits = fits_of(self._key_type)
@@ -48,7 +48,7 @@ class TypeCheck:
     def _refusal(self, what: str, value: object, declared: TypeInformation) -> StateAccessError:
         example = _EXAMPLES.get(type(value), "another type")
         return StateAccessError(
-            f"{self._state} is declared with {declared} and was given {what} of type {type(value).__name__}: "
+            f"{self.state} is declared with {declared} and was given {what} of type {type(value).__name__}: "
             f"{value!r:.100}. Write a value of that type, or declare the state with {example}, or with "
             "Types.PICKLED_BYTE_ARRAY() for values of any type"
         )

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sized
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 from headgate.errors import StateAccessError
 from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.cells import GENERATION, KEY, Cell
+from headgate.state.keyed.cells import GENERATION, KEY, Current
 from headgate.state.keyed.timer_index import HeapTimerIndex
 
 EVENT_TIMERS: Final = "_timers/event"
@@ -24,21 +24,15 @@ _KEYS_AT_ONCE: Final = 128
 """Number of timers of one time that fire before the loop checks how many records they have emitted."""
 
 
-class CurrentCell(Protocol):
-    """Holds the cell of the current key: a backend, or a view of one of its namespaces."""
-
-    cell: Cell
-
-
 @final
 class Timers:
     """The timers of one time domain."""
 
-    __slots__ = ("_add", "_backend", "_column", "_index", "_owner")
+    __slots__ = ("_add", "_backend", "_column", "_current", "_index")
 
-    def __init__(self, backend: KeyedBackend, name: str, owner: CurrentCell | None = None) -> None:
+    def __init__(self, backend: KeyedBackend, name: str, current: Current | None = None) -> None:
         self._backend = backend
-        self._owner: CurrentCell = backend if owner is None else owner
+        self._current = backend.current if current is None else current
         self._column, self._index = backend.timers(name)
         self._add: Callable[[int, Any], None] = self._index.add
 
@@ -54,7 +48,7 @@ class Timers:
 
     def earliest(self) -> int | None:
         """Return the time of the current key's earliest timer; None if the key has no timer."""
-        timers = self._owner.cell[self._column]
+        timers = self._current.cell[self._column]
         return None if timers is None else min(timers)
 
     def register(self, timestamp: int) -> None:
@@ -64,7 +58,7 @@ class Timers:
         """
         if type(timestamp) is not int or not -_TIME_MAX <= timestamp < _TIME_MAX:
             timestamp = whole_time(timestamp)
-        cell = self._owner.cell
+        cell = self._current.cell
         timers = cell[self._column]
         if timers is None:
             cell[self._column] = {timestamp: None}
@@ -76,7 +70,7 @@ class Timers:
 
     def delete(self, timestamp: int) -> None:
         """Delete a timer of the current key. Do nothing if the timer does not exist."""
-        cell = self._owner.cell
+        cell = self._current.cell
         timers = cell[self._column]
         if timers is None or timestamp not in timers:
             return
@@ -101,7 +95,7 @@ class Timers:
         """
         backend, index, column = self._backend, self._index, self._column
         cell_of, generation, emptied = backend.cells.get, backend.generation, backend.emptied
-        left = limit
+        current, left = backend.current, limit
         while index.head_ms <= until_ms and left > 0 and len(out) < limit:
             timestamp_ms, keys = index.pop(min(left, _KEYS_AT_ONCE))
             left -= len(keys) or 1
@@ -116,7 +110,7 @@ class Timers:
                 if not timers:
                     cell[column] = None
                     emptied.append(cell)
-                backend.cell = cell
+                current.cell = cell
                 yield timestamp_ms
 
 

@@ -153,7 +153,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         while True:
             piece = []
             for timestamp_ms in timers.due(until_ms, limit):
-                key = subtask.backend.cell[KEY]
+                key = subtask.backend.current.cell[KEY]
                 piece.append((timestamp_ms, key))
                 self.models["value"].place = (key, None)
                 apply(subtask.handle(self.states.keyed["value"], namespaced=False), _FIRED)

@@ -227,7 +227,7 @@ def check_rescaling(under_test: BackendUnderTest) -> None:
         fired = []
         for subtask in job.subtasks:
             timers = Timers(subtask.backend, EVENT_TIMERS)
-            fired += [(time, subtask.backend.cell[KEY]) for time in timers.due(100, 10_000)]
+            fired += [(time, subtask.backend.current.cell[KEY]) for time in timers.due(100, 10_000)]
             subtask.backend.leave()
         assert sorted(fired) == sorted((key % 10, key) for key in range(300))
 

@@ -145,7 +145,7 @@ class ContractSubtask:
         cell = backend.cells.get(key)
         if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
-        backend.cell = cell
+        backend.current.cell = cell
 
 
 @final

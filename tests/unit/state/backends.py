@@ -101,7 +101,7 @@ def at(backend: KeyedBackend, *keys: Any) -> Iterator[None]:
         cell = backend.cells.get(key)
         if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
-        backend.cell = cell
+        backend.current.cell = cell
     try:
         yield
     finally:

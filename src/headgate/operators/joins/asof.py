@@ -167,14 +167,14 @@ class AsOfJoinOperator(KeyedOperator):
                 if next_ms < NEVER:
                     self._context.timers.register_event_time_timer(min(next_ms + grace_ms, MAX_TIMESTAMP))
         except USER_ERRORS as error:
-            raise UserCodeError(key=untyped(self._backend.cell[KEY]), during=_DURING) from error
+            raise UserCodeError(key=untyped(self._backend.current.cell[KEY]), during=_DURING) from error
         finally:
             self._backend.leave()
         return self._split(Batch(self._out, self._times))
 
     def _go_on(self, until_ms: int) -> int:
         """Emit the matches of the current key that are certain at `until_ms`; return the next time to check."""
-        cell, nearest = self._backend.cell, self._asof.nearest
+        cell, nearest = self._backend.current.cell, self._asof.nearest
         rights = sorted(cell[self._rights.column] or (), key=_TIME)
         times = [time for time, _ in rights]
         waiting: list[tuple[int, Any]] = []

@@ -161,11 +161,11 @@ class IntervalJoinOperator(KeyedOperator):
     # --- records
 
     def process(self, batch: Batch) -> Batch:
-        self._current = self._left
+        self._arriving = self._left
         return self._process(batch, self._call, _DURING)
 
     def process_second(self, batch: Batch) -> Batch:
-        self._current = self._right
+        self._arriving = self._right
         return self._process(batch, self._call, _DURING)
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
@@ -176,22 +176,22 @@ class IntervalJoinOperator(KeyedOperator):
         )
 
     def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
-        backend, current, pair, join = self._backend, self._current, self._pair, self._join
-        side, own, other, is_left = current.side, current.own.column, current.other.column, current.is_left
+        backend, arriving, pair, join = self._backend, self._arriving, self._pair, self._join
+        side, own, other, is_left = arriving.side, arriving.own.column, arriving.other.column, arriving.is_left
         lower_ms, upper_ms, watermark_ms = side.lower_ms, side.upper_ms, self._context.timers.watermark_ms
-        cell_of, generation = backend.cells.get, backend.generation
+        cell_of, generation, current = backend.cells.get, backend.generation, backend.current
         pair.is_left = is_left
         extend, copied = self._extend, self._copied
         out: list[Any] = []
         times: list[int] = []
         for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
             if time < watermark_ms:
-                current.late.take(value, time, out, times)
+                arriving.late.take(value, time, out, times)
                 continue
             cell = cell_of(key)
             if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
-            backend.cell = cell
+            current.cell = cell
             first_ms = lower_ms + (time if time > watermark_ms else watermark_ms + 1)
             last_ms = time + upper_ms
             others, kept_here = cell[other], cell[own]
@@ -208,16 +208,16 @@ class IntervalJoinOperator(KeyedOperator):
                     if results is not None:
                         extend(out, results)
                 times += repeat(later_ms, len(out) - len(times))
-                if current.marks:
-                    current.other.update([_marked(each, first_ms, last_ms) for each in others])
+                if arriving.marks:
+                    arriving.other.update([_marked(each, first_ms, last_ms) for each in others])
             if last_ms <= watermark_ms:
                 if not found:
-                    self._unmatched(current, time, value, out, times)
+                    self._unmatched(arriving, time, value, out, times)
                 continue
             if kept_here is not None:
                 keep(kept_here, (time, value, bool(found)))
             else:
-                current.own.add((time, value, bool(found)))
+                arriving.own.add((time, value, bool(found)))
             if side.outer or (kept_here is None and others is None):
                 self._set_timer(last_ms)
         return Batch(out, times)
@@ -252,14 +252,14 @@ class IntervalJoinOperator(KeyedOperator):
                 if left_ms < NEVER or right_ms < NEVER:
                     self._set_timer(min(left_ms, right_ms))
         except USER_ERRORS as error:
-            raise UserCodeError(key=untyped(self._backend.cell[KEY]), during=_DURING) from error
+            raise UserCodeError(key=untyped(self._backend.current.cell[KEY]), during=_DURING) from error
         finally:
             self._backend.leave()
         return self._split(Batch(out, times))
 
     def _oldest_over(self, open_side: _Open, until_ms: int, out: list[Any], times: list[int]) -> int:
         """Remove the records whose interval has passed; return when the oldest remaining interval ends."""
-        elements: Sequence[Any] | None = self._backend.cell[open_side.own.column]
+        elements: Sequence[Any] | None = self._backend.current.cell[open_side.own.column]
         if elements is None:
             return NEVER
         reach_ms: int = open_side.side.upper_ms

@@ -108,7 +108,9 @@ class PatternOperator(KeyedOperator):
             for _ in timers.due(until_ms, limit, self._out):
                 self._go_on(until_ms)
         except USER_ERRORS as error:
-            raise UserCodeError(key=untyped(self._backend.cell[KEY]), during="the search for matches") from error
+            raise UserCodeError(
+                key=untyped(self._backend.current.cell[KEY]), during="the search for matches"
+            ) from error
         finally:
             self._backend.leave()
         return self._split(Batch(self._out, self._times if domain is TimeDomain.EVENT_TIME else None))
@@ -224,7 +226,7 @@ class EventTimePatternOperator(PatternOperator):
 
     def _go_on(self, until_ms: int) -> None:
         """Process the current key's records up to `until_ms`."""
-        nfa, waiting = self._nfa, self._backend.cell[self._early.column]
+        nfa, waiting = self._nfa, self._backend.current.cell[self._early.column]
         matching = self._matching.value() or Matching()
         next_ms = NEVER
         if waiting is not None:

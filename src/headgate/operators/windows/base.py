@@ -144,7 +144,7 @@ class WindowLayout(ABC):
         cell = backend.cells.get(key)
         if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
-        backend.cell = cell
+        backend.current.cell = cell
 
     def _too_late(self, value: Any, timestamp: int) -> None:
         self._late.take(value, timestamp, self.out, self.times)
@@ -211,7 +211,7 @@ class BulkWindows(WindowLayout):
     def _enter(self) -> None:
         """Make the key the current one of the state, without a window."""
         self._enter_key(self._key)
-        self._backend.namespaces.cell = NO_CELL
+        self._backend.namespaces.current.cell = NO_CELL
 
     def _enter_window(self) -> None:
         """Make the key and the window the current ones of the state."""

@@ -85,12 +85,12 @@ class CellWindows(WindowLayout):
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         backend = self._backend
-        cell_of, generation = backend.cells.get, backend.generation
+        cell_of, generation, current = backend.cells.get, backend.generation, backend.current
         for key, timestamp, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
             cell = cell_of(key)
             if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
-            backend.cell = cell
+            current.cell = cell
             self._add(value, timestamp)
 
     def _add(self, value: Any, timestamp: int) -> None:
@@ -127,7 +127,7 @@ class CellWindows(WindowLayout):
         if result.is_fire():
             inputs = self._contents.inputs(window)
             if inputs is not None:
-                self._emit(untyped(self._backend.cell[KEY]), window, inputs, time_ms)
+                self._emit(untyped(self._backend.current.cell[KEY]), window, inputs, time_ms)
                 self._contents.evaluated(window)
         if result.is_purge():
             self._contents.clear()
@@ -154,7 +154,7 @@ class CellWindows(WindowLayout):
         is_cleanup = self._event_time is (domain is TimeDomain.EVENT_TIME)
         try:
             for timestamp_ms in timers.due(until_ms, limit, self.out):
-                window = self._enter_window(backend.cell)
+                window = self._enter_window(backend.current.cell)
                 if not self._is_there(window):
                     continue
                 result = on_time(timestamp_ms, window, self._trigger_context)
@@ -163,7 +163,7 @@ class CellWindows(WindowLayout):
                 if is_cleanup and timestamp_ms == self._windowing.cleanup_ms(window):
                     self._end(window)
         except USER_ERRORS as error:
-            key = plain_key(backend.cell[KEY])
+            key = plain_key(backend.current.cell[KEY])
             raise UserCodeError(key=key, during=f"the timer of a window ({timestamp_ms})") from error
         finally:
             backend.leave()
@@ -172,7 +172,7 @@ class CellWindows(WindowLayout):
         """Make the key and the window of a timer's cell the current ones; return the window."""
         _, key, namespace = cell[KEY]
         self._enter_key(key)
-        self._backend.namespaces.cell = cell
+        self._backend.namespaces.current.cell = cell
         window: Window = window_of(namespace)
         return window
 

@@ -154,18 +154,18 @@ class MergingWindows(CellWindows):
 
     def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:
         namespaces = self._backend.namespaces
-        of_window = namespaces.cell
+        of_window = namespaces.current.cell
         namespaces.set(self._set.get(as_namespace(window)))
         super()._act(result, window, time_ms)
-        namespaces.cell = of_window
+        namespaces.current.cell = of_window
 
     def _is_there(self, window: Window) -> bool:
         return self._set.contains(as_namespace(window))
 
     def _clear_contents(self, window: Window) -> None:
         namespaces, namespace = self._backend.namespaces, as_namespace(window)
-        of_window = namespaces.cell
+        of_window = namespaces.current.cell
         namespaces.set(self._set.get(namespace))
         self._contents.clear()
         self._set.remove(namespace)
-        namespaces.cell = of_window
+        namespaces.current.cell = of_window

@@ -46,7 +46,7 @@ class WindowOperator(KeyedOperator):
         self._window_function = function
 
     def _make_context(self) -> KeyedContext:
-        return KeyedContext(self._backend, self.context.services.clock, self._backend.namespaces)
+        return KeyedContext(self._backend, self.context.services.clock, self._backend.namespaces.current)
 
     def _has_timers(self) -> bool:
         return isinstance(self._windows, CellWindows)

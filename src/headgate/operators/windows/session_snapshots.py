@@ -74,10 +74,10 @@ class MergedSessions:
             return
         places = merging_set(backend)
         for key, cell in cells_of(backend, keys):
-            backend.cell = backend.enter(key, cell)
+            backend.current.cell = backend.enter(key, cell)
             found = [self._session(window, place) for window, place in places.items()]
             places.clear()
-            yield backend.cell, sorted((each for each in found if each is not None), key=itemgetter(0))
+            yield backend.current.cell, sorted((each for each in found if each is not None), key=itemgetter(0))
 
     def _session(self, window: Any, place: Any) -> Session | None:
         """Remove and return a session, whose contents lie under this place; None for one without any.
@@ -93,7 +93,7 @@ class MergedSessions:
         backend, namespaces = self._backend, self._backend.namespaces
         namespaces.set(window)
         timers_at, _ = backend.timers(EVENT_TIMERS)
-        timers = list(namespaces.cell[timers_at] or ())
+        timers = list(namespaces.current.cell[timers_at] or ())
         for time_ms in timers:
             self._timers.delete_event_time_timer(time_ms)
         namespaces.set(place)

@@ -11,7 +11,7 @@ from headgate.ids import CheckpointId
 from headgate.state.backend import BackendContext
 from headgate.state.descriptors import TIMERS
 from headgate.state.formats.schema import StateMeta
-from headgate.state.keyed.cells import NO_CELL, Cell, namespace_of
+from headgate.state.keyed.cells import Cell, Current, namespace_of
 from headgate.state.keyed.columns import ExpiryFilter, StateColumns, meta_of, snapshot_filter
 from headgate.state.keyed.increments import Increments
 from headgate.state.keyed.namespaces import NamespaceView
@@ -31,8 +31,8 @@ class CellBackend(ABC, Generic[Index]):
 
     def __init__(self, context: BackendContext) -> None:
         self.cells: dict[Any, Cell] = {}
-        self.cell: Cell = NO_CELL
         self.emptied: list[Cell] = []
+        self.current = Current(self.emptied)
         self.generation = 1
         self.prefetch: Callable[[list[Any]], None] | None = None
         self.is_incremental = context.is_incremental
@@ -137,7 +137,7 @@ class CellBackend(ABC, Generic[Index]):
     def drop_of(self, cell: Cell, column: int) -> None: ...
 
     def drop(self, column: int) -> None:
-        self.drop_of(self.cell, column)
+        self.drop_of(self.current.cell, column)
 
     # --- timers
 

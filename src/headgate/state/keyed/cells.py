@@ -88,6 +88,21 @@ class NoCell(list[Any]):
 NO_CELL: Final = NoCell()
 
 
+@final
+class Current:
+    """The cell of the current key, as handles, timers and the loops of operators share it.
+
+    `cell` is `NO_CELL` if there is no current key. `emptied` is the list to which a handle adds a cell after setting a
+    column of the cell to None.
+    """
+
+    __slots__ = ("cell", "emptied")
+
+    def __init__(self, emptied: list[Cell]) -> None:
+        self.cell: Cell = NO_CELL
+        self.emptied = emptied
+
+
 def _no_key() -> StateAccessError:
     return StateAccessError(
         "keyed state was used without a current key; read and write it only while a record is processed, or a timer "

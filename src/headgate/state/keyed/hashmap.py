@@ -147,7 +147,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return cell
 
     def leave(self) -> None:
-        self.cell = self.namespaces.cell = NO_CELL
+        self.current.cell = self.namespaces.current.cell = NO_CELL
         if self._swept_by_batch:
             now_ms = self._context.clock.wall_ms()
             for cleanup in self._swept_by_batch:
@@ -186,7 +186,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         """Remove the state of every key. Only for jobs that take no snapshots."""
         for cell in self.cells.values():
             cell[GENERATION] = DEAD  # a clean-up may hold the cell in its round
-        self.cells, self._fresh, self.emptied, self._cell_index = {}, [], [], CellIndex()
+        self.cells, self._fresh, self._cell_index = {}, [], CellIndex()
+        self.emptied.clear()
         if self._panes is not None:
             self._panes.drop_all()
 

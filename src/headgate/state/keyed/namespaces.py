@@ -8,7 +8,7 @@ from typing import Any, Protocol, final
 from headgate.clock import Clock
 from headgate.errors import InternalError, StateAccessError
 from headgate.state.formats.schema import StateMeta
-from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, NO_CELL, Cell, namespace_of
+from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, Cell, Current, namespace_of
 from headgate.state.keyed.columns import meta_of
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.merging import merged
@@ -40,15 +40,14 @@ class NamespaceOwner(HandleOwner, CellOwner, Protocol):
 
 @final
 class NamespaceView:
-    """The states with a value for each key and namespace. `cell` is the cell of the current key and namespace."""
+    """The states with a value for each key and namespace. `current` has the cell of the current key and namespace."""
 
-    __slots__ = ("_backend", "_clock", "cell", "emptied")
+    __slots__ = ("_backend", "_clock", "current")
 
     def __init__(self, backend: NamespaceOwner, clock: Clock) -> None:
         self._backend = backend
         self._clock = clock
-        self.cell: Cell = NO_CELL
-        self.emptied = backend.emptied
+        self.current = Current(backend.emptied)
 
     def set(self, namespace: Any) -> None:
         """Make `namespace` the current namespace of the current key.
@@ -57,12 +56,12 @@ class NamespaceView:
         """
         if namespace is None:
             raise StateAccessError("None cannot be a namespace: it stands for state without one")
-        self.cell = self.at(namespace)
+        self.current.cell = self.at(namespace)
 
     def at(self, namespace: Any) -> Cell:
         """Return the cell of a namespace of the current key, safe to read and change."""
         backend = self._backend
-        key = (NAMESPACED, backend.cell[KEY], namespace)
+        key = (NAMESPACED, backend.current.cell[KEY], namespace)
         cell = backend.cells.get(key)
         if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
@@ -111,10 +110,10 @@ class NamespaceView:
         """Return at once: a read loads the entry if it is not in memory."""
 
     def new_list(self, column: int, values: list[Any]) -> ListLike:
-        return self._backend.list_of(self.cell, column, values)
+        return self._backend.list_of(self.current.cell, column, values)
 
     def new_map(self, column: int) -> MapLike:
-        return self._backend.map_of(self.cell, column)
+        return self._backend.map_of(self.current.cell, column)
 
     def drop(self, column: int) -> None:
-        self._backend.drop_of(self.cell, column)
+        self._backend.drop_of(self.current.cell, column)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, Protocol, final
 
-from headgate.state.keyed.cells import Cell
+from headgate.state.keyed.cells import Cell, Current
 from headgate.state.kinds.forms import StoredForm
 from headgate.state.ttl import StateTtlConfig
 
@@ -14,7 +14,7 @@ from headgate.state.ttl import StateTtlConfig
 class CleanupOwner(Protocol):
     """The interface of a backend that holds all its state in cells, with plain lists and dicts in them."""
 
-    cell: Cell
+    current: Current
     emptied: list[Cell]
 
     def live_cells(self) -> Iterator[Cell]:
@@ -83,7 +83,7 @@ class IncrementalCleanup:
 
     def _check(self, cell: Cell, now_ms: int) -> None:
         owner, stored = self._owner, cell[self._column]
-        living = stored if cell is owner.cell else self._form.living(stored, now_ms - self._ttl_ms)
+        living = stored if cell is owner.current.cell else self._form.living(stored, now_ms - self._ttl_ms)
         if living is not None:
             self._oldest_ms = min(self._oldest_ms, self._form.oldest_ms(living))
         if living is not stored:

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar, final, runtime_checka
 
 from headgate.errors import ProgramError
 from headgate.state.kinds.forms import SINGLE
-from headgate.state.kinds.handle import SingleHandle
+from headgate.state.kinds.handle import Attributes, SingleHandle
 from headgate.state.kinds.kind import StateDescriptor, StateKind
 from headgate.state.kinds.lifetime import Lifetime
 from headgate.state.kinds.merging import expiring, folded
@@ -42,15 +42,13 @@ class Aggregation(Protocol):
 class AggregatingState(SingleHandle, Generic[IN, OUT]):
     """An accumulator for each key. Values are added to it, and a result is computed from it."""
 
-    __slots__ = ("_function",)
+    __slots__ = ()
 
-    def __init__(self, descriptor: AggregatingStateDescriptor, owner: HandleOwner, column: int) -> None:
-        super().__init__(descriptor, owner, column)
-        self._function = descriptor.get_agg_function()
+    _function: Aggregation
 
     def get(self) -> OUT | None:
         """Return the result of the added values, None if nothing was added."""
-        accumulator = self._owner.cell[self._column]
+        accumulator = self._current.cell[self._column]
         return None if accumulator is None else self._function.get_result(accumulator)
 
     def add(self, value: IN | None) -> None:
@@ -62,7 +60,7 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
         if value is None:
             self.clear()
         else:
-            self._owner.cell[self._column] = self._accumulated(value, self._owner.cell[self._column])
+            self._current.cell[self._column] = self._accumulated(value, self._current.cell[self._column])
 
     async def async_get(self) -> OUT | None:
         """Load the state of the current key, if needed, and return as `get` does."""
@@ -88,8 +86,18 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
         return accumulator
 
 
+class PythonAggregatingState(Attributes, AggregatingState[Any, Any]):
+    """The handle without a time to live."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, descriptor: AggregatingStateDescriptor, owner: HandleOwner, column: int) -> None:
+        super().__init__(descriptor, owner, column)
+        self._function = descriptor.get_agg_function()
+
+
 @final
-class TtlAggregatingState(AggregatingState[Any, Any]):
+class TtlAggregatingState(PythonAggregatingState):
     """An accumulator with a time to live. It expires as a whole; the next value starts a new accumulator."""
 
     __slots__ = ("lifetime",)
@@ -132,7 +140,7 @@ def merge_of(function: Aggregation) -> Callable[[Any, Any], Any]:
 
 
 AGGREGATING: Final = StateKind["AggregatingStateDescriptor"](
-    "aggregating", SINGLE, handle=AggregatingState, expiring=TtlAggregatingState, merge=_merged
+    "aggregating", SINGLE, handle=PythonAggregatingState, expiring=TtlAggregatingState, merge=_merged
 )
 
 

@@ -1,8 +1,10 @@
 """Handles, with which user code reads and writes the state of the current key.
 
 A handle belongs to one column of the backend's cells. The backend sets the current cell before each record, so an
-access costs one attribute and one index. One set of classes serves all backends; state with a time to live uses
-subclasses. docs/guides/state.md has the rules for None, empty state and errors.
+access costs one attribute and one index. docs/guides/state.md has the rules for None, empty state and errors.
+
+The classes of the API, such as `ValueState`, have the methods and no attributes. Their subclasses have the attributes,
+by `Attributes`: one for each kind, and one for its state with a time to live. They serve all backends.
 
 All methods raise `StateAccessError` if there is no current key, as in `open` and `close`. No method blocks, except for
 state that a backend keeps on disk.
@@ -13,6 +15,7 @@ from __future__ import annotations
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from headgate.clock import Clock
+from headgate.state.keyed.cells import Current
 from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.lifetime import Lifetime
@@ -57,14 +60,14 @@ class Handle:
     Further values of the same class are written unchecked, because a check costs a call for each record.
     """
 
-    __slots__ = ("_column", "_fitting", "_name", "_owner", "_type_check")
+    __slots__ = ()
 
-    def __init__(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> None:
-        self._name = descriptor.name
-        self._owner = owner
-        self._column = column
-        self._fitting: type = Handle  # no value has this class
-        self._type_check = TypeCheck(descriptor)
+    _name: str
+    _owner: HandleOwner
+    _current: Current
+    _column: int
+    _fitting: type
+    _type_check: TypeCheck
 
     @property
     def column(self) -> int:
@@ -87,11 +90,25 @@ class Handle:
         """
         fitted = self._type_check.value(value)
         if fitted is value:
-            self._fitting = type(value)
+            self._fitting = type(value)  # type: ignore[misc]  # an attribute of the subclasses
         return fitted
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name!r})"
+        return f"<{self._type_check.state}>"
+
+
+class Attributes:
+    """The attributes of a `Handle`."""
+
+    __slots__ = ("_column", "_current", "_fitting", "_name", "_owner", "_type_check")
+
+    def __init__(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> None:
+        self._name = descriptor.name
+        self._owner = owner
+        self._current = owner.current
+        self._column = column
+        self._fitting: type = Handle  # no value has this class
+        self._type_check = TypeCheck(descriptor)
 
 
 class SingleHandle(Handle):
@@ -101,20 +118,20 @@ class SingleHandle(Handle):
 
     def stored(self) -> Any | None:
         """Return the content of the column for the current key."""
-        return self._owner.cell[self._column]
+        return self._current.cell[self._column]
 
     def store(self, stored: Any | None) -> None:
         """Set the content of the column for the current key. None clears it."""
         if stored is None:
             self.clear()
         else:
-            self._owner.cell[self._column] = stored
+            self._current.cell[self._column] = stored
 
     def clear(self) -> None:
         """Remove the state of the current key."""
-        owner = self._owner
-        owner.cell[self._column] = None
-        owner.emptied.append(owner.cell)
+        current = self._current
+        current.cell[self._column] = None
+        current.emptied.append(current.cell)
 
 
 class ContainerHandle(Handle):

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar, final
 from headgate.errors import StateAccessError
 from headgate.state.kinds import forms
 from headgate.state.kinds.forms import Stamped
-from headgate.state.kinds.handle import ContainerHandle
+from headgate.state.kinds.handle import Attributes, ContainerHandle
 from headgate.state.kinds.kind import StateDescriptor, StateKind, checked_type
 from headgate.state.kinds.lifetime import Lifetime
 from headgate.state.kinds.owner import HandleOwner
@@ -27,7 +27,7 @@ class ListState(ContainerHandle, Generic[T]):
 
         Later changes of the state do not change the list, and changes of the list do not change the state.
         """
-        elements = self._owner.cell[self._column]
+        elements = self._current.cell[self._column]
         return [] if elements is None else list(elements)
 
     def __iter__(self) -> Iterator[T]:
@@ -37,9 +37,9 @@ class ListState(ContainerHandle, Generic[T]):
         """Add an element at the end. Raises `StateAccessError` if it is None or of another type."""
         if type(value) is not self._fitting:
             value = self._fit_element("add()", value)
-        elements = self._owner.cell[self._column]
+        elements = self._current.cell[self._column]
         if elements is None:
-            self._owner.cell[self._column] = self._owner.new_list(self._column, [value])
+            self._current.cell[self._column] = self._owner.new_list(self._column, [value])
         else:
             elements.append(value)
 
@@ -78,7 +78,7 @@ class ListState(ContainerHandle, Generic[T]):
         self.update(values)
 
     def _extend(self, fresh: list[Any]) -> None:
-        elements = self._owner.cell[self._column]
+        elements = self._current.cell[self._column]
         if elements is None:
             self._replace(fresh)
         else:
@@ -86,7 +86,7 @@ class ListState(ContainerHandle, Generic[T]):
 
     def _replace(self, fresh: list[Any]) -> None:
         if fresh:
-            self._owner.cell[self._column] = self._owner.new_list(self._column, fresh)
+            self._current.cell[self._column] = self._owner.new_list(self._column, fresh)
         else:
             self.clear()
 
@@ -111,8 +111,14 @@ class ListState(ContainerHandle, Generic[T]):
         )
 
 
+class PythonListState(Attributes, ListState[Any]):
+    """The handle without a time to live."""
+
+    __slots__ = ()
+
+
 @final
-class TtlListState(ListState[Any]):
+class TtlListState(PythonListState):
     """A list whose elements expire one by one. Expired elements are hidden, and removed when all have expired."""
 
     __slots__ = ("lifetime",)
@@ -158,7 +164,7 @@ def _joined(
 
 
 LIST: Final = StateKind["ListStateDescriptor"](
-    "list", forms.LIST, handle=ListState, expiring=TtlListState, merge=_joined
+    "list", forms.LIST, handle=PythonListState, expiring=TtlListState, merge=_joined
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar, final
 
 from headgate.state.kinds import forms
 from headgate.state.kinds.forms import Stamped
-from headgate.state.kinds.handle import ContainerHandle, Handle
+from headgate.state.kinds.handle import Attributes, ContainerHandle, Handle
 from headgate.state.kinds.kind import StateDescriptor, StateKind, checked_type
 from headgate.state.kinds.lifetime import Lifetime
 from headgate.state.kinds.owner import HandleOwner
@@ -24,15 +24,13 @@ class MapState(ContainerHandle, Generic[K, V]):
     iteration. Values are the stored objects themselves: after changing one, call `put`.
     """
 
-    __slots__ = ("_fitting_key",)
+    __slots__ = ()
 
-    def __init__(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> None:
-        super().__init__(descriptor, owner, column)
-        self._fitting_key: type = Handle
+    _fitting_key: type
 
     def get(self, key: K) -> V | None:
         """Return the value of the key, None if it has none."""
-        content = self._owner.cell[self._column]
+        content = self._current.cell[self._column]
         return None if content is None else content.get(key)
 
     def put(self, key: K, value: V) -> None:
@@ -46,17 +44,17 @@ class MapState(ContainerHandle, Generic[K, V]):
         """
         if type(key) is not self._fitting_key and key is not None:
             self._type_check.map_key(key)
-            self._fitting_key = type(key)
+            self._fitting_key = type(key)  # type: ignore[misc]  # an attribute of the subclasses
         if type(value) is not self._fitting and value is not None:
             return self._fit(value)  # type: ignore[no-any-return]
         return value
 
     def _put(self, key: K, value: Any) -> None:
-        content = self._owner.cell[self._column]
+        content = self._current.cell[self._column]
         if content is None:
             fresh = self._owner.new_map(self._column)
             fresh[key] = value
-            self._owner.cell[self._column] = fresh
+            self._current.cell[self._column] = fresh
         else:
             content[key] = value
 
@@ -67,7 +65,7 @@ class MapState(ContainerHandle, Generic[K, V]):
 
     def remove(self, key: K) -> None:
         """Remove the key and its value, if the map has the key. Removing the last key clears the state."""
-        content = self._owner.cell[self._column]
+        content = self._current.cell[self._column]
         if content is not None and key in content:
             del content[key]
             if not content:
@@ -75,27 +73,27 @@ class MapState(ContainerHandle, Generic[K, V]):
 
     def contains(self, key: K) -> bool:
         """Return whether the map has the key. The value may be None."""
-        content = self._owner.cell[self._column]
+        content = self._current.cell[self._column]
         return content is not None and key in content
 
     def items(self) -> Iterable[tuple[K, V]]:
         """Return the keys with their values."""
-        content = self._owner.cell[self._column]
+        content = self._current.cell[self._column]
         return () if content is None else list(content.items())
 
     def keys(self) -> Iterable[K]:
         """Return the keys."""
-        content = self._owner.cell[self._column]
+        content = self._current.cell[self._column]
         return () if content is None else list(content.keys())
 
     def values(self) -> Iterable[V]:
         """Return the values."""
-        content = self._owner.cell[self._column]
+        content = self._current.cell[self._column]
         return () if content is None else list(content.values())
 
     def is_empty(self) -> bool:
         """Return whether the map has no keys."""
-        return not self._owner.cell[self._column]
+        return not self._current.cell[self._column]
 
     async def async_get(self, key: K) -> V | None:
         """Load the entry, if needed, and return as `get` does."""
@@ -158,8 +156,18 @@ class MapState(ContainerHandle, Generic[K, V]):
         return iter(self.keys())
 
 
+class PythonMapState(Attributes, MapState[Any, Any]):
+    """The handle without a time to live."""
+
+    __slots__ = ("_fitting_key",)
+
+    def __init__(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> None:
+        super().__init__(descriptor, owner, column)
+        self._fitting_key: type = Handle
+
+
 @final
-class TtlMapState(MapState[Any, Any]):
+class TtlMapState(PythonMapState):
     """A map whose entries expire one by one, including entries with the value None."""
 
     __slots__ = ("lifetime",)
@@ -233,7 +241,7 @@ class TtlMapState(MapState[Any, Any]):
         return visible
 
 
-MAP: Final[StateKind[MapStateDescriptor]] = StateKind("map", forms.MAP, handle=MapState, expiring=TtlMapState)
+MAP: Final[StateKind[MapStateDescriptor]] = StateKind("map", forms.MAP, handle=PythonMapState, expiring=TtlMapState)
 
 
 class MapStateDescriptor(StateDescriptor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from headgate.state.keyed.cells import Cell
+from headgate.state.keyed.cells import Cell, Current
 
 
 class ListLike(Protocol):
@@ -57,10 +57,8 @@ class MapLike(Protocol):
 class HandleOwner(Protocol):
     """The interface of a backend for its handles."""
 
-    cell: Cell
-    """The cell of the current key; `NO_CELL` if there is no current key."""
-    emptied: list[Cell]
-    """The list to which a handle adds a cell after setting a column of the cell to None."""
+    current: Current
+    """The cell of the current key, and where a handle notes that it has emptied a column of it."""
 
     async def loaded(self) -> None:
         """Wait until the current key's cell is in memory."""

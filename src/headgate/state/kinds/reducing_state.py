@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, final, run
 
 from headgate.errors import ProgramError
 from headgate.state.kinds.forms import SINGLE
-from headgate.state.kinds.handle import SingleHandle
+from headgate.state.kinds.handle import Attributes, SingleHandle
 from headgate.state.kinds.kind import StateDescriptor, StateKind
 from headgate.state.kinds.lifetime import Lifetime
 from headgate.state.kinds.merging import expiring, folded
@@ -32,15 +32,13 @@ class Reduction(Protocol):
 class ReducingState(SingleHandle, Generic[T]):
     """One value for each key: all added values, combined."""
 
-    __slots__ = ("_combine",)
+    __slots__ = ()
 
-    def __init__(self, descriptor: ReducingStateDescriptor, owner: HandleOwner, column: int) -> None:
-        super().__init__(descriptor, owner, column)
-        self._combine = descriptor.combine
+    _combine: Combine
 
     def get(self) -> T | None:
         """Return the combined value, None if nothing was added."""
-        return self._owner.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
+        return self._current.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
 
     def add(self, value: T | None) -> None:
         """Combine the current value with `value`. The first value is stored unchanged, and None clears the state.
@@ -48,11 +46,11 @@ class ReducingState(SingleHandle, Generic[T]):
         Raises `StateAccessError` if the combined value is not of the declared type.
         """
         if value is not None:
-            value = self._combined(self._owner.cell[self._column], value)
+            value = self._combined(self._current.cell[self._column], value)
         if value is None:
             self.clear()
         else:
-            self._owner.cell[self._column] = value
+            self._current.cell[self._column] = value
 
     async def async_get(self) -> T | None:
         """Load the state of the current key, if needed, and return as `get` does."""
@@ -71,8 +69,18 @@ class ReducingState(SingleHandle, Generic[T]):
         return combined
 
 
+class PythonReducingState(Attributes, ReducingState[Any]):
+    """The handle without a time to live."""
+
+    __slots__ = ("_combine",)
+
+    def __init__(self, descriptor: ReducingStateDescriptor, owner: HandleOwner, column: int) -> None:
+        super().__init__(descriptor, owner, column)
+        self._combine = descriptor.combine
+
+
 @final
-class TtlReducingState(ReducingState[Any]):
+class TtlReducingState(PythonReducingState):
     """A combined value with a time to live. It expires as a whole; the next value starts a new one."""
 
     __slots__ = ("lifetime",)
@@ -98,7 +106,7 @@ def _merged(descriptor: ReducingStateDescriptor, target: Any | None, sources: Se
 
 
 REDUCING: Final = StateKind["ReducingStateDescriptor"](
-    "reducing", SINGLE, handle=ReducingState, expiring=TtlReducingState, merge=_merged
+    "reducing", SINGLE, handle=PythonReducingState, expiring=TtlReducingState, merge=_merged
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Generic, TypeVar, final
 
 from headgate.state.kinds.forms import SINGLE
-from headgate.state.kinds.handle import SingleHandle
+from headgate.state.kinds.handle import Attributes, SingleHandle
 from headgate.state.kinds.kind import StateDescriptor, StateKind
 from headgate.state.kinds.lifetime import Lifetime
 from headgate.state.kinds.owner import HandleOwner
@@ -21,7 +21,7 @@ class ValueState(SingleHandle, Generic[T]):
 
     def value(self) -> T | None:
         """Return the value of the current key, None if it has none."""
-        return self._owner.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
+        return self._current.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
 
     def update(self, value: T | None) -> None:
         """Set the value of the current key; None clears it. Raises `StateAccessError` for a value of another type."""
@@ -30,7 +30,7 @@ class ValueState(SingleHandle, Generic[T]):
                 self.clear()
                 return
             value = self._fit(value)
-        self._owner.cell[self._column] = value
+        self._current.cell[self._column] = value
 
     async def async_value(self) -> T | None:
         """Load the state of the current key, if needed, and return as `value` does."""
@@ -43,8 +43,14 @@ class ValueState(SingleHandle, Generic[T]):
         self.update(value)
 
 
+class PythonValueState(Attributes, ValueState[Any]):
+    """The handle without a time to live."""
+
+    __slots__ = ()
+
+
 @final
-class TtlValueState(ValueState[Any]):
+class TtlValueState(PythonValueState):
     """A value with a time to live."""
 
     __slots__ = ("lifetime",)
@@ -62,7 +68,7 @@ class TtlValueState(ValueState[Any]):
         self.store(None if value is None else (self.lifetime.access(), value))
 
 
-VALUE: Final[StateKind[ValueStateDescriptor]] = StateKind("value", SINGLE, handle=ValueState, expiring=TtlValueState)
+VALUE: Final = StateKind["ValueStateDescriptor"]("value", SINGLE, handle=PythonValueState, expiring=TtlValueState)
 
 
 class ValueStateDescriptor(StateDescriptor):

@@ -86,7 +86,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
             content.keep(key, row)
 
     def leave(self) -> None:
-        self.cell = self.namespaces.cell = NO_CELL
+        self.current.cell = self.namespaces.current.cell = NO_CELL
         if self._pending is not None and self._pending.is_over:
             self._pending = None
         if self.emptied or self._closed:
@@ -169,10 +169,10 @@ class CellCache(CellBackend[StoredTimerIndex]):
     # --- lists and maps of handles
 
     def new_list(self, column: int, values: list[Any]) -> StoredList:
-        return self._store.cells.new_list(self.cell, column, values)
+        return self._store.cells.new_list(self.current.cell, column, values)
 
     def new_map(self, column: int) -> StoredMap:
-        return self._store.cells.new_map(self.cell, column)
+        return self._store.cells.new_map(self.current.cell, column)
 
     def list_of(self, cell: Cell, column: int, values: list[Any]) -> StoredList:
         return self._store.cells.new_list(cell, column, values)

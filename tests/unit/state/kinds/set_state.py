@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from typing import Any, Final, Generic, TypeVar, final
 
 from headgate.state.kinds.forms import MAP
-from headgate.state.kinds.handle import Handle
+from headgate.state.kinds.handle import Attributes, Handle
 from headgate.state.kinds.kind import StateDescriptor, StateKind
 from headgate.state.kinds.lifetime import Lifetime
-from headgate.state.kinds.map_state import MapState, TtlMapState
+from headgate.state.kinds.map_state import MapState, PythonMapState, TtlMapState
 from headgate.state.kinds.owner import HandleOwner
 from headgate.types.typeinfo import TypeInformation, Types
 
 T = TypeVar("T")
 
 
-class SetState(Handle, Generic[T]):
+class SetState(Attributes, Handle, Generic[T]):
     """Distinct elements for each key: the keys of a map."""
 
     __slots__ = ("_map",)
 
     def __init__(self, descriptor: SetStateDescriptor, owner: HandleOwner, column: int) -> None:
         super().__init__(descriptor, owner, column)
-        self._map: MapState[T, bool] = MapState(descriptor, owner, column)
+        self._map: MapState[T, bool] = PythonMapState(descriptor, owner, column)
 
     def add(self, element: T) -> None:
         """Add an element. With a time to live, it lives from now."""

@@ -304,4 +304,4 @@ def test_handles_are_what_type_annotations_call_them(backend: HashMapBackend) ->
     assert not isinstance(map_state(backend), AppendingState)
     assert isinstance(list_state(backend), MergingState)
     assert isinstance(reducing, MergingState)
-    assert repr(reducing) == "ReducingState('r')"
+    assert repr(reducing) == "<reducing state 'r'>"

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.clock import VirtualClock
 from headgate.errors import StateAccessError
-from headgate.state.keyed.cells import FIRST, KEY, NO_CELL, Cell
+from headgate.state.keyed.cells import FIRST, KEY, Cell, Current
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.kinds.forms import SINGLE
@@ -317,9 +317,9 @@ class Cells:
     """An owner of cells with one value each, that counts the rounds."""
 
     def __init__(self, *stored: Any) -> None:
-        self.cell: Cell = NO_CELL
         self.cells: list[Cell] = [[0, 0, 0, key, value] for key, value in enumerate(stored)]
         self.emptied: list[Cell] = []
+        self.current = Current(self.emptied)
         self.rounds = 0
 
     def live_cells(self) -> Iterator[Cell]:

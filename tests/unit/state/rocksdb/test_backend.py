@@ -67,7 +67,7 @@ def test_entries_of_maps_are_loaded_but_for_those_that_are_known() -> None:
     with at(backend, "key"):
         state.put_all({"a": 1, "b": 2})
     with at(backend, "key"):
-        content = backend.cell[state.column]
+        content = backend.current.cell[state.column]
         state.put("a", 3)
         assert [backend.lacks(content, key) for key in "abc"] == [False, True, True]
         backend.load_entries([(content, key) for key in "abc"])
@@ -94,7 +94,7 @@ def test_the_key_that_came_first_is_kept_with_its_class() -> None:
     for first, later in ((1, Level.ONE), (Level.TWO, 2)):
         put(backend, state, first, "x")
         with at(backend, later):
-            assert (type(backend.cell[KEY]), state.value()) == (type(first), "x")
+            assert (type(backend.current.cell[KEY]), state.value()) == (type(first), "x")
 
 
 def test_a_long_list_and_a_large_map_do_not_wait_in_memory_for_a_snapshot() -> None:

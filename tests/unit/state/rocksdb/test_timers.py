@@ -62,7 +62,7 @@ def test_timers_fire_in_order_whatever_is_registered_and_deleted_meanwhile(seed:
 def fire(backend: Any, timers: Timers, until_ms: int) -> list[tuple[int, int]]:
     fired = []
     while timers.head_ms <= until_ms:
-        fired += [(time, backend.cell[3]) for time in timers.due(until_ms, 3)]
+        fired += [(time, backend.current.cell[3]) for time in timers.due(until_ms, 3)]
         backend.leave()
     return fired
 
