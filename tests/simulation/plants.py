@@ -32,8 +32,8 @@ from headgate.operators.pending import PendingOperator
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.exchange.credit import Credit, Encoded
 from headgate.runtime.job_storage.clean_up import CleanUp
+from headgate.runtime.job_storage.lease import Lease
 from headgate.runtime.job_storage.sink_commits import SinkCommits
-from headgate.runtime.job_storage.snapshots import Snapshots
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.supervisor import Supervisor
 from headgate.runtime.master.supervisor_vocabulary import SupervisorEffect
@@ -101,7 +101,7 @@ def no_fencing(patch: pytest.MonkeyPatch) -> None:
 
 def one_lineage_for_all(patch: pytest.MonkeyPatch) -> None:
     """All drivers write under the same lineage, even with other storage or from a savepoint."""
-    patch.setattr(Snapshots, "begin_lineage", lambda self, plan, ahead: Lineage("0" * 32, 0))
+    patch.setattr(Lease, "begin_lineage", lambda self, drawn, *, goes_on: Lineage("0" * 32, 0))
 
 
 def ack_of_an_old_attempt(patch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """The storage of a job, as the job master uses it, split by owner.
 
     owner          modules                        work
-    snapshots      `lease`, `snapshots`,          takes the lease, finds the snapshot to start from, writes manifests,
-                   `restore`                      the intent to stop and the result
+    snapshots      `lease`, `restore`             takes the lease, finds the snapshot to start from, writes manifests,
+                                                  the intent to stop and the result
     clean-up       `clean_up`                     deletes checkpoints that are not retained or were given up, and
                                                   leftovers
     sink commits   `sink_commits`                 prepares sinks; commits and aborts for all subtasks together

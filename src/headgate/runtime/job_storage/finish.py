@@ -19,13 +19,14 @@ from headgate.checkpoint.cleanup import deletion
 from headgate.checkpoint.drivers import job_records
 from headgate.checkpoint.drivers.begun_savepoints import given_up
 from headgate.checkpoint.drivers.job_records import JobResult
+from headgate.checkpoint.restore.resolve import Resolution
 from headgate.graph.job_graph import JobGraph
+from headgate.graph.placement import as_programmed
 from headgate.job_status import JobStatus
-from headgate.runtime.job_storage.lease import LeaseLost
+from headgate.runtime.job_storage.lease import LeaseLost, recorded_result
 from headgate.runtime.job_storage.location import keeps_checkpoints
 from headgate.runtime.job_storage.owners import Parts, Steps, step
 from headgate.runtime.job_storage.restore import Known
-from headgate.runtime.job_storage.snapshots import recorded_result
 from headgate.runtime.monitoring.outcome import JobOutcome
 
 
@@ -164,17 +165,21 @@ class JobFinish:
             yield from step(parts.sink_owner, self._acting(sinks.discard))
 
     def _delete_inputs(self, which: DeletedInputs) -> Steps[None]:
-        parts, inputs, snapshots = self.parts, self.parts.inputs, self.parts.snapshots
+        parts, inputs = self.parts, self.parts.inputs
         if inputs is None or which is DeletedInputs.NONE:
             return
         if which is DeletedInputs.NEW:
             yield from step(parts.source_owner, inputs.discard_new)
-        elif which is DeletedInputs.ALL or snapshots is None:
+        elif which is DeletedInputs.ALL:
             yield from step(parts.source_owner, self._acting(inputs.discard))
         else:
-            found = yield from step(parts.snapshot_owner, lambda: snapshots.complete(self.plan, self.known))
+            found = yield from step(parts.snapshot_owner, self._complete)
             complete = [*found.older, *([] if found.manifest is None else [found.manifest])]
             yield from step(parts.source_owner, lambda: inputs.discard_unread(parts.folder(), complete))
+
+    def _complete(self) -> Resolution:
+        """Return which checkpoints of the job are complete. Blocks."""
+        return self.parts.resolver(self.plan, as_programmed(self.plan)).complete(self.known)
 
     def _acting(self, action: Callable[[], None]) -> Callable[[], None]:
         def work() -> None:
@@ -184,14 +189,14 @@ class JobFinish:
         return work
 
     def _delete_checkpoints(self, end_plan: EndPlan) -> Steps[None]:
-        parts, snapshots = self.parts, self.parts.snapshots
+        parts = self.parts
         if end_plan.deletes_claimed:
             yield from step(parts.clean_up_owner, parts.clean_up().drop_claimed)
         if end_plan.checkpoints is DeletedCheckpoints.ALL:
             yield from step(parts.clean_up_owner, lambda: deletion.delete_checkpoints(parts.folder()))
-        elif end_plan.checkpoints is DeletedCheckpoints.BEYOND and snapshots is not None:
+        elif end_plan.checkpoints is DeletedCheckpoints.BEYOND:
             clean_up, number = parts.clean_up(), self.plan.settings.get(options.CHECKPOINTS_RETAINED)
-            found = yield from step(parts.snapshot_owner, lambda: snapshots.complete(self.plan, self.known))
+            found = yield from step(parts.snapshot_owner, self._complete)
             yield from step(parts.clean_up_owner, lambda: clean_up.keep_retained(found, number))
 
 

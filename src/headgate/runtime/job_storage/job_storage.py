@@ -25,16 +25,15 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.errors import RestoreError, StorageError
 from headgate.graph.job_graph import JobGraph
-from headgate.graph.placement import Placement
+from headgate.graph.placement import Placement, as_programmed
 from headgate.ids import Attempt, CheckpointId, Lineage
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.finish import JobFinish, give_up_savepoints, release_all
-from headgate.runtime.job_storage.lease import Lease, LeaseLost, Outcome
+from headgate.runtime.job_storage.lease import Lease, LeaseLost, Outcome, PriorRuns, begin
 from headgate.runtime.job_storage.owners import Parts, Steps, Write, Writes, run, step
 from headgate.runtime.job_storage.restore import Known, RestorePoint, may_fall_back, without_savepoint
 from headgate.runtime.job_storage.sink_commits import Prepared, SinkCommits, attempt_commit
-from headgate.runtime.job_storage.snapshots import PriorRuns, Snapshots, begin
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 from headgate.runtime.monitoring.outcome import JobOutcome
 
@@ -106,9 +105,11 @@ class JobStorage:
             self._parts.sinks = SinkCommits(plan, ran or plan.lineage)
             return beginning
         self._has_restored = beginning.last_attempt == 0
-        self._parts.snapshots = snapshots = Snapshots(self._parts.store, self._parts.open_store, lease)
-        ahead = yield from step(self._parts.snapshot_owner, lambda: snapshots.look_ahead(plan))
-        lineage = yield from step(self._parts.snapshot_owner, lambda: snapshots.begin_lineage(plan, ahead))
+        resolver = self._parts.resolver(plan, as_programmed(plan))
+        ahead = yield from step(self._parts.snapshot_owner, resolver.look_ahead)
+        lineage = yield from step(
+            self._parts.snapshot_owner, lambda: lease.begin_lineage(plan.lineage, goes_on=ahead.goes_on)
+        )
         self._parts.sinks = sinks = SinkCommits(plan, lineage)
         yield from step(self._parts.sink_owner, lambda: sinks.prepare(plan))
         self._parts.inputs = inputs = SourceInputs(plan)
@@ -160,11 +161,11 @@ class JobStorage:
     def _resolve_steps(
         self, plan: JobGraph, attempt: Attempt, placement: Placement, known_complete: CheckpointId | None
     ) -> Steps[RestorePoint]:
-        parts, snapshots, sinks, inputs = self._parts, self._parts.snapshots, self._parts.sinks, self._parts.inputs
-        assert snapshots is not None
+        parts, sinks, inputs = self._parts, self._parts.sinks, self._parts.inputs
         assert sinks is not None
         known = replace(self._known, complete=known_complete, acknowledges=self._acknowledges)
-        found = yield from step(parts.snapshot_owner, lambda: snapshots.find(plan, attempt, placement, known))
+        resolver = parts.resolver(plan, placement)
+        found = yield from step(parts.snapshot_owner, lambda: resolver.begin(attempt, known))
         self._check_newest(attempt)
         self._known, point, manifest = found.known, found.point, found.point.manifest
         if not self._has_tidied:

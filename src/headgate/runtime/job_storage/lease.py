@@ -1,20 +1,30 @@
-"""The lease of a driver on its job: the right to change the job's storage. The rules are in `drivers.epochs`."""
+"""The lease of a driver on its job: the right to change the job's storage, and how a driver begins with it.
+
+The rules are in `drivers.epochs`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Final, final
 
-from headgate.checkpoint.drivers import intents, ownership
+from headgate.checkpoint import storage_probe
+from headgate.checkpoint.drivers import intents, job_records, ownership
 from headgate.checkpoint.drivers.begun_savepoints import record_begun, record_complete
+from headgate.checkpoint.drivers.epochs import Chain
 from headgate.checkpoint.drivers.epochs import EpochOwner as Driver
 from headgate.checkpoint.drivers.intents import StopIntent
+from headgate.checkpoint.drivers.job_records import JobResult
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.manifest_storage import InDoubt, Refused, Stored
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import RestoreError, StorageError
+from headgate.ids import Attempt, CheckpointId, Lineage
+
+_DRIVER_DIGITS: Final = 8
+"""The number of digits of a driver's nonce in the names of external systems, which must be short."""
 
 Outcome = Stored | Refused | Superseded
 
@@ -27,8 +37,8 @@ class LeaseLost(RestoreError):
 class Lease:
     """The right of one driver to change a job's storage, until a later driver takes it.
 
-    Every write and deletion asks for the `folder` again: there is no other way to it. All owners share one lease. It
-    changes only once, from held to lost, so it needs no lock.
+    Every write and deletion asks for the `folder` again: there is no other way to it. All owners share one lease, and
+    no lock is needed: it changes only once, from held to lost, and only the owner of snapshots uses the chain.
     """
 
     def __init__(self, store: CheckpointStore, driver: Driver) -> None:
@@ -36,6 +46,7 @@ class Lease:
         self.driver = driver
         self._store = store
         self._lost: Superseded | None = None
+        self._chain: Chain | None = None
 
     @classmethod
     def take(cls, store: CheckpointStore, nonce: str) -> Lease:
@@ -54,6 +65,33 @@ class Lease:
         if self._lost is not None:
             raise LeaseLost(self._lost.reason)
         return self._store
+
+    def chain(self) -> Chain:
+        """Return the drivers of the job, which say which manifests count. Blocks. Raises StorageError."""
+        return ownership.read_chain(self._store) if self._chain is None else self._chain
+
+    def start_from(self, base: CheckpointId, chain: Chain) -> None:
+        """Record the checkpoint that this driver starts from, unless it has started before.
+
+        `chain` is the chain by which the checkpoint was found. Blocks. Raises LeaseLost, StorageError.
+        """
+        if self._chain is None:
+            self._chain = ownership.record_base(self._store, self.driver, chain, base)
+            self.folder()
+
+    def begin_lineage(self, drawn: Lineage, *, goes_on: bool) -> Lineage:
+        """Return the lineage that sinks write under, recorded in the job's folder. Blocks.
+
+        It is the recorded lineage if the job goes on from a snapshot of its own, else `drawn`. Raises LeaseLost,
+        StorageError.
+        """
+        folder = self.folder()
+        lineage = job_records.read_lineage(folder) if goes_on else None
+        if lineage is None:
+            lineage = drawn
+            job_records.record_lineage(folder, self.driver, lineage)
+            self.folder()  # if a later driver did not see the record, this call sees the later driver
+        return replace(lineage, driver=self.driver.nonce[:_DRIVER_DIGITS])
 
     def store(self, manifest: Manifest, savepoint: CheckpointStore | None) -> Outcome:
         """Write a manifest, for a savepoint to the folder `savepoint`. After `InDoubt` only `settle` may follow."""
@@ -94,3 +132,35 @@ class Lease:
         if isinstance(result, Superseded):
             self._lost = result
         return result
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorRuns:
+    """The history of the job when a driver begins: the last attempt of earlier drivers, and the result if it has ended.
+
+    A job that has ended must not run again. Its `lease` is None, unless the job ended while the lease was taken.
+    """
+
+    lease: Lease | None
+    last_attempt: Attempt
+    ended: JobResult | None = None
+
+
+def begin(store: CheckpointStore, nonce: Callable[[], str]) -> PriorRuns:
+    """Take the lease of a job unless it has ended, and check that storage can be written.
+
+    Blocks. Raises StorageError.
+    """
+    ended = recorded_result(store)
+    if ended is not None:
+        return PriorRuns(lease=None, last_attempt=Attempt(0), ended=ended)
+    storage_probe.check_writable(store, nonce())
+    lease = Lease.take(store, nonce())
+    ended = recorded_result(store)  # read it again: an earlier driver may have ended the job meanwhile
+    return PriorRuns(lease=lease, last_attempt=job_records.last_attempt(store), ended=ended)
+
+
+def recorded_result(store: CheckpointStore) -> JobResult | None:
+    """Return the result of the job, None if it has not ended. Blocks. Raises StorageError."""
+    return ownership.valid_result(store, ownership.read_chain(store))

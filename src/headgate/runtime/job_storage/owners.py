@@ -15,11 +15,13 @@ from typing import Any, Final, Generic, TypeVar, final
 from headgate.checkpoint.manifest_storage import InDoubt, Refused
 from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
+from headgate.graph.job_graph import JobGraph
+from headgate.graph.placement import Placement
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.lease import Lease, Outcome
+from headgate.runtime.job_storage.restore import RestoreResolver
 from headgate.runtime.job_storage.sink_commits import SinkCommits
-from headgate.runtime.job_storage.snapshots import Snapshots
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 
 T = TypeVar("T")
@@ -101,7 +103,6 @@ class Parts:
     sink_owner: StorageOwner
     source_owner: StorageOwner
     lease: Lease | None = field(default=None, init=False)
-    snapshots: Snapshots | None = field(default=None, init=False)
     sinks: SinkCommits | None = field(default=None, init=False)
     inputs: SourceInputs | None = field(default=None, init=False)
 
@@ -114,6 +115,10 @@ class Parts:
         """Return the lease. The job must be prepared."""
         assert self.lease is not None
         return self.lease
+
+    def resolver(self, plan: JobGraph, placement: Placement) -> RestoreResolver:
+        """Return the resolver of restores in this placement, which needs the lease."""
+        return RestoreResolver(self.store, self.open_store, plan, placement, self.held())
 
     def clean_up(self) -> CleanUp:
         """Return the clean-up, which needs the lease."""

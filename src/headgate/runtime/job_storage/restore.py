@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from headgate import options
-from headgate.checkpoint.drivers import intents
+from headgate.checkpoint.drivers import intents, job_records, ownership
 from headgate.checkpoint.drivers.epochs import Chain
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.handles import InFlightState
@@ -37,9 +37,12 @@ from headgate.functions.sink import CommitLostError
 from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.graph.logical import Partitioning
 from headgate.graph.placement import Placement
-from headgate.ids import CheckpointId, SubtaskId
+from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.runtime.job_storage.lease import Lease
 from headgate.runtime.job_storage.sink_commits import repeats_output
 from headgate.runtime.job_storage.sources import Splits
+
+_log = logging.getLogger(__name__)
 
 
 @final
@@ -114,7 +117,7 @@ class Found:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """A forecast of a driver's first start, before `RestoreResolver.find` decides.
+    """A forecast of a driver's first start, before `RestoreResolver.begin` decides.
 
     `goes_on`: the job continues from a snapshot of its own, as far as is known. `operators` are the uids in the
     snapshot; None: it cannot be read, or the job was stopped with it.
@@ -127,19 +130,35 @@ class Ahead:
 @final
 @dataclass(frozen=True, slots=True)
 class RestoreResolver:
-    """Finds the starting point of an attempt in this placement. `chain` says which manifests count."""
+    """Finds the starting point of an attempt in this placement. Used by one owner."""
 
     store: CheckpointStore
     open_store: Callable[[str], CheckpointStore]
     plan: JobGraph
     placement: Placement
-    chain: Chain
+    lease: Lease
 
-    def find(self, known: Known) -> Found:
-        """Return the starting point. Raises RestoreError, StorageError."""
-        stop = intents.read_stop(self.store, self.chain)
+    def begin(self, attempt: Attempt, known: Known) -> Found:
+        """Begin the attempt: return its starting point, after writing the evidence of the snapshot.
+
+        Raises `RestoreError` when the snapshot cannot be used, `LeaseLost`, `StorageError`.
+        """
+        job_records.begin_attempt(self.store, attempt)
+        self.lease.folder()
+        chain = self.lease.chain()
+        found = self._find(known, chain)
+        self.lease.start_from(found.base, chain)
+        # Before any output that the snapshot holds is committed.
+        if found.point.finishing:
+            intents.attest_stop(self.store, chain)
+        elif found.point.own is not None:
+            ownership.attest_restored(self.store, found.point.own)
+        return found
+
+    def _find(self, known: Known, chain: Chain) -> Found:
+        stop = intents.read_stop(self.store, chain)
         while True:
-            resolution = self._own(known, stop)
+            resolution = self._own(known, chain, stop)
             if stop is not None:
                 return Found(point=self._stopped(stop, resolution), resolution=resolution, known=known)
             savepoint = open_savepoint(
@@ -160,11 +179,12 @@ class RestoreResolver:
                 known = known.with_damaged(resolution.manifest.checkpoint_id, str(error))
 
     def look_ahead(self) -> Ahead:
-        """Return a forecast of the start."""
+        """Return a forecast of the driver's first start."""
+        chain = self.lease.chain()
         try:
-            if intents.read_stop(self.store, self.chain) is not None:
+            if intents.read_stop(self.store, chain) is not None:
                 return Ahead(goes_on=True, operators=None)
-            manifest = self._own(Known(), None).manifest
+            manifest = self._own(Known(), chain, None).manifest
         except (RestoreError, StorageError):
             return Ahead(goes_on=True, operators=None)
         goes_on = manifest is not None
@@ -178,16 +198,14 @@ class RestoreResolver:
         return Ahead(goes_on=goes_on, operators=frozenset(operator.uid for operator in found))
 
     def complete(self, known: Known) -> Resolution:
-        """Return which checkpoints of the job are complete."""
-        return self._search(known, may_fall_back=True)
+        """Return which checkpoints of the job are complete. Raises `RestoreError`, `StorageError`."""
+        return self._search(known, self.lease.chain(), may_fall_back=True)
 
-    def _own(self, known: Known, stop: StopIntent | None) -> Resolution:
-        return self._search(known, may_fall_back=stop is not None or may_fall_back(self.plan))
+    def _own(self, known: Known, chain: Chain, stop: StopIntent | None) -> Resolution:
+        return self._search(known, chain, may_fall_back=stop is not None or may_fall_back(self.plan))
 
-    def _search(self, known: Known, *, may_fall_back: bool) -> Resolution:
-        search = Search(
-            known_complete=known.complete, may_fall_back=may_fall_back, chain=self.chain, damaged=known.damaged
-        )
+    def _search(self, known: Known, chain: Chain, *, may_fall_back: bool) -> Resolution:
+        search = Search(known_complete=known.complete, may_fall_back=may_fall_back, chain=chain, damaged=known.damaged)
         return resolve_latest(self.store, self.plan.job_id, search)
 
     def _stopped(self, stop: StopIntent, resolution: Resolution) -> RestorePoint:
@@ -308,9 +326,6 @@ def _arrival(partitionings: set[Partitioning]) -> Arrival:
     if Partitioning.KEY_GROUP in partitionings:
         return Arrival.KEYED
     return Arrival.COPIED if partitionings == {Partitioning.BROADCAST} else Arrival.DEALT
-
-
-_log = logging.getLogger(__name__)
 
 
 def open_savepoint(

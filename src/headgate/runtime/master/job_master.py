@@ -27,7 +27,7 @@ from headgate.job_status import JobStatus
 from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot
-from headgate.runtime.job_storage.snapshots import PriorRuns
+from headgate.runtime.job_storage.lease import PriorRuns
 from headgate.runtime.master import supervisor_vocabulary as supervision
 from headgate.runtime.master.assembly import deploy_messages, growth_of, supervisor_of, watermark_aligner_of
 from headgate.runtime.master.checkpoints import BeginEnd, CheckpointEffect, CheckpointEvent, Checkpoints, JobTakenOver

@@ -24,9 +24,8 @@ from headgate.job_status import JobStatus
 from headgate.operators.plain_functions import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.job_storage.job_storage import JobStorage
-from headgate.runtime.job_storage.lease import Outcome
+from headgate.runtime.job_storage.lease import Outcome, PriorRuns
 from headgate.runtime.job_storage.restore import RestorePoint
-from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.state.files import FileHandle, InlineHandle, KeyedKind, KeyedState, StateFile
 from headgate.state.operator.list_elements import ListMode
