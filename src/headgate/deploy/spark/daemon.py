@@ -21,7 +21,6 @@ PRELOADED: Final = (
     "headgate.deploy.code.package",
     "headgate.deploy.spark.logs",
     "headgate.deploy.spark.network",
-    "headgate.deploy.spark.slot_task",
     "headgate.deploy.spark.terminal",
     "headgate.runtime.control.client",
     "headgate.runtime.control.heartbeat",

@@ -27,8 +27,7 @@ from headgate.deploy.spark.preflight import cores_of_queries, is_local, slot_cou
 from headgate.deploy.spark.session import embedded_max
 from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode, task_entry
-from headgate.deploy.spark.slot_process import UNFIT
-from headgate.deploy.spark.slot_task import SlotSpec, SlotTask, slot_task
+from headgate.deploy.spark.slot_process import UNFIT, SlotSpec, SlotTask, slot_task
 from headgate.deploy.spark.stage import SlotStage, StageEnd, StageOrder
 from headgate.errors import StorageError
 from headgate.graph.job_graph import JobGraph

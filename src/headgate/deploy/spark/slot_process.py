@@ -1,4 +1,7 @@
-"""A slot in the Python worker of a Spark task: the slot's loop with its network, storage threads and heartbeat.
+"""A slot in the Python worker of a Spark task: the function that Spark runs, and the slot's loop with its connections.
+
+The closure of the task is the only way in which the job's secret and the key of its certificate travel: no conf,
+argument, environment variable or log contains them.
 
 The process ends its slot when the job master orders it, refuses the slot or is lost. User code may block the loop: if
 the slot has not ended some seconds after the loss of the master, the process exits.
@@ -10,7 +13,10 @@ import logging
 import os
 import pickle
 import threading
-from typing import Final, final
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final, final
 
 from pyspark import TaskContext
 
@@ -19,13 +25,13 @@ from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.storage_probe import answer_probe
 from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.clock import SystemClock
+from headgate.config import Settings
 from headgate.deploy.code.package import unpack
 from headgate.deploy.spark.logs import slot_logging
 from headgate.deploy.spark.network import address_towards, slot_network
-from headgate.deploy.spark.slot_task import SlotSpec
 from headgate.deploy.spark.terminal import output_of_driver
 from headgate.errors import StorageError
-from headgate.ids import SlotIndex
+from headgate.ids import JobId, Launch, SlotIndex
 from headgate.runtime.control.client import ControlClient, Hello
 from headgate.runtime.control.heartbeat import HeartbeatConfig, HeartbeatThread
 from headgate.runtime.control.messages import RegisterSlot, process_facts
@@ -37,7 +43,7 @@ from headgate.runtime.slot.log_tail import LogTail
 from headgate.runtime.slot.services import SlotServices
 from headgate.runtime.slot.slot import Slot
 from headgate.runtime.slot_storage.scratch import Scratch
-from headgate.runtime.wire import Address, JobSecret, Poller, Wire
+from headgate.runtime.wire import Address, JobSecret, Poller, ThrowAwayCertificate, Wire
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +53,54 @@ STUCK_S_MAX: Final = 5.0
 IO_THREADS: Final = 2
 UNFIT: Final = "unfit"
 """Key in the environment of a registration: the reason why the slot cannot run the job. Missing if it can."""
+
+SlotTask = Callable[[Iterable[Any]], Iterator[Any]]
+"""The function that Spark runs in each task. Its input and output are empty: records go from slot to slot directly."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotSpec:
+    """Everything that the slots of one launch need, except the job's package.
+
+    `storage` is None if the slots use no storage. `proof` is the nonce by which each slot proves that it sees the
+    driver's storage; None on one machine, and without storage. `certificate` is the certificate for connections of
+    slots, None if they use the user's certificate or no TLS.
+    """
+
+    job_id: JobId
+    job_name: str
+    launch: Launch
+    host: str
+    port: int
+    secret: bytes
+    certificate: ThrowAwayCertificate | None
+    storage: str | None
+    proof: str | None
+    settings: Settings
+
+    def __repr__(self) -> str:
+        return f"SlotSpec({self.job_name!r}, launch {self.launch})"
+
+
+def slot_task(spec: SlotSpec, package: Any, entry: Callable[[], AbstractContextManager[None]]) -> SlotTask:
+    """Return the function that Spark runs in each task of a launch. Called in the driver.
+
+    It is pickled by value and imports headgate only inside `entry`, so that a worker without headgate can report the
+    missing module. `package` is the packed job, as bytes or as a broadcast of bytes.
+    """
+    data = pickle.dumps(spec, 5)
+
+    def headgate_slot(rows: Iterable[Any]) -> Iterator[Any]:
+        with entry():
+            from headgate.deploy.spark.slot_process import run_slot  # noqa: PLC0415  # in the worker, by `entry`
+
+            for _ in rows:
+                pass
+            run_slot(data, package if isinstance(package, bytes) else package.value)
+        return iter(())
+
+    return headgate_slot
 
 
 def run_slot(data: bytes, package: bytes) -> None:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from headgate.deploy.spark.jvm_loss import GONE, JVM_ERRORS, is_gone, report_of
 from headgate.deploy.spark.observe import slots_taken, slots_total
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
-from headgate.deploy.spark.slot_task import SlotTask
+from headgate.deploy.spark.slot_process import SlotTask
 from headgate.deploy.spark.spark_error import explain, is_refusal
 from headgate.errors import EnvironmentFault, StorageError
 
