@@ -33,8 +33,8 @@ from headgate.operators.base import Operator, OperatorContext, RestoredState
 from headgate.operators.keyed_functions import KeyedProcessFactory
 from headgate.operators.services import Services
 from headgate.runtime.slot.garbage import survivors_set_aside
-from headgate.runtime.slot_storage.fetch import Fetch
 from headgate.runtime.slot_storage.local_copies import LocalCopies
+from headgate.runtime.slot_storage.slot_storage import Fetch
 from headgate.runtime.slot_storage.state_writers import StoreWriters
 from headgate.state.backend import StateWriter
 from headgate.state.descriptors import ValueStateDescriptor

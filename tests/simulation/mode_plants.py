@@ -26,8 +26,8 @@ from headgate.ids import CheckpointId
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.slot.barriers import Barriers
 from headgate.runtime.slot.subtask import Subtask
-from headgate.runtime.slot_storage.fetch import Fetch
 from headgate.runtime.slot_storage.in_flight import Gathering, Share
+from headgate.runtime.slot_storage.slot_storage import Fetch
 
 
 def rest_of_the_batch_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from headgate.elements import Barrier, SavepointFormat, SavepointOrder
 from headgate.errors import RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId
 from headgate.options import resolve
-from headgate.runtime.slot_storage.fetch import Fetch
 from headgate.runtime.slot_storage.savepoint_writers import SavepointTerms, SlotWriters
+from headgate.runtime.slot_storage.slot_storage import Fetch
 from headgate.runtime.slot_storage.state_writers import CheckpointWriter, InlineWriters
 from headgate.state.backend import KeyedBackend
 from headgate.state.backends import open_backend
