@@ -1,4 +1,4 @@
-"""Restoring: which checkpoint or savepoint an attempt starts from, and the state that each subtask gets. All blocks.
+"""Restoring: which checkpoint or savepoint an attempt starts from, and the state that each subtask and slot gets.
 
 An attempt starts from the first of these that exists: the savepoint that the job was stopped with; a savepoint of the
 job that is newer than all checkpoints, if the settings allow it; the newest complete checkpoint of the job; the
@@ -36,8 +36,9 @@ from headgate.errors import DamagedFileError, RestoreError, SinkError, StorageEr
 from headgate.functions.sink import CommitLostError
 from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.graph.logical import Partitioning
-from headgate.graph.placement import Placement
-from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.graph.placement import Addresses, Placement
+from headgate.ids import Attempt, CheckpointId, Lineage, SlotIndex, SubtaskId
+from headgate.runtime.control.messages import Deploy
 from headgate.runtime.job_storage.lease import Lease
 from headgate.runtime.job_storage.sink_commits import repeats_output
 from headgate.runtime.job_storage.sources import Splits
@@ -130,7 +131,7 @@ class Ahead:
 @final
 @dataclass(frozen=True, slots=True)
 class RestoreResolver:
-    """Finds the starting point of an attempt in this placement. Used by one owner."""
+    """Finds the starting point of an attempt in this placement. Used by one owner; all methods block."""
 
     store: CheckpointStore
     open_store: Callable[[str], CheckpointStore]
@@ -283,6 +284,38 @@ def starts_fresh(plan: JobGraph, subtask: SubtaskId, point: RestorePoint) -> boo
     if point.finishing or uid in point.restored.get(subtask, {}):
         return False
     return point.root is not None or all(operator.uid != uid for operator in point.manifest.operators)
+
+
+def deploy_messages(
+    plan: JobGraph, attempt: Attempt, lineage: Lineage, point: RestorePoint, addresses: Addresses
+) -> dict[SlotIndex, Deploy]:
+    """Return the order to deploy for each slot. Sources that begin to read get splits of the restore point. Pure."""
+    placement = replace(point.placement, addresses=addresses)
+
+    def message(slot: SlotIndex) -> Deploy:
+        own = placement.subtasks_of(slot)
+        restored: dict[SubtaskId, dict[str, RestoredOperator]] = {
+            subtask: point.restored[subtask] for subtask in own if subtask in point.restored
+        }
+        dealt = {
+            subtask: point.splits[subtask.vertex][subtask.index :: placement.parallelism[subtask.vertex]]
+            for subtask in own
+            if subtask.vertex in point.splits and starts_fresh(plan, subtask, point)
+        }
+        return Deploy(
+            attempt=attempt,
+            lineage=lineage,
+            placement=placement,
+            checkpoint_id=point.checkpoint_id,
+            restored=restored,
+            splits=dealt,
+            root=point.root,
+            in_flight={subtask: point.in_flight[subtask] for subtask in own if subtask in point.in_flight},
+            finishing=point.finishing,
+            restored_job=None if point.manifest is None else point.manifest.job_id,
+        )
+
+    return {SlotIndex(index): message(SlotIndex(index)) for index in range(placement.slots)}
 
 
 def restore_is_retriable(error: BaseException) -> bool:

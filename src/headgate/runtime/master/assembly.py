@@ -1,9 +1,8 @@
-"""Assembly: makes a job's state machines, its manifests and the orders to its slots from the plan. Pure."""
+"""Assembly: makes a job's state machines and its manifests from the plan. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -11,16 +10,14 @@ from headgate import options
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.vocabulary import CheckpointSettings, StoreManifest
 from headgate.checkpoint.manifest import Manifest, gather_operators
-from headgate.checkpoint.messages import RestoredOperator
 from headgate.config import Settings
 from headgate.errors import InternalError
 from headgate.graph.job_graph import JobGraph
-from headgate.graph.placement import Addresses, Placement, PlacementPolicy
-from headgate.ids import Attempt, CheckpointId, Lineage, SlotIndex, SubtaskId
+from headgate.graph.placement import Placement, PlacementPolicy
+from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.sink import CommittingFactory
 from headgate.operators.source import SourceFactory
-from headgate.runtime.control.messages import Deploy
-from headgate.runtime.job_storage.restore import RestorePoint, shapes_of, starts_fresh
+from headgate.runtime.job_storage.restore import shapes_of
 from headgate.runtime.master.rescales import Growth, GrowthSettings
 from headgate.runtime.master.restart_strategies import (
     Backoff,
@@ -142,42 +139,6 @@ def committing_subtasks(plan: JobGraph, placement: Placement) -> frozenset[Subta
         if any(isinstance(operator.factory, CommittingFactory) for operator in vertex.operators)
         for subtask in placement.instances_of(vertex.id)
     )
-
-
-def deploy_messages(
-    plan: JobGraph,
-    attempt: Attempt,
-    lineage: Lineage,
-    point: RestorePoint,
-    addresses: Addresses,
-) -> dict[SlotIndex, Deploy]:
-    """Return the order to deploy for each slot. Sources that begin to read get splits of the restore point."""
-    placement = replace(point.placement, addresses=addresses)
-
-    def message(slot: SlotIndex) -> Deploy:
-        own = placement.subtasks_of(slot)
-        restored: dict[SubtaskId, dict[str, RestoredOperator]] = {
-            subtask: point.restored[subtask] for subtask in own if subtask in point.restored
-        }
-        dealt = {
-            subtask: point.splits[subtask.vertex][subtask.index :: placement.parallelism[subtask.vertex]]
-            for subtask in own
-            if subtask.vertex in point.splits and starts_fresh(plan, subtask, point)
-        }
-        return Deploy(
-            attempt=attempt,
-            lineage=lineage,
-            placement=placement,
-            checkpoint_id=point.checkpoint_id,
-            restored=restored,
-            splits=dealt,
-            root=point.root,
-            in_flight={subtask: point.in_flight[subtask] for subtask in own if subtask in point.in_flight},
-            finishing=point.finishing,
-            restored_job=None if point.manifest is None else point.manifest.job_id,
-        )
-
-    return {SlotIndex(index): message(SlotIndex(index)) for index in range(placement.slots)}
 
 
 def manifest_of(plan: JobGraph, placement: Placement, order: StoreManifest, parent: CheckpointId | None) -> Manifest:

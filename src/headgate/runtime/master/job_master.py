@@ -28,8 +28,9 @@ from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot
 from headgate.runtime.job_storage.lease import PriorRuns
+from headgate.runtime.job_storage.restore import deploy_messages
 from headgate.runtime.master import supervisor_vocabulary as supervision
-from headgate.runtime.master.assembly import deploy_messages, growth_of, supervisor_of, watermark_aligner_of
+from headgate.runtime.master.assembly import growth_of, supervisor_of, watermark_aligner_of
 from headgate.runtime.master.checkpoints import BeginEnd, CheckpointEffect, CheckpointEvent, Checkpoints, JobTakenOver
 from headgate.runtime.master.discovery import CheckpointToAcknowledge, Discovery, DiscoveryEffect, FindSplits
 from headgate.runtime.master.job_end import JobEnd

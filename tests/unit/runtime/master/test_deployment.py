@@ -14,8 +14,8 @@ from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.plain_functions import MapFactory
-from headgate.runtime.job_storage.restore import RestorePoint
-from headgate.runtime.master.assembly import committing_subtasks, deploy_messages, restart_of
+from headgate.runtime.job_storage.restore import RestorePoint, deploy_messages
+from headgate.runtime.master.assembly import committing_subtasks, restart_of
 from headgate.runtime.master.restart_strategies import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart
 from headgate.state.operator.list_elements import ListElements
 from tests.unit.checkpoint.manifests import manifest, operator
