@@ -25,7 +25,7 @@ PURE = [
     "checkpoint/alignment/*.py",
     "checkpoint/coordination/*.py",
     *("checkpoint/commit.py", "checkpoint/manifest.py", "checkpoint/messages.py", "checkpoint/seal.py"),
-    *("checkpoint/restore/resolve.py", "checkpoint/restore/assign.py", "checkpoint/restore/in_flight.py"),
+    *("checkpoint/restore/latest.py", "checkpoint/restore/assign.py", "checkpoint/restore/in_flight.py"),
     *("checkpoint/cleanup/retention.py", "checkpoint/cleanup/registry.py", "checkpoint/drivers/epochs.py"),
     "runtime/master/supervisor*.py",
     *("runtime/master/supervisor_vocabulary.py", "runtime/master/restart_strategies.py", "runtime/master/assembly.py"),

@@ -15,7 +15,7 @@ from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.job_records import earlier_records
 from headgate.checkpoint.drivers.ownership import older_claims
 from headgate.checkpoint.manifest import Manifest, decode
-from headgate.checkpoint.restore.resolve import Resolution
+from headgate.checkpoint.restore.latest import Resolution
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, open_snapshot
 from headgate.checkpoint.seal import is_torn
 from headgate.checkpoint.store import CheckpointStore

@@ -11,7 +11,7 @@ from headgate.checkpoint.cleanup import deletion
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.drivers import intents, job_records
 from headgate.checkpoint.drivers.begun_savepoints import clear_given_up, record_complete
-from headgate.checkpoint.restore.resolve import Resolution
+from headgate.checkpoint.restore.latest import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId

@@ -19,7 +19,7 @@ from headgate.checkpoint.cleanup import deletion
 from headgate.checkpoint.drivers import job_records
 from headgate.checkpoint.drivers.begun_savepoints import given_up
 from headgate.checkpoint.drivers.job_records import JobResult
-from headgate.checkpoint.restore.resolve import Resolution
+from headgate.checkpoint.restore.latest import Resolution
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.job_status import JobStatus

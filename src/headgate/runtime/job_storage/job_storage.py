@@ -20,7 +20,7 @@ from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.drivers.job_records import read_lineage
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.manifest_storage import InDoubt, Refused, Stored
-from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution
+from headgate.checkpoint.restore.latest import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.errors import RestoreError, StorageError
@@ -32,7 +32,7 @@ from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.finish import JobFinish, give_up_savepoints, release_all
 from headgate.runtime.job_storage.lease import Lease, LeaseLost, Outcome, PriorRuns, begin
 from headgate.runtime.job_storage.owners import Parts, Steps, Write, Writes, run, step
-from headgate.runtime.job_storage.restore import Known, RestorePoint, may_fall_back, without_savepoint
+from headgate.runtime.job_storage.restore import Known, OwnSavepoint, RestorePoint, may_fall_back, without_savepoint
 from headgate.runtime.job_storage.sink_commits import Prepared, SinkCommits, attempt_commit
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 from headgate.runtime.monitoring.outcome import JobOutcome

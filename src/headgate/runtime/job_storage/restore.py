@@ -28,8 +28,7 @@ from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.paths import absolute
 from headgate.checkpoint.restore.assign import check_backend, follow_uid_hashes
 from headgate.checkpoint.restore.in_flight import assign_in_flight
-from headgate.checkpoint.restore.latest import Search, read_assignment, resolve_latest
-from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution, savepoint_ahead
+from headgate.checkpoint.restore.latest import Resolution, Search, read_assignment, resolve_latest
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, check_files, open_snapshot
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import DamagedFileError, RestoreError, SinkError, StorageError
@@ -77,6 +76,15 @@ class RestorePoint:
     def own(self) -> Manifest | None:
         """The checkpoint if it is the job's own: later checkpoints may build on it, and retention may delete it."""
         return self.manifest if self.root is None else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OwnSavepoint:
+    """A complete savepoint of the job itself, which did not stop the job."""
+
+    location: str
+    checkpoint_id: CheckpointId
 
 
 @final
@@ -162,9 +170,7 @@ class RestoreResolver:
             resolution = self._own(known, chain, stop)
             if stop is not None:
                 return Found(point=self._stopped(stop, resolution), resolution=resolution, known=known)
-            savepoint = open_savepoint(
-                self.plan, known.savepoint, resolution, self.open_store, acknowledges=known.acknowledges
-            )
+            savepoint = self._newer_savepoint(known, resolution)
             if savepoint is not None:
                 try:
                     return Found(point=self._ahead(savepoint, resolution), resolution=resolution, known=known)
@@ -219,6 +225,24 @@ class RestoreResolver:
             ) from error
         return self._opened(opened, resolution, finishing=True)
 
+    def _newer_savepoint(self, known: Known, found: Resolution) -> OpenedSnapshot | None:
+        """Return the job's own savepoint if the attempt is to start from it; None: it starts from `found`.
+
+        Logs a warning when `found` is older than the savepoint.
+        """
+        get, savepoint = self.plan.settings.get, known.savepoint
+        checkpoint_id = CheckpointId(0) if found.manifest is None else found.manifest.checkpoint_id
+        if savepoint is None or savepoint.checkpoint_id <= checkpoint_id or get(options.PREFER_CHECKPOINT):
+            return None
+        obstacle = _obstacle(self.plan, acknowledges=known.acknowledges)
+        try:
+            if obstacle is None:
+                return _open_savepoint(savepoint, self.open_store)
+        except (RestoreError, StorageError) as error:
+            obstacle = str(error)
+        _pass_over(savepoint, obstacle)
+        return None
+
     def _ahead(self, opened: OpenedSnapshot, resolution: Resolution) -> RestorePoint:
         """Start from a savepoint of the job itself, as from one of another job. All checkpoints are older."""
         point = self._opened(opened, resolution, finishing=False)
@@ -269,7 +293,7 @@ class RestoreResolver:
 def without_savepoint(known: Known, reason: str) -> Known:
     """Return the facts without the savepoint, which has a damaged file: no attempt starts from it again."""
     assert known.savepoint is not None
-    pass_over(known.savepoint, reason)
+    _pass_over(known.savepoint, reason)
     return replace(known, savepoint=None)
 
 
@@ -361,31 +385,6 @@ def _arrival(partitionings: set[Partitioning]) -> Arrival:
     return Arrival.COPIED if partitionings == {Partitioning.BROADCAST} else Arrival.DEALT
 
 
-def open_savepoint(
-    plan: JobGraph,
-    savepoint: OwnSavepoint | None,
-    found: Resolution,
-    open_store: Callable[[str], CheckpointStore],
-    *,
-    acknowledges: bool,
-) -> OpenedSnapshot | None:
-    """Return the savepoint if an attempt is to start from it; None: it starts from `found`. Blocks.
-
-    Logs a warning when `found` is older than the savepoint. `acknowledges`: sources acknowledge their input.
-    """
-    ahead = None if plan.settings.get(options.PREFER_CHECKPOINT) else savepoint_ahead(savepoint, found)
-    if ahead is None:
-        return None
-    obstacle = _obstacle(plan, acknowledges=acknowledges)
-    try:
-        if obstacle is None:
-            return _opened(ahead, open_store)
-    except (RestoreError, StorageError) as error:
-        obstacle = str(error)
-    pass_over(ahead, obstacle)
-    return None
-
-
 def _obstacle(plan: JobGraph, *, acknowledges: bool) -> str | None:
     """Return why no attempt of the job may start from a savepoint, None if it may."""
     if repeats_output(plan) and not plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT):
@@ -395,7 +394,7 @@ def _obstacle(plan: JobGraph, *, acknowledges: bool) -> str | None:
     return None
 
 
-def _opened(savepoint: OwnSavepoint, open_store: Callable[[str], CheckpointStore]) -> OpenedSnapshot:
+def _open_savepoint(savepoint: OwnSavepoint, open_store: Callable[[str], CheckpointStore]) -> OpenedSnapshot:
     opened = open_snapshot(savepoint.location, open_store)
     if opened.manifest.checkpoint_id != savepoint.checkpoint_id:
         raise RestoreError(f"another snapshot is there now, of checkpoint {opened.manifest.checkpoint_id}")
@@ -403,7 +402,7 @@ def _opened(savepoint: OwnSavepoint, open_store: Callable[[str], CheckpointStore
     return opened
 
 
-def pass_over(savepoint: OwnSavepoint, reason: str) -> None:
+def _pass_over(savepoint: OwnSavepoint, reason: str) -> None:
     """Log a warning that no attempt starts from the savepoint."""
     _log.warning(
         "the job restarts from its newest checkpoint, though the savepoint %s is newer: %s", savepoint.location, reason

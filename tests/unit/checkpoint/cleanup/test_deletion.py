@@ -14,8 +14,7 @@ from headgate.checkpoint.cleanup.registry import SharedFiles, SharedStateRegistr
 from headgate.checkpoint.drivers import job_records, ownership
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.manifest import Manifest, encode
-from headgate.checkpoint.restore.latest import Search, resolve_latest
-from headgate.checkpoint.restore.resolve import Resolution
+from headgate.checkpoint.restore.latest import Resolution, Search, resolve_latest
 from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.elements import SavepointFormat
 from headgate.errors import DamagedFileError, RestoreError
