@@ -18,6 +18,12 @@ from tests.unit.runtime.plans import Step, line_plan
 UID = "op2"
 
 
+@pytest.fixture(autouse=True)
+def _clear() -> None:
+    FAIL_AT.clear()
+    CALLS[0] = 0
+
+
 def told(rig: MasterRig) -> list[Tap]:
     return [message for link in rig.links.values() for message in link.told if isinstance(message, Tap)]
 
@@ -56,7 +62,7 @@ def test_slots_are_told_again_before_their_taps_end(monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 def test_a_new_attempt_is_looked_at_from_its_start() -> None:
     rig = counting_rig(limit=300)
-    CALLS[0], seen = 0, list[Sample]()
+    seen: list[Sample] = []
     FAIL_AT.add(100)
     rig.master.tap(UID, seen.extend)
     rig.master.submit()
