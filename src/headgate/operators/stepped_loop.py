@@ -108,7 +108,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.poll.rounds_left = ROUNDS_MAX
         self.poll.wait_s = wait_s
         self.poll.until_ms = self.clock.monotonic_ms() + wait_s * 1000.0 + STEP_MS
-        self.run_forever()
+        _with_running_loop(None, self.run_forever)  # which sets itself, and refuses to run inside another loop
 
     def last_step(self, wait_s: float = 0.0) -> None:
         """Do as `step` does after the attempt has ended: a SystemExit in a coroutine is logged and ends nothing."""
@@ -119,11 +119,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     def call(self, work: Callable[[], T]) -> T:
         """Call `work` with this loop as the running loop, which `asyncio.get_running_loop()` then returns."""
-        asyncio._set_running_loop(self)
-        try:
-            return work()
-        finally:
-            asyncio._set_running_loop(None)
+        return _with_running_loop(self, work)
 
     def call_and_wait(self, work: Callable[[], None]) -> None:
         """Do as `call` does, then block until the tasks that `work` created are done, for at most `END_S_MAX`."""
@@ -166,3 +162,13 @@ class SteppedLoop(asyncio.SelectorEventLoop):
                 task.cancel()
             self.last_step()
         self.close()
+
+
+def _with_running_loop(loop: asyncio.AbstractEventLoop | None, work: Callable[[], T]) -> T:
+    """Call `work` with this running loop. The caller may run in a loop of its own, as a cell of a notebook does."""
+    outer = asyncio._get_running_loop()
+    asyncio._set_running_loop(loop)
+    try:
+        return work()
+    finally:
+        asyncio._set_running_loop(outer)

@@ -157,6 +157,25 @@ def test_what_is_called_on_the_loop_finds_it_running(loop: SteppedLoop) -> None:
         asyncio.get_running_loop()
 
 
+def test_a_caller_that_runs_in_a_loop_is_back_in_its_own_after_each_step(loop: SteppedLoop) -> None:
+    """As a cell of a notebook does, that runs a job in its own thread."""
+    seen: list[asyncio.AbstractEventLoop] = []
+
+    async def looks() -> None:
+        seen.append(asyncio.get_running_loop())
+
+    async def caller() -> None:
+        loop.call(lambda: loop.create_task(looks()))
+        seen.append(asyncio.get_running_loop())
+        loop.step()
+        seen.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+
+    with asyncio.Runner() as runner:
+        runner.run(caller())
+        assert seen == [runner.get_loop(), loop, runner.get_loop()]
+
+
 def test_tasks_that_close_something_are_waited_for_and_others_are_not(loop: SteppedLoop) -> None:
     ours, theirs = socket.socketpair()
     closed: list[str] = []
