@@ -89,10 +89,14 @@ class Copy:
             path.write_text(source)
 
     def failure(self, tests: Tests, most_s: float) -> str | None:
-        """Return why these tests do not pass in time, None when they do. Raises `TrialError` without any. Blocks."""
+        """Return why these tests do not pass in time, None when they do. Raises `TrialError` without any. Blocks.
+
+        Byte code is kept in the copy. It takes pytest more than a second to start, so that Python sees by the time of a
+        module that the module has changed.
+        """
         options = ["-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-m", QUICK]
         process = subprocess.Popen(
-            [sys.executable, "-B", "-c", _PYTEST, *options, *tests],
+            [sys.executable, "-c", _PYTEST, *options, *tests],
             cwd=self._folder,
             env=os.environ | {"PYTHONPATH": str(self._folder / "src"), "PYTHONHASHSEED": "0"},
             stdout=subprocess.PIPE,
