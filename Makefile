@@ -154,7 +154,7 @@ sanitized: $(STAMP) ## the tests of the compiled module and of all operators und
 	rm -rf $(SANITIZED) && mkdir -p build && cp -r src $(SANITIZED) && rm -f $(SANITIZED)/headgate/_native.*.so
 	CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g" $(BUILD_EXT) --build-lib $(SANITIZED) --build-temp $(SANITIZED)/objects
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED) \
-	$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit/test_native.py tests/unit/types tests/unit/operators tests/unit/dataflow
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit/test_native.py tests/unit/types tests/unit/operators tests/unit/dataflow tests/unit/state/kinds
 
 docs: build/native ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate

@@ -1,16 +1,41 @@
 /* The module headgate._native and its types. */
 #include "native.h"
 
-static int exec_module(PyObject *module) {
-    PyObject *type = PyType_FromModuleAndSpec(module, &ownership_spec, NULL);
-    if (type == NULL || PyModule_AddFunctions(module, routing_methods) < 0) {
-        Py_XDECREF(type);
-        return -1;
-    }
+/* Make a type and add it to the module. `kept`: where the state keeps it, or NULL. Returns -1 with an exception. */
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **kept) {
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    if (type == NULL) return -1;
     int failed = PyModule_AddType(module, (PyTypeObject *)type);
-    Py_DECREF(type);
+    if (kept != NULL)
+        *kept = (PyTypeObject *)type;
+    else
+        Py_DECREF(type);
     return failed;
 }
+
+static int exec_module(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    if (PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0)
+        return -1;
+    if (add_type(module, &ownership_spec, &state->ownership) < 0) return -1;
+    return add_type(module, &current_spec, &state->current);
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg) {
+    State *state = PyModule_GetState(module);
+    Py_VISIT(state->ownership);
+    Py_VISIT(state->current);
+    return 0;
+}
+
+static int clear(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    Py_CLEAR(state->ownership);
+    Py_CLEAR(state->current);
+    return 0;
+}
+
+static void release(void *module) { clear(module); }
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, exec_module},
@@ -20,11 +45,15 @@ static PyModuleDef_Slot slots[] = {
     {0, NULL},
 };
 
-static struct PyModuleDef module = {
+struct PyModuleDef native_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "headgate._native",
     .m_doc = "Loops of the hot path in C, with the results of the Python code that they stand in for.",
+    .m_size = sizeof(State),
     .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+    .m_free = release,
 };
 
-PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&module); }
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&native_module); }

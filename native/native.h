@@ -13,8 +13,32 @@
 #error "reference counts do not tell who holds an object in a build without the global interpreter lock"
 #endif
 
-extern PyType_Spec ownership_spec;
-extern PyMethodDef routing_methods[];
+#ifndef Py_T_OBJECT_EX /* before Python 3.12 */
+#include <structmember.h>
+#define Py_T_OBJECT_EX T_OBJECT_EX
+#define Py_T_PYSSIZET T_PYSSIZET
+#define Py_READONLY READONLY
+#endif
+
+typedef struct {
+    PyTypeObject *ownership, *current;
+} State;
+
+extern struct PyModuleDef native_module;
+extern PyType_Spec ownership_spec, current_spec;
+extern PyMethodDef routing_methods[], handle_methods[];
+
+/* The state of the module, by one of its types. NULL with an exception. */
+static inline State *state_of(PyTypeObject *type) {
+    PyObject *module = PyType_GetModuleByDef(type, &native_module);
+    return module == NULL ? NULL : PyModule_GetState(module);
+}
+
+/* The cell of the current key. Either is NULL once garbage collection has taken the object apart. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *cell, *emptied; /* `emptied` is a list */
+} Current;
 
 /* Return f(a), a new reference, or NULL with an exception. */
 static inline PyObject *call_one(PyObject *f, PyObject *a) {

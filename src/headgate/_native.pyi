@@ -1,6 +1,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, final
 
+from headgate.state.keyed.cells import Cell
+from headgate.state.kinds.value_state import ValueState
 from headgate.types.record_copies import Polled
 
 @final
@@ -16,6 +18,17 @@ class Ownership:
     def is_plain(self, records: list[Any], /) -> bool: ...
     @staticmethod
     def references(value: object, /) -> int: ...
+
+@final
+class Current:
+    """See `headgate.state.keyed.cells`."""
+
+    cell: Cell
+    @property
+    def emptied(self) -> list[Cell]: ...
+    def __new__(cls, cell: Cell, emptied: list[Cell]) -> Current: ...
+
+def value_handle(base: type[ValueState[Any]], /) -> type[ValueState[Any]]: ...
 
 def deal(
     routes: Mapping[Any, int], keys: Iterator[Any], records: list[Any], times: list[int] | None, count: int, /

@@ -17,8 +17,8 @@ from headgate.operators.stepped_loop import SteppedLoop
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.keyed.cells import KEY, NO_CELL
+from headgate.state.kinds.binding import bind
 from headgate.state.kinds.forms import StoredForm
-from headgate.state.kinds.handle import bind
 from headgate.time.timers import whole_time
 from headgate.types.typed_key import untyped
 
@@ -169,6 +169,7 @@ class DraftOwner:
     """The owner that state handles see in place of a backend: its current cell is the draft of the invocation."""
 
     def __init__(self, backend: KeyedBackend, loop: SteppedLoop) -> None:
+        self.native = None
         self.current = _CurrentDraft()
         self.forms: dict[int, StoredForm] = {}
         self._backend = backend

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, TypeVar, final
 
 from headgate import options
@@ -12,6 +13,7 @@ from headgate.clock import Clock
 from headgate.config import Settings
 from headgate.elements import SavepointFormat
 from headgate.ids import CheckpointId
+from headgate.native import chosen
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
 from headgate.state.keyed.cells import Cell, Current
@@ -97,6 +99,11 @@ class BackendContext:
     services: BackendServices
     scratch: Callable[[], Path]
     checkpointing: bool = True
+
+    @property
+    def native(self) -> ModuleType | None:
+        """The compiled module, None if the job runs in Python."""
+        return chosen(self.settings.get(options.NATIVE))
 
     @property
     def moved_classes(self) -> dict[str, str]:

@@ -11,14 +11,15 @@ from headgate.ids import CheckpointId
 from headgate.state.backend import BackendContext
 from headgate.state.descriptors import TIMERS
 from headgate.state.formats.schema import StateMeta
-from headgate.state.keyed.cells import Cell, Current, namespace_of
+from headgate.state.keyed.cells import Cell, make_current, namespace_of
 from headgate.state.keyed.columns import ExpiryFilter, StateColumns, meta_of, snapshot_filter
 from headgate.state.keyed.increments import Increments
 from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.timer_index import TimerIndex
 from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.keyed.walk import Filter
-from headgate.state.kinds.handle import State, bind
+from headgate.state.kinds.binding import bind
+from headgate.state.kinds.handle import State
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner, ListLike, MapLike
 from headgate.types.typeinfo import Types
@@ -32,7 +33,8 @@ class CellBackend(ABC, Generic[Index]):
     def __init__(self, context: BackendContext) -> None:
         self.cells: dict[Any, Cell] = {}
         self.emptied: list[Cell] = []
-        self.current = Current(self.emptied)
+        self.native = context.native
+        self.current = make_current(self.native, self.emptied)
         self.generation = 1
         self.prefetch: Callable[[list[Any]], None] | None = None
         self.is_incremental = context.is_incremental

@@ -14,6 +14,7 @@ added and removed.
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any, Final, NoReturn, final
 
 from headgate.errors import StateAccessError
@@ -98,9 +99,15 @@ class Current:
 
     __slots__ = ("cell", "emptied")
 
-    def __init__(self, emptied: list[Cell]) -> None:
-        self.cell: Cell = NO_CELL
+    def __init__(self, cell: Cell, emptied: list[Cell]) -> None:
+        self.cell = cell
         self.emptied = emptied
+
+
+def make_current(native: ModuleType | None, emptied: list[Cell]) -> Current:
+    """Return a `Current` without a current key: that of the compiled module, if there is one."""
+    made: Current = (Current if native is None else native.Current)(NO_CELL, emptied)
+    return made
 
 
 def _no_key() -> StateAccessError:

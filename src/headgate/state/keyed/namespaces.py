@@ -8,7 +8,7 @@ from typing import Any, Protocol, final
 from headgate.clock import Clock
 from headgate.errors import InternalError, StateAccessError
 from headgate.state.formats.schema import StateMeta
-from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, Cell, Current, namespace_of
+from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, Cell, make_current, namespace_of
 from headgate.state.keyed.columns import meta_of
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.merging import merged
@@ -42,12 +42,13 @@ class NamespaceOwner(HandleOwner, CellOwner, Protocol):
 class NamespaceView:
     """The states with a value for each key and namespace. `current` has the cell of the current key and namespace."""
 
-    __slots__ = ("_backend", "_clock", "current")
+    __slots__ = ("_backend", "_clock", "current", "native")
 
     def __init__(self, backend: NamespaceOwner, clock: Clock) -> None:
         self._backend = backend
         self._clock = clock
-        self.current = Current(backend.emptied)
+        self.native = backend.native
+        self.current = make_current(backend.native, backend.emptied)
 
     def set(self, namespace: Any) -> None:
         """Make `namespace` the current namespace of the current key.

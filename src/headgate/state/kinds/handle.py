@@ -12,13 +12,10 @@ state that a backend keeps on disk.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NoReturn, Protocol, TypeVar, runtime_checkable
 
-from headgate.clock import Clock
 from headgate.state.keyed.cells import Current
-from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.kinds.kind import StateDescriptor
-from headgate.state.kinds.lifetime import Lifetime
 from headgate.state.kinds.owner import HandleOwner
 from headgate.state.type_check import TypeCheck
 
@@ -93,6 +90,12 @@ class Handle:
             self._fitting = type(value)  # type: ignore[misc]  # an attribute of the subclasses
         return fitted
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is the state of a running job, which cannot be pickled or copied: emit and keep its value, and "
+            "get the state in open() of each function that uses it"
+        )
+
     def __repr__(self) -> str:
         return f"<{self._type_check.state}>"
 
@@ -142,20 +145,3 @@ class ContainerHandle(Handle):
     def clear(self) -> None:
         """Remove the state of the current key."""
         self._owner.drop(self._column)
-
-
-def bind(
-    descriptor: StateDescriptor,
-    owner: HandleOwner,
-    column: int,
-    clock: Clock,
-    cleanup: IncrementalCleanup | None = None,
-) -> State:
-    """Return a new handle of the state in `column` of the owner's cells.
-
-    With a time to live, the handle reads `clock`, and each access advances `cleanup`.
-    """
-    kind = descriptor.kind
-    if descriptor.ttl is None:
-        return kind.handle(descriptor, owner, column)
-    return kind.expiring(descriptor, owner, column, Lifetime(descriptor.ttl, clock, cleanup))

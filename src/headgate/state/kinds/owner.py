@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import ModuleType
 from typing import Any, Protocol
 
 from headgate.state.keyed.cells import Cell, Current
@@ -57,6 +58,8 @@ class MapLike(Protocol):
 class HandleOwner(Protocol):
     """The interface of a backend for its handles."""
 
+    native: ModuleType | None
+    """The compiled module, if `current` is of its class."""
     current: Current
     """The cell of the current key, and where a handle notes that it has emptied a column of it."""
 

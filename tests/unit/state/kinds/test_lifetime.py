@@ -10,7 +10,7 @@ import pytest
 
 from headgate.clock import VirtualClock
 from headgate.errors import StateAccessError
-from headgate.state.keyed.cells import FIRST, KEY, Cell, Current
+from headgate.state.keyed.cells import FIRST, KEY, Cell, make_current
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.kinds.forms import SINGLE
@@ -319,7 +319,7 @@ class Cells:
     def __init__(self, *stored: Any) -> None:
         self.cells: list[Cell] = [[0, 0, 0, key, value] for key, value in enumerate(stored)]
         self.emptied: list[Cell] = []
-        self.current = Current(self.emptied)
+        self.current = make_current(None, self.emptied)
         self.rounds = 0
 
     def live_cells(self) -> Iterator[Cell]:

@@ -9,7 +9,7 @@ import pytest
 from headgate.clock import VirtualClock
 from headgate.errors import InternalError, ProgramError
 from headgate.state.descriptors import ReducingStateDescriptor, StateDescriptor
-from headgate.state.kinds.handle import bind
+from headgate.state.kinds.binding import bind
 from headgate.state.kinds.merging import merged
 from headgate.types.typeinfo import Types
 from tests.contract.backends.keyed_states import TTL_MS, descriptor_of, ttl_config
