@@ -18,7 +18,8 @@ static int exec_module(PyObject *module) {
     if (PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0)
         return -1;
     if (add_type(module, &ownership_spec, &state->ownership) < 0) return -1;
-    return add_type(module, &current_spec, &state->current);
+    if (add_type(module, &current_spec, &state->current) < 0) return -1;
+    return add_type(module, &keyed_loop_spec, NULL);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {

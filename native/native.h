@@ -25,13 +25,40 @@ typedef struct {
 } State;
 
 extern struct PyModuleDef native_module;
-extern PyType_Spec ownership_spec, current_spec;
+extern PyType_Spec ownership_spec, current_spec, keyed_loop_spec;
 extern PyMethodDef routing_methods[], handle_methods[];
 
 /* The state of the module, by one of its types. NULL with an exception. */
 static inline State *state_of(PyTypeObject *type) {
     PyObject *module = PyType_GetModuleByDef(type, &native_module);
     return module == NULL ? NULL : PyModule_GetState(module);
+}
+
+/* Who may have a record without a copy: see ownership.c. */
+typedef struct Ownership Ownership;
+
+/* Append the results of one call to a list. `ownership`: NULL appends them as they are. `given`: the references to
+ * `results` that the caller has. Returns -1 with an exception. */
+int append_results(Ownership *ownership, PyObject *out, PyObject *results, Py_ssize_t given);
+
+/* The function by which an operator adds the results of a call to a list, as `Passing.extend`. */
+typedef struct {
+    PyObject *function;
+    Ownership *ownership; /* the owner of `function`, or NULL */
+    int is_by_reference;  /* whether it is `list.extend` */
+} Extend;
+
+/* Take over a function, which the caller owns from then on. Returns -1 with an exception. */
+int extend_by(Extend *extend, State *state, PyObject *function);
+
+/* Append what a call has returned, to which the caller has the only reference of ours. Returns -1 with an exception. */
+static inline int extend_with(const Extend *extend, PyObject *out, PyObject *results) {
+    if (results == Py_None) return 0;
+    if (extend->ownership != NULL || extend->is_by_reference)
+        return append_results(extend->ownership, out, results, 1);
+    PyObject *none = PyObject_CallFunctionObjArgs(extend->function, out, results, NULL);
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
 }
 
 /* The cell of the current key. Either is NULL once garbage collection has taken the object apart. */
@@ -44,6 +71,12 @@ typedef struct {
 static inline PyObject *call_one(PyObject *f, PyObject *a) {
     PyObject *args[2] = {NULL, a};
     return PyObject_Vectorcall(f, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+}
+
+/* Return f(a, b), a new reference, or NULL with an exception. */
+static inline PyObject *call_two(PyObject *f, PyObject *a, PyObject *b) {
+    PyObject *args[3] = {NULL, a, b};
+    return PyObject_Vectorcall(f, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
 /* Return whether f(a) is true, or -1 with an exception. */

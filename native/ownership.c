@@ -9,13 +9,13 @@
 #define ATOMIC_MAX 64 /* types; record_copies.py has about 25 */
 #define DEPTH_MAX 64  /* of a record: deeper ones are left to record_copies.py, which does not recurse */
 
-typedef struct {
+struct Ownership {
     PyObject_HEAD
     PyObject *copied, *is_alone;      /* functions of record_copies.py */
     Py_ssize_t given;                 /* references to an argument that the caller holds in one variable */
     Py_ssize_t atomic_count;
     PyTypeObject *atomic[ATOMIC_MAX]; /* owned */
-} Ownership;
+};
 
 /* Whether nothing can change a value, told by its type alone. Compares addresses: a metaclass may define __eq__. */
 static inline int is_atomic(const Ownership *self, PyObject *value) {
@@ -74,6 +74,7 @@ static int parts_are_alone(const Ownership *self, PyObject *value, int depth) {
 /* Append a record to a list: a copy of it if somebody else may change it. `is_held`: something holds the record itself.
  * The caller keeps the record alive. Returns whether the record is plain, or -1 with an exception. */
 static inline int append_record(Ownership *self, PyObject *out, PyObject *record, int is_held) {
+    if (self == NULL) return PyList_Append(out, record);
     if (is_plain_record(self, record)) return PyList_Append(out, record) < 0 ? -1 : 1;
     if (!is_held) {
         int is_alone = parts_are_alone(self, record, 0);
@@ -116,37 +117,31 @@ static int check_list(PyObject *out) {
     return -1;
 }
 
-PyDoc_STRVAR(extend_doc, "extend(out, results)\n--\n\nAdd the records that one call of a function emits.\n\n"
-                         "The caller has `results` in one variable. Raises TypeError where a record cannot be copied.");
-
-static PyObject *ownership_extend(Ownership *self, PyObject *const *args, Py_ssize_t count) {
-    if (count != 2) return PyErr_Format(PyExc_TypeError, "extend() takes 2 arguments, not %zd", count);
-    PyObject *out = args[0], *results = args[1];
-    if (check_list(out) < 0) return NULL;
+int append_results(Ownership *self, PyObject *out, PyObject *results, Py_ssize_t given) {
     if (PyGen_CheckExact(results)) {
         PyObject *record;
         PySendResult sent;
         while ((sent = PyIter_Send(results, Py_None, &record)) == PYGEN_NEXT) {
             int plain = append_record(self, out, record, Py_REFCNT(record) > 1);
             Py_DECREF(record);
-            if (plain < 0) return NULL;
+            if (plain < 0) return -1;
         }
-        if (sent == PYGEN_ERROR) return NULL;
+        if (sent == PYGEN_ERROR) return -1;
         Py_DECREF(record);
-        Py_RETURN_NONE;
+        return 0;
     }
     if (PyList_CheckExact(results) || PyTuple_CheckExact(results)) {
         int is_list = PyList_CheckExact(results);
-        Py_ssize_t alone = Py_REFCNT(results) > self->given ? 0 : 1;
+        Py_ssize_t alone = Py_REFCNT(results) > given ? 0 : 1;
         /* The size is read again each time: what copies a record may be Python code that changes the list. */
         for (Py_ssize_t i = 0; i < (is_list ? PyList_GET_SIZE(results) : PyTuple_GET_SIZE(results)); i++) {
             PyObject *item = is_list ? PyList_GET_ITEM(results, i) : PyTuple_GET_ITEM(results, i);
-            if (append_item(self, out, item, alone) < 0 || take_turns(i + 1) < 0) return NULL;
+            if (append_item(self, out, item, alone) < 0 || take_turns(i + 1) < 0) return -1;
         }
-        Py_RETURN_NONE;
+        return 0;
     }
     PyObject *iterator = PyObject_GetIter(results), *record, *before = NULL;
-    if (iterator == NULL) return NULL;
+    if (iterator == NULL) return -1;
     for (Py_ssize_t i = 1; (record = PyIter_Next(iterator)) != NULL; i++) {
         /* As the variable of a loop, which keeps `zip` and `enumerate` from using their last tuple again. */
         Py_XSETREF(before, record);
@@ -154,8 +149,30 @@ static PyObject *ownership_extend(Ownership *self, PyObject *const *args, Py_ssi
     }
     Py_XDECREF(before);
     Py_DECREF(iterator);
-    if (PyErr_Occurred()) return NULL;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+PyDoc_STRVAR(extend_doc, "extend(out, results)\n--\n\nAdd the records that one call of a function emits.\n\n"
+                         "The caller has `results` in one variable. Raises TypeError where a record cannot be copied.");
+
+static PyObject *ownership_extend(Ownership *self, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "extend() takes 2 arguments, not %zd", count);
+    if (check_list(args[0]) < 0 || append_results(self, args[0], args[1], self->given) < 0) return NULL;
     Py_RETURN_NONE;
+}
+
+int extend_by(Extend *extend, State *state, PyObject *function) {
+    *extend = (Extend){.function = function};
+    if (PyCFunction_Check(function) && PyCFunction_GET_SELF(function) != NULL &&
+        Py_IS_TYPE(PyCFunction_GET_SELF(function), state->ownership) &&
+        PyCFunction_GET_FUNCTION(function) == (PyCFunction)(void (*)(void))ownership_extend) {
+        extend->ownership = (Ownership *)PyCFunction_GET_SELF(function);
+        return 0;
+    }
+    PyObject *of_list = PyObject_GetAttrString((PyObject *)&PyList_Type, "extend");
+    extend->is_by_reference = of_list == function;
+    Py_XDECREF(of_list);
+    return of_list == NULL ? -1 : 0;
 }
 
 PyDoc_STRVAR(mapped_doc, "mapped(call, records)\n--\n\n"

@@ -1,9 +1,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, final
 
+from headgate.operators.keyed_context import KeyedContext
+from headgate.operators.keyed_loop import KeyedCall
+from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import Cell
 from headgate.state.kinds.value_state import ValueState
-from headgate.types.record_copies import Polled
+from headgate.types.record_copies import Extend, Polled
 
 @final
 class Ownership:
@@ -29,6 +32,16 @@ class Current:
     def __new__(cls, cell: Cell, emptied: list[Cell]) -> Current: ...
 
 def value_handle(base: type[ValueState[Any]], /) -> type[ValueState[Any]]: ...
+
+@final
+class KeyedLoop:
+    """See `headgate.operators.keyed_loop`. The backend's `Current` is compiled."""
+
+    def __new__(cls, backend: KeyedBackend, extend: Extend) -> KeyedLoop: ...
+    def run(self, keys: list[Any], position: Iterator[Any], call: KeyedCall, context: KeyedContext, /) -> list[Any]: ...
+    def run_timed(
+        self, keys: list[Any], timestamps: list[int], position: Iterator[Any], call: KeyedCall, context: KeyedContext, /
+    ) -> tuple[list[Any], list[int]]: ...
 
 def deal(
     routes: Mapping[Any, int], keys: Iterator[Any], records: list[Any], times: list[int] | None, count: int, /

@@ -1,12 +1,12 @@
 """The keyed operator: runs user functions on a keyed stream, with state and timers for each key.
 
-All functions on keyed streams run through one loop and differ only in their `KeyedCall`, which turns a record into
-results. The loop is the hot path of the product: `headgate.state.backend` explains its lines.
+All functions on keyed streams run through one `KeyedLoop` and differ only in their `KeyedCall`, which turns a record
+into results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow
@@ -26,19 +26,18 @@ from headgate.operators.base import (
 )
 from headgate.operators.calls import many
 from headgate.operators.keyed_context import KeyedContext
+from headgate.operators.keyed_loop import KeyedCall, keyed_loop
 from headgate.operators.outputs import split_sides
 from headgate.operators.runtime_context import Runtime
 from headgate.operators.user_function import UserFunction
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.backends import open_backend
-from headgate.state.keyed.cells import GENERATION, KEY
+from headgate.state.keyed.cells import KEY
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import NEVER
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
-
-KeyedCall = Callable[[Any, KeyedContext], "Iterable[Any] | None"]
 
 TIMERS_PER_TICK: Final = 1024
 
@@ -88,6 +87,7 @@ class KeyedOperator(Operator):
         )
         if context.restored.keyed:
             backend.restore(context.restored.keyed, f"keyed state of operator {context.uid!r}")
+        self._keyed_loop = keyed_loop(context.native, backend, self._extend)
         self._runtime = self._open_function(context)
         self._context = self._make_context()
         self._call = self._user.guarded(self._bind(self._user.function, self._runtime))
@@ -131,35 +131,10 @@ class KeyedOperator(Operator):
         return self._split(out)
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
-        backend, context, extend = self._backend, self._context.at(None), self._extend
-        cell_of, generation, current = backend.cells.get, backend.generation, backend.current
-        out: list[Any] = []
-        for key, value in zip(keys, self._position):  # noqa: B905  # lengths agree
-            cell = cell_of(key)
-            if cell is None or cell[GENERATION] != generation:
-                cell = backend.enter(key, cell)
-            current.cell = cell
-            results = call(value, context)
-            if results is not None:
-                extend(out, results)
-        return Batch(out)
+        return Batch(self._keyed_loop.run(keys, self._position, call, self._context.at(None)))
 
     def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
-        backend, context, extend = self._backend, self._context, self._extend
-        cell_of, generation, current = backend.cells.get, backend.generation, backend.current
-        out: list[Any] = []
-        times: list[int] = []
-        for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
-            cell = cell_of(key)
-            if cell is None or cell[GENERATION] != generation:
-                cell = backend.enter(key, cell)
-            current.cell = cell
-            results = call(value, context.at(time))
-            if results is not None:
-                extend(out, results)
-                if len(out) > len(times):
-                    times += [time] * (len(out) - len(times))
-        return Batch(out, times)
+        return Batch(*self._keyed_loop.run_timed(keys, timestamps, self._position, call, self._context))
 
     def _split(self, out: Batch) -> Batch:
         if not OutputTag.in_use:

@@ -124,9 +124,11 @@ def test_handles_are_neither_pickled_nor_copied(descriptor: StateDescriptor) -> 
 
 
 def test_nothing_compiled_is_pickled() -> None:
+    native = compiled_module()
     backend = opened("on")
-    with pytest.raises(TypeError, match="cannot pickle"):
-        pickle.dumps(backend.current)
+    for each in (backend.current, native.KeyedLoop(backend, list.extend)):
+        with pytest.raises(TypeError, match="cannot pickle"):
+            pickle.dumps(each)
     with pytest.raises(pickle.PicklingError):
         pickle.dumps(type(backend.state(COMPILED[0])))
 
