@@ -13,7 +13,7 @@ from headgate.deploy.handles.handle import Deployment
 from headgate.deploy.local.mini_cluster import MiniCluster
 from headgate.errors import EnvironmentFault
 from headgate.options import DEPLOY_TARGET
-from headgate.state.backends import check_backend
+from headgate.state.backend import check_backend
 
 
 def _may_have_spark() -> bool:

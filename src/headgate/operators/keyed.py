@@ -30,8 +30,7 @@ from headgate.operators.keyed_loop import KeyedCall, keyed_loop
 from headgate.operators.outputs import split_sides
 from headgate.operators.runtime_context import Runtime
 from headgate.operators.user_function import UserFunction
-from headgate.state.backend import BackendContext, KeyedSnapshot
-from headgate.state.backends import open_backend
+from headgate.state.backend import BackendContext, KeyedSnapshot, open_backend
 from headgate.state.keyed.cells import KEY
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import NEVER

@@ -16,8 +16,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import SystemClock
 from headgate.errors import InternalError
 from headgate.runtime.slot_storage.slot_storage import Fetch
-from headgate.state.backend import BackendContext, KeyedBackend, StateWriter
-from headgate.state.backends import open_backend
+from headgate.state.backend import BackendContext, KeyedBackend, StateWriter, open_backend
 from headgate.state.files import FetchedKeyed, KeyedState
 
 T = TypeVar("T")

@@ -1,7 +1,8 @@
-"""The interfaces between a state backend and the code that runs it."""
+"""The interfaces between a state backend and the code that runs it, and the choice of a backend by a job's settings."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -234,3 +235,23 @@ class KeyedBackend(Protocol):
     def close(self) -> None:
         """Release all memory, files and folders of the backend."""
         ...
+
+
+def open_backend(context: BackendContext) -> KeyedBackend:
+    """Return a new, empty backend of the type that `state.backend.type` names.
+
+    Raises `EnvironmentFault` if a package that the backend needs is not installed.
+    """
+    if context.settings.get(options.STATE_BACKEND) == "rocksdb":
+        from headgate.state.rocksdb.backend import RocksDBBackend  # noqa: PLC0415  # an extra that not everybody has
+
+        return RocksDBBackend(context)
+    from headgate.state.keyed.hashmap import HashMapBackend  # noqa: PLC0415  # hashmap imports this module
+
+    return HashMapBackend(context)
+
+
+def check_backend(settings: Settings) -> None:
+    """Raise `EnvironmentFault` in the driver if the backend of the settings needs a package that is not installed."""
+    if settings.get(options.STATE_BACKEND) == "rocksdb":
+        importlib.import_module("headgate.state.rocksdb.database")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.options import resolve
-from headgate.state.backends import open_backend
+from headgate.state.backend import open_backend
 from tests.contract.backends.backend import check_against_model
 from tests.contract.backends.backend_scenarios import SCENARIOS
 from tests.contract.backends.keyed_job import BackendUnderTest

@@ -19,8 +19,7 @@ from headgate.options import resolve
 from headgate.runtime.slot_storage.savepoint_writers import SavepointTerms, SlotWriters
 from headgate.runtime.slot_storage.slot_storage import Fetch
 from headgate.runtime.slot_storage.state_writers import CheckpointWriter, InlineWriters
-from headgate.state.backend import KeyedBackend
-from headgate.state.backends import open_backend
+from headgate.state.backend import KeyedBackend, open_backend
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.state.files import FetchedKeyed, FileHandle, InlineHandle, KeyedState
 from headgate.types.typeinfo import Types

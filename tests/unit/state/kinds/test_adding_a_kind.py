@@ -13,7 +13,7 @@ import pytest
 from headgate.errors import RestoreError
 from headgate.options import resolve
 from headgate.savepoints import SavepointReader, SavepointWriter
-from headgate.state.backends import open_backend
+from headgate.state.backend import open_backend
 from headgate.state.descriptors import KINDS
 from headgate.state.formats.schema import StateMeta
 from headgate.types.typeinfo import Types
