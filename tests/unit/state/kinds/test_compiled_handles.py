@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.common import Row
-from headgate.state.backend import KeyedBackend
-from headgate.state.backends import open_backend
+from headgate.state.backend import KeyedBackend, open_backend
 from headgate.state.descriptors import (
     StateDescriptor,
     ValueState,
