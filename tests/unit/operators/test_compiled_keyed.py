@@ -361,13 +361,13 @@ def test_no_reference_is_left_behind(native: str) -> None:
 
     setup = Setup(settings=settings(native))
     with OperatorHarness.of(Hostile("any"), key_by=lambda record: record[0], setup=setup) as harness:
-        for _ in range(20):
+        for _ in range(100):
             all_ways(harness)
         gc.collect()
         before = len(gc.get_objects()), sys.getrefcount(shared), sys.getallocatedblocks()
-        for _ in range(200):
+        for _ in range(1000):
             all_ways(harness)
         gc.collect()
         after = len(gc.get_objects()), sys.getrefcount(shared), sys.getallocatedblocks()
     assert after[1] == before[1]
-    assert all(abs(now - then) < 150 for now, then in zip(after, before, strict=True)), (before, after)
+    assert all(abs(now - then) < 500 for now, then in zip(after, before, strict=True)), (before, after)
