@@ -17,9 +17,6 @@ from headgate.types.typed_key import key_hash_code
 
 ROUTES_MAX: Final = 1 << 20
 
-_ALWAYS_KEYS: Final = frozenset({int, str, bytes})
-"""Types whose values are all valid keys. With one target, such keys need no lookup, which would only validate them."""
-
 Parts = list[tuple[int, Batch]]
 """Indexes of target channels, each with the records for the channel."""
 
@@ -184,10 +181,10 @@ class KeyGroupPartitioner:
 
     def split(self, batch: Batch) -> Parts:
         """Return the parts. Raises `UserCodeError` naming the record if the selector fails or the key is invalid."""
-        keys = self._selection.keys(batch)
+        keys, are_valid = self._selection.checked(batch)
         if self._parallelism == 1:
-            if not _ALWAYS_KEYS.issuperset(map(type, keys)):
-                look_up(self._routes, keys, batch)
+            if not are_valid:
+                look_up(self._routes, keys, batch)  # with one target, it only validates the keys
             batch.keys = keys
             return [(0, batch)]
         position = iter(keys)

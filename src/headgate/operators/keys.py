@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from operator import index
 from types import ModuleType
-from typing import Any, NoReturn, TypeVar, final
+from typing import Any, Final, NoReturn, TypeVar, final
 
 from headgate.elements import Batch
 from headgate.errors import SerializationError
@@ -18,6 +18,8 @@ from headgate.types.type_information import TypeInformation
 from headgate.types.typed_key import all_typed, key_bytes, typed, untyped
 
 Route = TypeVar("Route")
+
+_SIMPLE: Final = frozenset({int, str, bytes})
 
 
 @final
@@ -54,20 +56,25 @@ class KeySelection:
 
         Raises `UserCodeError` naming the record for which the selector fails or returns an invalid key.
         """
+        return self.checked(batch)[0]
+
+    def checked(self, batch: Batch) -> tuple[list[Any], bool]:
+        """Return the keys, as `keys` does, and whether all are known to be valid, as any int, str and bytes is."""
         records, select = batch.records, self.select
         position = iter(records)
         try:
             keys, are_simple = self._selected(select, position)
         except USER_ERRORS as error:
             raise failed_at(records, position) from error
-        if are_simple and self._convert is None:
-            return keys
         if self._convert is not None:
             keys = self._declared(keys, self._convert, batch)
+            are_simple = _are_simple(keys)
+        if are_simple:
+            return keys, True
         try:
-            return all_typed(keys)
+            return all_typed(keys), False
         except Exception:  # noqa: BLE001  # of the user's own classes
-            return _typed_one_by_one(keys, batch)
+            return _typed_one_by_one(keys, batch), False
 
     def _declared(self, keys: list[Any], convert: Conversion, batch: Batch) -> list[Any]:
         try:
@@ -79,11 +86,16 @@ class KeySelection:
 
 
 Selected = Callable[[Callable[[Any], Any], Iterator[Any]], tuple[list[Any], bool]]
-"""Calls a selector for each record: the keys, and whether they are known to be all of exactly int, str or bytes."""
+"""Calls a selector for each record: the keys, and whether all are of exactly int, str or bytes."""
 
 
 def _selected(select: Callable[[Any], Any], records: Iterator[Any]) -> tuple[list[Any], bool]:
-    return [select(value) for value in records], False
+    keys = [select(value) for value in records]
+    return keys, _are_simple(keys)
+
+
+def _are_simple(keys: list[Any]) -> bool:
+    return _SIMPLE.issuperset(map(type, keys))
 
 
 def _typed_one_by_one(keys: list[Any], batch: Batch) -> list[Any]:
