@@ -1,4 +1,4 @@
-"""The Spark stage that hosts the slots of one launch, and the thread that waits for its end.
+"""The launcher of a job's slots on Spark: it makes a stage for each launch, and a thread waits for the stage's end.
 
 The stage is a barrier stage of an RDD. `DataFrame.mapInArrow` would also work, but it loads Spark SQL into the driver
 and pandas into each worker before the first slot registers. That doubles the time from a session to the first record.
@@ -6,25 +6,47 @@ and pandas into each worker before the first slot registers. That doubles the ti
 
 from __future__ import annotations
 
+import contextlib
+import math
+import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
-from pyspark import InheritableThread
+from pyspark import Broadcast, InheritableThread
 from pyspark.sql import SparkSession
 
+from headgate import options
+from headgate.checkpoint.store import CheckpointStore
+from headgate.deploy.code.package import pack
+from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.spark.jvm_loss import GONE, JVM_ERRORS, is_gone, report_of
 from headgate.deploy.spark.observe import slots_taken, slots_total
-from headgate.deploy.spark.shipping import JobContext, ShippedCode
-from headgate.deploy.spark.slot_process import SlotTask
+from headgate.deploy.spark.preflight import cores_of_queries, is_local, slot_count, unfit
+from headgate.deploy.spark.session import embedded_max
+from headgate.deploy.spark.shared_storage import StorageProof
+from headgate.deploy.spark.shipping import JobContext, ShippedCode, task_entry
+from headgate.deploy.spark.slot_process import UNFIT, SlotSpec, SlotTask, slot_task
 from headgate.deploy.spark.spark_error import explain, is_refusal
 from headgate.errors import EnvironmentFault, StorageError
+from headgate.graph.job_graph import JobGraph
+from headgate.ids import Launch
+from headgate.runtime.control.messages import RegisterSlot, process_facts
+from headgate.runtime.job_storage.location import keeps_in_memory
+from headgate.runtime.master.assembly import slots_wait_ms
+from headgate.runtime.master.job_master import JobMaster
+from headgate.runtime.master.services import SlotCount
+from headgate.runtime.wire import Address, JobSecret, ThrowAwayCertificate
 
 CANCEL_AGAIN_S: Final = 0.5
 """Seconds between cancellations: a cancellation misses a stage that is just being submitted."""
 SLOTS_LOOK_S: Final = 0.05
+END_S_MAX: Final = 10.0
+"""Seconds that the end of a job waits for the end of its stage."""
+CLOSURE_BYTES_MAX: Final = 512 * 1024
+"""A larger package is broadcast. Spark broadcasts closures above 1 MB, and the closure contains the secret."""
 _POOL: Final = "spark.scheduler.pool"
 
 
@@ -169,3 +191,128 @@ class SlotStage:
                 self._thread.join(CANCEL_AGAIN_S)
         except JVM_ERRORS:
             return  # without a session there is no stage
+
+
+@final
+class SparkLauncher:
+    """Makes the stages that host the slots of one job. Implements `Launcher`. Owned by the job's thread."""
+
+    def __init__(
+        self,
+        plan: JobGraph,
+        spark: SparkSession,
+        code: ShippedCode,
+        order: Callable[[Callable[[JobMaster], None]], None],
+    ) -> None:
+        """`order` has the job's thread call a function with the job master. Stages call it on threads of their own."""
+        self._plan = plan
+        self._spark = spark
+        self._code = code
+        self._order = order
+        self._local = is_local(spark.sparkContext.master or "")
+        self._package: bytes | Broadcast[bytes] = self._packed()
+        self._facts = process_facts()
+        self._spec: SlotSpec | None = None
+        """The configuration of slots, but for the launch and its proof."""
+        self._store: CheckpointStore | None = None
+        self._stage: SlotStage | None = None
+        self._proof: StorageProof | None = None
+
+    def _packed(self) -> bytes | Broadcast[bytes]:
+        package = pack(self._plan)
+        return package if len(package) <= CLOSURE_BYTES_MAX else self._spark.sparkContext.broadcast(package)
+
+    def begin(
+        self, master: Address, secret: JobSecret, certificate: ThrowAwayCertificate | None, folder: JobFolder
+    ) -> None:
+        """Set where slots find the job master, and the job's folder. Called before the first launch."""
+        self._store = folder.store
+        self._spec = SlotSpec(
+            job_id=self._plan.job_id,
+            job_name=self._plan.job_name,
+            launch=Launch(0),
+            host=master.host,
+            port=master.port,
+            secret=secret.reveal(),
+            certificate=certificate,
+            storage=None if keeps_in_memory(self._plan) else folder.root,
+            proof=None,
+            settings=self._plan.settings,
+        )
+
+    def launch(self, launch: Launch, slots: int) -> None:
+        get = self._plan.settings.get
+        is_adaptive = options.is_adaptive(self._plan.settings)
+        wait_ms = slots_wait_ms(self._plan.settings)
+        order = StageOrder(
+            slots=slots,
+            least=1 if is_adaptive else slots,
+            query_cores=cores_of_queries(self._plan),
+            wait_s=math.inf if wait_ms is None else wait_ms / 1000.0,
+            stable_s=get(options.SLOTS_STABILIZATION) / 1000.0,
+            group=f"headgate-{self._plan.job_id}-{launch}",
+            description=f"headgate: {self._plan.job_name}",
+            pool=get(options.SCHEDULER_POOL),
+            code=self._code,
+        )
+        self._stage = SlotStage(
+            self._spark,
+            order,
+            self._task(launch, slots),
+            lambda sized: self._order(lambda master: self._sized(master, launch, sized)),
+            lambda ended: self._order(lambda master: _ended(master, launch, ended)),
+        )
+        self._stage.start()
+
+    def _task(self, launch: Launch, slots: int) -> Callable[[], SlotTask]:
+        assert self._spec is not None
+        assert self._store is not None
+        needs_proof = not (self._local or keeps_in_memory(self._plan))
+        self._proof = proof = StorageProof(self._store, secrets.token_hex(8), launch, slots) if needs_proof else None
+        spec = replace(self._spec, launch=launch, proof=None if proof is None else proof.nonce)
+        entry = task_entry(self._code, local=self._local)
+
+        def make() -> SlotTask:
+            if proof is not None:
+                proof.begin()
+            return slot_task(spec, self._package, entry)
+
+        return make
+
+    def kill(self, launch: Launch) -> None:
+        if self._stage is not None:
+            self._stage.kill()
+
+    def count_slots(self, held: int) -> SlotCount:
+        context, query_cores = self._spark.sparkContext, cores_of_queries(self._plan)
+        taken = slots_taken(context, held, query_cores)
+        return slot_count(slots_total(context), taken, context.master or "", embedded_max(self._spark))
+
+    def _sized(self, master: JobMaster, launch: Launch, slots: int) -> None:
+        if self._proof is not None:
+            self._proof.sized(launch, slots)
+        master.launch_sized(launch, slots)
+
+    def unfit(self, message: RegisterSlot) -> str | None:
+        """Return the reason why a slot cannot run the job, None if it can. May read a small file for each slot."""
+        facts = message.environment
+        found = facts.get(UNFIT) or unfit(self._facts, facts)
+        if found is None and self._proof is not None:
+            found = self._proof.answered(message.launch, message.slot, facts["host"])
+        return found
+
+    def close(self) -> None:
+        """End the newest stage, then delete what its slots needed. Blocks, but not for long."""
+        if self._stage is not None:
+            self._stage.kill()
+            self._stage.join(END_S_MAX)
+        if self._proof is not None:
+            with contextlib.suppress(StorageError):
+                self._proof.remove()
+        if isinstance(self._package, Broadcast):
+            with contextlib.suppress(*JVM_ERRORS):  # without Spark there is no broadcast
+                self._package.destroy()
+
+
+def _ended(master: JobMaster, launch: Launch, end: StageEnd) -> None:
+    master.launch_ended(launch, end.error, for_good=end.for_good, refused=end.refused)
