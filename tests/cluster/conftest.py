@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,6 +49,49 @@ def stop(session: SparkSession) -> None:
     sessions.end_jvm()
 
 
+class KeptSession:
+    """The Spark session of this process: a test that wants one like it has the same, else it ends first.
+
+    Starting one costs as much as some tests take. It ends when a test of another module is next that wants none: where
+    there is a session, programs use it.
+    """
+
+    def __init__(self) -> None:
+        self._fixture = ""
+        self._session: SparkSession | None = None
+
+    def of(self, fixture: str, make: Callable[[], SparkSession]) -> SparkSession:
+        """Return a session with its own settings and views, on the context that the tests of a fixture share."""
+        if self._session is None or self._fixture != fixture:
+            self.end()
+            self._fixture, self._session = fixture, make()
+        return self._session.newSession()
+
+    def end(self) -> None:
+        if self._session is not None:
+            stop(self._session)
+            self._session = None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        if nextitem is None or (nextitem.path != item.path and self._fixture not in fixtures_of(nextitem)):
+            self.end()
+
+
+def fixtures_of(item: pytest.Item) -> list[str]:
+    """Return the names of the fixtures that a test asks for."""
+    return list(getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="session")
+def kept_session(request: pytest.FixtureRequest) -> Iterator[KeptSession]:
+    kept = KeptSession()
+    request.config.pluginmanager.register(kept)
+    yield kept
+    request.config.pluginmanager.unregister(kept)
+    kept.end()
+
+
 @pytest.fixture(scope="session")
 def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the local session keeps its event log and its log."""
@@ -58,21 +101,17 @@ def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def spark(spark_folder: Path) -> Iterator[SparkSession]:
+def spark(kept_session: KeptSession, spark_folder: Path) -> SparkSession:
     """A local session as a user would pass one, with UI and event log."""
-    session = make_session(
-        {
-            "spark.master": "local[4]",
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.compress": "false",
-            "spark.eventLog.dir": str(spark_folder / "events"),
-            "spark.ui.enabled": "true",  # the JVM keeps what a session before was started with
-            "spark.ui.port": "0",
-        },
-        spark_folder,
-    )
-    yield session
-    stop(session)
+    conf: Conf = {
+        "spark.master": "local[4]",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": str(spark_folder / "events"),
+        "spark.ui.enabled": "true",  # the JVM keeps what a session before was started with
+        "spark.ui.port": "0",
+    }
+    return kept_session.of("spark", lambda: make_session(conf, spark_folder))
 
 
 @pytest.fixture(scope="session")
@@ -82,17 +121,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 
 @pytest.fixture(scope="module")
-def cluster_session(cluster: SparkCluster) -> Iterator[SparkSession]:
-    session = make_session(
-        {
-            "spark.master": cluster.url,
-            "spark.executor.memory": "512m",
-            "spark.executor.cores": "2",
-            "spark.executor.extraJavaOptions": QUICK_JAVA,
-            "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
-            "spark.ui.enabled": "false",
-        },
-        cluster.folder,
-    )
-    yield session
-    stop(session)
+def cluster_session(kept_session: KeptSession, cluster: SparkCluster) -> SparkSession:
+    conf: Conf = {
+        "spark.master": cluster.url,
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "2",
+        "spark.executor.extraJavaOptions": QUICK_JAVA,
+        "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
+        "spark.ui.enabled": "false",
+    }
+    return kept_session.of("cluster_session", lambda: make_session(conf, cluster.folder))

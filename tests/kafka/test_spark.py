@@ -24,10 +24,10 @@ from headgate.datastream.connectors.kafka import (
 )
 from headgate.datastream.state import ValueStateDescriptor
 from headgate.testing.servers.kafka import KafkaBroker
-from tests.cluster.conftest import spark, spark_folder
+from tests.cluster.conftest import kept_session, spark, spark_folder
 from tests.kafka.broker import new_topic, texts
 
-__all__ = ["spark", "spark_folder"]
+__all__ = ["kept_session", "spark", "spark_folder"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

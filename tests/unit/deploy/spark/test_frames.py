@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import re
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -37,31 +35,18 @@ from headgate.datastream import (
 from headgate.datastream.connectors.file_system import Encoder, FileSink
 from headgate.datastream.window import TimeWindow, TumblingEventTimeWindows
 from headgate.deploy.spark.dataframes.writing import FrameWriting, Reports, WriteProgress, observe_group
-from headgate.deploy.spark.java import ensure_java
 from headgate.deploy.spark.shared_storage import hosts_without
 from headgate.elements import SavepointFormat
 from headgate.errors import JobFailedError, ProgramError
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
+from tests.cluster.conftest import kept_session, spark, spark_folder
 from tests.unit.types.every_type import EVERY, plain
 
+__all__ = ["kept_session", "spark", "spark_folder"]
+
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    os.environ.setdefault("JAVA_HOME", str(ensure_java()))
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings: dict[str, bool | float | int | str | None] = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.log.level": "OFF",
-    }
-    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-    yield session
-    session.stop()
 
 
 def environment(spark: SparkSession, folder: Path | None = None, **settings: str) -> StreamExecutionEnvironment:
