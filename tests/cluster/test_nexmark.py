@@ -27,7 +27,7 @@ RUN = Path(__file__).parents[2] / "examples" / "nexmark" / "run.py"
 @pytest.fixture(scope="module")
 def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("nexmark")
-    write_inputs(folder, 20_000, Settings(seed=7, events_per_second=200), row_group=3_000)
+    write_inputs(folder, 8_000, Settings(seed=7, events_per_second=80), row_group=1_200)
     register(spark, folder)
     return folder
 
@@ -45,6 +45,7 @@ def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, fold
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["q3", "q9", "q19"])
 def test_a_stream_of_spark_sql_gives_what_its_batch_gives(name: str, spark: SparkSession, tmp_path: Path) -> None:
     session = spark.newSession()
