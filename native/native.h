@@ -61,6 +61,12 @@ static inline int extend_with(const Extend *extend, PyObject *out, PyObject *res
     return none == NULL ? -1 : 0;
 }
 
+/* Handles of value state: whether an object is one; the value, a new reference or NULL with an exception; and setting
+ * it, -1 with an exception. */
+int is_value_handle(PyObject *object);
+PyObject *handle_value(PyObject *handle);
+int handle_update(PyObject *handle, PyObject *value);
+
 /* The cell of the current key. Either is NULL once garbage collection has taken the object apart. */
 typedef struct {
     PyObject_HEAD

@@ -1,12 +1,14 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.keyed_loop import KeyedCall
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import Cell
-from headgate.state.kinds.value_state import ValueState
+from headgate.state.kinds.handle import Handle
 from headgate.types.record_copies import Extend, Polled
+
+H = TypeVar("H", bound=Handle)
 
 @final
 class Ownership:
@@ -31,7 +33,11 @@ class Current:
     def emptied(self) -> list[Cell]: ...
     def __new__(cls, cell: Cell, emptied: list[Cell]) -> Current: ...
 
-def value_handle(base: type[ValueState[Any]], /) -> type[ValueState[Any]]: ...
+def value_handle(base: type[H], /) -> type[H]: ...
+def list_handle(base: type[H], /) -> type[H]: ...
+def map_handle(base: type[H], /) -> type[H]: ...
+def reducing_handle(base: type[H], /) -> type[H]: ...
+def aggregating_handle(base: type[H], /) -> type[H]: ...
 
 @final
 class KeyedLoop:

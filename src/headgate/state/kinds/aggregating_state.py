@@ -77,13 +77,16 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
             accumulator = self._function.create_accumulator()
         accumulator = self._function.add(value, accumulator)
         if accumulator is None:
-            raise ProgramError(
-                f"add() of {type(self._function).__name__}, the function of aggregating state {self._name!r}, returned "
-                "None; return the accumulator, also when it was changed in place"
-            )
+            raise self._no_accumulator()
         if type(accumulator) is not self._fitting:
             accumulator = self._fit(accumulator)
         return accumulator
+
+    def _no_accumulator(self) -> ProgramError:
+        return ProgramError(
+            f"add() of {type(self._function).__name__}, the function of aggregating state {self._name!r}, returned "
+            "None; return the accumulator, also when it was changed in place"
+        )
 
 
 class PythonAggregatingState(Attributes, AggregatingState[Any, Any]):

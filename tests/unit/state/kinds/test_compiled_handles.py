@@ -15,8 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.common import Row
+from headgate.datastream import AggregateFunction
 from headgate.state.backend import KeyedBackend, open_backend
 from headgate.state.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
     StateDescriptor,
     ValueState,
     ValueStateDescriptor,
@@ -26,7 +31,46 @@ from headgate.types.typeinfo import TypeInformation, Types
 from tests.compiled import compiled_module
 from tests.unit.state.backends import at, context_of
 
-COMPILED = [ValueStateDescriptor("v", Types.LONG())]
+
+class Gather(AggregateFunction):
+    """Gathers values in a list in place, and does what some values say."""
+
+    def create_accumulator(self) -> Any:
+        return []
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        accumulator.append(value)
+        if value == "none":
+            return None
+        if value == "fails":
+            raise ValueError(value)
+        return tuple(accumulator) if value == "tuple" else accumulator
+
+    def get_result(self, accumulator: Any) -> Any:
+        if "no result" in accumulator:
+            raise ValueError("no result")
+        return list(accumulator)
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return acc_a + acc_b
+
+
+class Created(Gather):
+    def create_accumulator(self) -> Any:
+        return None
+
+
+def combined(one: Any, other: Any) -> Any:
+    return None if other == "" else one + other
+
+
+COMPILED = [
+    ValueStateDescriptor("v", Types.LONG()),
+    ListStateDescriptor("l", Types.LONG()),
+    MapStateDescriptor("m", Types.STRING(), Types.LONG()),
+    ReducingStateDescriptor("r", max, Types.LONG()),
+    AggregatingStateDescriptor("a", Gather(), Types.PICKLED_BYTE_ARRAY()),
+]
 """A state of each kind whose handles are compiled."""
 
 
@@ -77,10 +121,13 @@ def outcomes(backend: KeyedBackend, descriptor: StateDescriptor, uses: list[Use]
             backend.current.cell = backend.enter(arguments, cell)
         elif method == "leave":
             backend.leave()
-            seen.append(repr(backend.cells))
+            form, column = descriptor.kind.form, state.column
+            contents = ((key, cell[column]) for key, cell in backend.cells.items())
+            seen.append(repr([(key, form.plain(content)) for key, content in contents if content is not None]))
         else:
+            names = {} if type(arguments) is tuple else arguments
             try:
-                result = getattr(state, method)(*arguments)
+                result = getattr(state, method)(*(() if names else arguments), **names)
                 seen.append((method, repr(result), type(result)))
             except Exception as error:  # noqa: BLE001  # whatever it is, it is to be the same
                 seen.append((method, type(error), str(error)))
@@ -102,12 +149,75 @@ def check(descriptor: Callable[[], StateDescriptor], uses: list[Use]) -> None:
         assert outcomes(opened("on", backend), descriptor(), uses) == there
 
 
-VALUE_USES = st.one_of(COMMON, st.just(("value", ())), VALUES.map(lambda value: ("update", (value,))))
+BY_NAME = st.sampled_from(
+    [{"value": 1}, {"value": None}, {"key": 1}, {"key": "k"}, {"key": "k", "value": 1}, {"values": [1]}]
+)
+WRONGLY = st.one_of(BY_NAME, st.sampled_from([(), (1, 2), (1, 2, 3)]))
+
+
+def also_wrongly(*methods: str) -> st.SearchStrategy[Use]:
+    """Return uses of methods with arguments by name, and with wrong ones."""
+    return st.tuples(st.sampled_from(methods), WRONGLY)
+
+
+VALUE_USES = st.one_of(
+    also_wrongly("update"), COMMON, st.just(("value", ())), VALUES.map(lambda value: ("update", (value,)))
+)
 
 
 @given(st.lists(VALUE_USES, max_size=20), st.sampled_from(TYPES))
 def test_value_state(uses: list[Use], declared: TypeInformation) -> None:
     check(lambda: ValueStateDescriptor("v", declared), uses)
+
+
+LIST_USES = st.one_of(
+    also_wrongly("add", "update"),
+    COMMON,
+    st.just(("get", ())),
+    VALUES.map(lambda value: ("add", (value,))),
+    st.lists(VALUES, max_size=3).map(lambda values: ("add_all", (values,))),
+    st.lists(VALUES, max_size=3).map(lambda values: ("update", (values,))),
+)
+
+
+@given(st.lists(LIST_USES, max_size=20), st.sampled_from(TYPES))
+def test_list_state(uses: list[Use], declared: TypeInformation) -> None:
+    check(lambda: ListStateDescriptor("l", declared), uses)
+
+
+MAP_KEYS = st.one_of(VALUES, st.sampled_from(["k", "k", "m"]))
+MAP_USES = st.one_of(
+    also_wrongly("get", "put", "contains", "remove"),
+    COMMON,
+    st.sampled_from(
+        [("items", ()), ("keys", ()), ("values", ()), ("is_empty", ()), ("put", ("k",)), ("put_all", (None,))]
+    ),
+    st.tuples(MAP_KEYS, VALUES).map(lambda entry: ("put", entry)),
+    st.tuples(MAP_KEYS, VALUES).map(lambda entry: ("__setitem__", entry)),
+    st.tuples(
+        st.sampled_from(["get", "contains", "remove", "__getitem__", "__contains__", "__delitem__"]), MAP_KEYS
+    ).map(lambda use: (use[0], (use[1],))),
+)
+
+
+@given(st.lists(MAP_USES, max_size=20), st.sampled_from(TYPES), st.sampled_from(TYPES[:3]))
+def test_map_state(uses: list[Use], declared: TypeInformation, keys: TypeInformation) -> None:
+    check(lambda: MapStateDescriptor("m", keys, declared), uses)
+
+
+ADDED = st.one_of(VALUES, st.sampled_from(["none", "fails", "tuple", "no result", "x", ""]))
+ADDING_USES = st.one_of(also_wrongly("add"), COMMON, st.just(("get", ())), ADDED.map(lambda value: ("add", (value,))))
+
+
+@given(st.lists(ADDING_USES, max_size=20), st.sampled_from(TYPES))
+def test_reducing_state(uses: list[Use], declared: TypeInformation) -> None:
+    check(lambda: ReducingStateDescriptor("r", combined, declared), uses)
+
+
+@given(st.lists(ADDING_USES, max_size=20), st.sampled_from([Types.LIST(Types.STRING()), Types.PICKLED_BYTE_ARRAY()]))
+def test_aggregating_state(uses: list[Use], declared: TypeInformation) -> None:
+    check(lambda: AggregatingStateDescriptor("a", Gather(), declared), uses)
+    check(lambda: AggregatingStateDescriptor("a", Created(), declared), uses)
 
 
 # --- hostile surroundings
@@ -159,9 +269,9 @@ def test_a_handle_refuses_what_does_not_fit() -> None:
     kind = native.value_handle(ValueState)
     current = native.Current([0], [])
     with pytest.raises(TypeError, match="Current"):
-        kind("v", None, object(), 0, None)
+        kind("v", None, object(), 0, None, None)
     with pytest.raises(ValueError, match="column -1"):
-        kind("v", None, current, -1, None)
+        kind("v", None, current, -1, None, None)
     with pytest.raises(TypeError, match="argument"):
         kind()
     with pytest.raises(TypeError, match="without attributes"):
@@ -170,7 +280,7 @@ def test_a_handle_refuses_what_does_not_fit() -> None:
         native.value_handle(5)
     with pytest.raises(TypeError, match="list"):
         native.Current([0], ())
-    state = kind("v", None, current, 0, None)
+    state = kind("v", None, current, 0, None, None)
     for name in ("_name", "_owner", "_current", "_column", "_type_check"):
         with pytest.raises(AttributeError):
             setattr(state, name, 5)
@@ -193,7 +303,7 @@ def test_a_handle_is_collected_with_what_it_refers_to() -> None:
 
     owner = Owner()
     current = native.Current([owner], [owner])
-    owner.state = native.value_handle(ValueState)("v", owner, current, 0, owner)
+    owner.state = native.value_handle(ValueState)("v", owner, current, 0, owner, owner)
     seen = weakref.ref(owner)
     del owner, current
     gc.collect()

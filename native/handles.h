@@ -1,0 +1,86 @@
+/* Handles of keyed state: their attributes, and the column of the current cell. */
+#ifndef HEADGATE_HANDLES_H
+#define HEADGATE_HANDLES_H
+
+#include "native.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *name, *owner, *fitting, *type_check;
+    PyObject *more; /* of a map: `_fitting_key`; of reducing state: `_combine`; of aggregating state: `_function` */
+    Current *current;
+    Py_ssize_t column;
+} Handle;
+
+/* The current cell if it is a list with the column, borrowed; else NULL. */
+static inline PyObject *listed_cell(Handle *self) {
+    PyObject *cell = self->current->cell;
+    return cell != NULL && PyList_CheckExact(cell) && self->column < PyList_GET_SIZE(cell) ? cell : NULL;
+}
+
+/* The current cell of any class, a new reference, or NULL with an exception. */
+static inline PyObject *any_cell(Handle *self) {
+    if (self->current->cell == NULL) PyErr_SetString(PyExc_AttributeError, "cell");
+    return Py_XNewRef(self->current->cell);
+}
+
+/* Return the content of the column, a new reference, or NULL with an exception. */
+static inline PyObject *get_content(Handle *self) {
+    PyObject *cell = listed_cell(self), *column, *content = NULL;
+    if (cell != NULL) return Py_NewRef(PyList_GET_ITEM(cell, self->column));
+    if ((cell = any_cell(self)) == NULL) return NULL;
+    if ((column = PyLong_FromSsize_t(self->column)) != NULL) content = PyObject_GetItem(cell, column);
+    Py_XDECREF(column);
+    Py_DECREF(cell);
+    return content;
+}
+
+/* Set the content of the column. Returns -1 with an exception. */
+static inline int set_content(Handle *self, PyObject *content) {
+    PyObject *cell = listed_cell(self), *column;
+    if (cell != NULL) {
+        PyObject *before = PyList_GET_ITEM(cell, self->column);
+        PyList_SET_ITEM(cell, self->column, Py_NewRef(content));
+        Py_DECREF(before);
+        return 0;
+    }
+    int failed = -1;
+    if ((cell = any_cell(self)) == NULL) return -1;
+    if ((column = PyLong_FromSsize_t(self->column)) != NULL) failed = PyObject_SetItem(cell, column, content);
+    Py_XDECREF(column);
+    Py_DECREF(cell);
+    return failed;
+}
+
+static inline int fits(Handle *self, PyObject *value) { return (PyObject *)Py_TYPE(value) == self->fitting; }
+
+/* Whether the arguments of a method are so many, all by position. */
+static inline int are_plain(Py_ssize_t count, PyObject *names, Py_ssize_t wanted) {
+    return count == wanted && names == NULL;
+}
+
+/* Call the Python method that a method here stands in for: what is rare is left to it, with its errors. */
+PyObject *as_in_python(Handle *self, const char *method, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+/* Return the value as one of the declared type, a new reference, or NULL with an exception. The value is not None. */
+static inline PyObject *fitted(Handle *self, PyObject *value) {
+    if (fits(self, value)) return Py_NewRef(value);
+    PyObject *fit = PyObject_GetAttrString((PyObject *)self, "_fit");
+    PyObject *result = fit == NULL ? NULL : call_one(fit, value);
+    Py_XDECREF(fit);
+    return result;
+}
+
+/* Set the content to a new reference, and return None; NULL: there is an exception. */
+static inline PyObject *stored(Handle *self, PyObject *content) {
+    if (content == NULL) return NULL;
+    int failed = set_content(self, content);
+    Py_DECREF(content);
+    return failed < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+#define METHOD(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS
+
+extern PyMethodDef value_methods[], reducing_methods[], aggregating_methods[], list_methods[], map_methods[];
+
+#endif
