@@ -19,13 +19,15 @@ static int exec_module(PyObject *module) {
         return -1;
     if (add_type(module, &ownership_spec, &state->ownership) < 0) return -1;
     if (add_type(module, &current_spec, &state->current) < 0) return -1;
-    return add_type(module, &keyed_loop_spec, NULL);
+    if (add_type(module, &call_spec, &state->call) < 0) return -1;
+    return add_type(module, &keyed_loop_spec, NULL) < 0 ? -1 : add_type(module, &record_loop_spec, NULL);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {
     State *state = PyModule_GetState(module);
     Py_VISIT(state->ownership);
     Py_VISIT(state->current);
+    Py_VISIT(state->call);
     return 0;
 }
 
@@ -33,6 +35,7 @@ static int clear(PyObject *module) {
     State *state = PyModule_GetState(module);
     Py_CLEAR(state->ownership);
     Py_CLEAR(state->current);
+    Py_CLEAR(state->call);
     return 0;
 }
 

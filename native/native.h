@@ -21,11 +21,11 @@
 #endif
 
 typedef struct {
-    PyTypeObject *ownership, *current;
+    PyTypeObject *ownership, *current, *call;
 } State;
 
 extern struct PyModuleDef native_module;
-extern PyType_Spec ownership_spec, current_spec, keyed_loop_spec;
+extern PyType_Spec ownership_spec, current_spec, call_spec, keyed_loop_spec, record_loop_spec;
 extern PyMethodDef routing_methods[], handle_methods[];
 
 /* The state of the module, by one of its types. NULL with an exception. */
@@ -40,6 +40,9 @@ typedef struct Ownership Ownership;
 /* Append the results of one call to a list. `ownership`: NULL appends them as they are. `given`: the references to
  * `results` that the caller has. Returns -1 with an exception. */
 int append_results(Ownership *ownership, PyObject *out, PyObject *results, Py_ssize_t given);
+
+/* Append one record, to which the caller has the only reference of ours, in the same way. */
+int append_one(Ownership *ownership, PyObject *out, PyObject *record);
 
 /* The function by which an operator adds the results of a call to a list, as `Passing.extend`. */
 typedef struct {
@@ -60,6 +63,17 @@ static inline int extend_with(const Extend *extend, PyObject *out, PyObject *res
     Py_XDECREF(none);
     return none == NULL ? -1 : 0;
 }
+
+/* Append one record, to which the caller has the only reference of ours. Returns -1 with an exception. */
+static inline int extend_with_one(const Extend *extend, PyObject *out, PyObject *record) {
+    if (extend->ownership != NULL || extend->is_by_reference) return append_one(extend->ownership, out, record);
+    PyObject *none = PyObject_CallFunction(extend->function, "O(O)", out, record);
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
+}
+
+/* Append what a `Call` emits for a record. `context`: NULL for a call that takes none. Returns -1 with an exception. */
+int extend_by_call(const Extend *extend, PyObject *out, PyObject *call, PyObject *value, PyObject *context);
 
 /* Handles of value state: whether an object is one; the value, a new reference or NULL with an exception; and setting
  * it, -1 with an exception. */

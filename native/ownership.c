@@ -152,6 +152,10 @@ int append_results(Ownership *self, PyObject *out, PyObject *results, Py_ssize_t
     return PyErr_Occurred() ? -1 : 0;
 }
 
+int append_one(Ownership *self, PyObject *out, PyObject *record) {
+    return append_record(self, out, record, Py_REFCNT(record) > 1) < 0 ? -1 : 0;
+}
+
 PyDoc_STRVAR(extend_doc, "extend(out, results)\n--\n\nAdd the records that one call of a function emits.\n\n"
                          "The caller has `results` in one variable. Raises TypeError where a record cannot be copied.");
 

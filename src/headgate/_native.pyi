@@ -3,6 +3,7 @@ from typing import Any, TypeVar, final
 
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.keyed_loop import KeyedCall
+from headgate.operators.plain import C, FlatCall, RecordCall
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import Cell
 from headgate.state.kinds.handle import Handle
@@ -48,6 +49,30 @@ class KeyedLoop:
     def run_timed(
         self, keys: list[Any], timestamps: list[int], position: Iterator[Any], call: KeyedCall, context: KeyedContext, /
     ) -> tuple[list[Any], list[int]]: ...
+
+@final
+class RecordLoop:
+    """See `headgate.operators.plain`."""
+
+    def __new__(cls, extend: Extend) -> RecordLoop: ...
+    def run(self, position: Iterator[Any], call: RecordCall[C], context: C, /) -> list[Any]: ...
+    def run_timed(
+        self, timestamps: list[int], position: Iterator[Any], call: RecordCall[C], context: C, /
+    ) -> tuple[list[Any], list[int]]: ...
+    def flat(self, position: Iterator[Any], call: FlatCall, /) -> list[Any]: ...
+    def flat_timed(
+        self, timestamps: list[int], position: Iterator[Any], call: FlatCall, /
+    ) -> tuple[list[Any], list[int]]: ...
+
+@final
+class Call:
+    """A call that an adapter of `headgate.operators.calls` returns; of kind "reduced", that of a keyed reduce.
+
+    `other` is a compiled handle of value state for "reduced", else `expect_records`.
+    """
+
+    def __new__(cls, kind: str, method: Callable[..., Any], other: Any) -> Call: ...
+    def __call__(self, value: Any, context: Any = None, /) -> Iterable[Any] | None: ...
 
 def deal(
     routes: Mapping[Any, int], keys: Iterator[Any], records: list[Any], times: list[int] | None, count: int, /

@@ -21,7 +21,7 @@ from headgate.operators.broadcast_context import (
 )
 from headgate.operators.calls import many
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
-from headgate.operators.plain import PlainOperator, process_each
+from headgate.operators.plain import PlainOperator, process_each, record_loop
 from headgate.operators.runtime_context import Runtime
 from headgate.operators.user_function import FunctionFactory
 from headgate.state.descriptors import MapStateDescriptor
@@ -39,12 +39,13 @@ class BroadcastOperator(PlainOperator):
     def __init__(self, function: object, descriptors: Descriptors, errors: RecordErrors | None = None) -> None:
         super().__init__(function, errors)
         self._descriptors = descriptors
-        self._call_broadcast = many(method_of(function, _BROADCAST_ELEMENT))
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
+        function = self._user.function
         states = BroadcastStates(self._user.store, self._descriptors)
-        self._call = self._user.guarded(many(method_of(self._user.function, _ELEMENT)))
+        self._call_broadcast = many(method_of(function, _BROADCAST_ELEMENT), context.native)
+        self._call = self._user.guarded(many(method_of(function, _ELEMENT), context.native))
         self._context = PlainReadOnlyContext(self._times, states)
         self._broadcast_context = PlainWritableContext(self._times, states)
 
@@ -64,8 +65,9 @@ class KeyedBroadcastOperator(KeyedOperator):
         self._descriptors = descriptors
 
     def _bind_both(self, function: object, runtime: Runtime) -> KeyedCall:
-        self._call_broadcast = many(method_of(function, _BROADCAST_ELEMENT))
-        return many(method_of(function, _ELEMENT))
+        self._record_loop = record_loop(runtime.native, self._extend)
+        self._call_broadcast = many(method_of(function, _BROADCAST_ELEMENT), runtime.native)
+        return many(method_of(function, _ELEMENT), runtime.native)
 
     def _make_context(self) -> KeyedContext:
         states = BroadcastStates(self._user.store, self._descriptors)
@@ -79,7 +81,7 @@ class KeyedBroadcastOperator(KeyedOperator):
     def process_second(self, batch: Batch) -> Batch:
         try:
             out = process_each(
-                batch, self._call_broadcast, self._broadcast_context, self._extend, f"{_BROADCAST_ELEMENT}()"
+                batch, self._record_loop, self._call_broadcast, self._broadcast_context, f"{_BROADCAST_ELEMENT}()"
             )
         finally:
             self._backend.leave()

@@ -1,4 +1,7 @@
-"""Calls of the methods of user functions, and how their return values become the results of a record."""
+"""Calls of the methods of user functions, and how their return values become the results of a record.
+
+Where a job runs compiled, calls are objects of the compiled module, whose loops emit a record without a tuple of one.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
-from types import GeneratorType
-from typing import Any, Final, final
+from types import GeneratorType, ModuleType
+from typing import Any, Final, Protocol, final
 
 from headgate.errors import ProgramError
 from headgate.operators.base import method_of
-from headgate.operators.runtime_context import Runtime
 
 RecordCall = Callable[[Any, Any], "Iterable[Any] | None"]
 """A call with a record and a context, which returns the results for the record."""
@@ -19,11 +21,25 @@ RecordCall = Callable[[Any, Any], "Iterable[Any] | None"]
 UserMethod = Callable[..., Any]
 
 
-def _one(method: UserMethod) -> RecordCall:
+class CallScope(Protocol):
+    """What says which path a job runs: the context of an operator, or of its function."""
+
+    @property
+    def native(self) -> ModuleType | None:
+        """The compiled module, None if the job runs in Python."""
+        ...
+
+
+def _one(method: UserMethod, native: ModuleType | None) -> RecordCall:
+    if native is not None:
+        return _compiled(native, "one", method)
     return lambda value, context: (method(value),)
 
 
-def _at_most_one(method: UserMethod) -> RecordCall:
+def _at_most_one(method: UserMethod, native: ModuleType | None) -> RecordCall:
+    if native is not None:
+        return _compiled(native, "optional", method)
+
     def call(value: Any, context: Any) -> Iterable[Any] | None:
         result = method(value)
         return None if result is None else (result,)
@@ -31,26 +47,37 @@ def _at_most_one(method: UserMethod) -> RecordCall:
     return call
 
 
-def _itself(method: UserMethod) -> RecordCall:
+def _itself(method: UserMethod, native: ModuleType | None) -> RecordCall:
+    if native is not None:
+        return _compiled(native, "itself", method)
     return lambda value, context: (value,) if method(value) else None
 
 
-def _without_context(method: UserMethod) -> RecordCall:
-    checked = many_of_one(method)
+def _without_context(method: UserMethod, native: ModuleType | None) -> RecordCall:
+    if native is not None:
+        return _compiled(native, "many_of_one", method)
+    checked = many_of_one(method, None)
     return lambda value, context: checked(value)
+
+
+def _compiled(native: ModuleType, kind: str, method: UserMethod) -> RecordCall:
+    call: RecordCall = native.Call(kind, method, expect_records)
+    return call
 
 
 _RECORDS: Final = frozenset({type(None), list, tuple, GeneratorType, map, filter, zip, chain, type(iter([]))})
 """Classes of usual return values, which `expect_records` need not check."""
 
 
-def many(method: UserMethod) -> UserMethod:
+def many(method: UserMethod, native: ModuleType | None) -> UserMethod:
     """Return a method of two arguments with a check that its result is an iterable of records, or None.
 
     A generator function is returned unchanged: it can only return a generator, so no check is needed.
     """
     if inspect.isgeneratorfunction(method):
         return method
+    if native is not None:
+        return _compiled(native, "many", method)
 
     def call(value: Any, context: Any) -> Iterable[Any] | None:
         results = method(value, context)
@@ -61,10 +88,12 @@ def many(method: UserMethod) -> UserMethod:
     return call
 
 
-def many_of_one(method: UserMethod) -> UserMethod:
+def many_of_one(method: UserMethod, native: ModuleType | None) -> UserMethod:
     """Do as `many` does with a method of one argument."""
     if inspect.isgeneratorfunction(method):
         return method
+    if native is not None:
+        return _compiled(native, "many_of_one", method)
 
     def call(value: Any) -> Iterable[Any] | None:
         results = method(value)
@@ -105,11 +134,11 @@ class Method:
     """A method of user functions, and the adapter that turns its return value into an operator's results."""
 
     name: str
-    adapt: Callable[[UserMethod], RecordCall]
+    adapt: Callable[[UserMethod, ModuleType | None], RecordCall]
 
-    def call(self, function: object, runtime: Runtime | None = None) -> RecordCall:
+    def call(self, function: object, scope: CallScope) -> RecordCall:
         """Return the adapted call of the method; a plain callable is adapted itself."""
-        return self.adapt(method_of(function, self.name))
+        return self.adapt(method_of(function, self.name), scope.native)
 
 
 MAP: Final = Method("map", _one)

@@ -29,7 +29,9 @@ class CoOperator(PlainOperator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._context = PlainContext(self._times)
-        self._first, self._second = (self._user.guarded(each.call(self._user.function)) for each in self._methods)
+        self._first, self._second = (
+            self._user.guarded(each.call(self._user.function, context)) for each in self._methods
+        )
 
     def process(self, batch: Batch) -> Batch:
         return self._run(batch, self._first, self._context, f"{self._methods[0].name}()")
@@ -47,8 +49,8 @@ class KeyedCoOperator(KeyedOperator):
         self._methods = methods
 
     def _bind_first(self, function: object, runtime: Runtime) -> RecordCall:
-        self._call_second = self._user.guarded(self._methods[1].call(function))
-        return self._methods[0].call(function)
+        self._call_second = self._user.guarded(self._methods[1].call(function, runtime))
+        return self._methods[0].call(function, runtime)
 
     def process(self, batch: Batch) -> Batch:
         return self._process(batch, self._call, f"{self._methods[0].name}()")

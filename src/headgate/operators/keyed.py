@@ -90,7 +90,7 @@ class KeyedOperator(Operator):
         self._runtime = self._open_function(context)
         self._context = self._make_context()
         self._call = self._user.guarded(self._bind(self._user.function, self._runtime))
-        self._on_timer = many(getattr(self._user.function, "on_timer", _nothing))
+        self._on_timer = many(getattr(self._user.function, "on_timer", _nothing), context.native)
         if context.restored.keyed and self._has_timers():
             self._context.timers.restore()
         self._set_alarm()

@@ -60,6 +60,9 @@ STATE_NAME: Final = "_reduce"
 def _bind(function: object, runtime: Runtime) -> KeyedCall:
     combine = method_of(function, "reduce")
     state = runtime.get_state(ValueStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY()))
+    if runtime.native is not None:
+        compiled: KeyedCall = runtime.native.Call("reduced", combine, state)
+        return compiled
 
     def call(value: Any, context: KeyedContext) -> Iterable[Any]:
         so_far = state.value()

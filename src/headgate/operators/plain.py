@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import Any, NoReturn, Self, TypeVar, final
 
 from headgate.clock import Clock
@@ -80,33 +81,86 @@ class PlainContext(RecordContext, ProcessFunction.Context):
 C = TypeVar("C", bound=RecordContext)
 RecordCall = Callable[[Any, C], "Iterable[Any] | None"]
 """A call with a record and a context, which returns the results for the record."""
+FlatCall = Callable[[Any], "Iterable[Any] | None"]
+"""A call with a record, which returns the results for the record."""
 
 
-def process_each(batch: Batch, call: RecordCall[C], context: C, extend: Extend, during: str = "") -> Batch:
+@final
+class RecordLoop:
+    """Calls functions for the records of a batch, and takes their results. `extend` appends results to a list.
+
+    A list iterator of the records tells which record failed.
+    """
+
+    def __init__(self, extend: Extend) -> None:
+        self._extend = extend
+
+    def run(self, position: Iterator[Any], call: RecordCall[C], context: C) -> list[Any]:
+        """Call `call` with each record and the context; return all results."""
+        extend = self._extend
+        out: list[Any] = []
+        for value in position:
+            results = call(value, context)
+            if results is not None:
+                extend(out, results)
+        return out
+
+    def run_timed(
+        self, timestamps: list[int], position: Iterator[Any], call: RecordCall[C], context: C
+    ) -> tuple[list[Any], list[int]]:
+        """Do as `run`, with the timestamp of each record in the context; return all results, and their timestamps."""
+        extend = self._extend
+        out: list[Any] = []
+        times: list[int] = []
+        for time, value in zip(timestamps, position):  # noqa: B905  # lengths agree
+            results = call(value, context.at(time))
+            if results is not None:
+                extend(out, results)
+                times += [time] * (len(out) - len(times))
+        return out, times
+
+    def flat(self, position: Iterator[Any], call: FlatCall) -> list[Any]:
+        """Call `call` with each record; return all results."""
+        extend = self._extend
+        out: list[Any] = []
+        for value in position:
+            results = call(value)
+            if results is not None:
+                extend(out, results)
+        return out
+
+    def flat_timed(self, timestamps: list[int], position: Iterator[Any], call: FlatCall) -> tuple[list[Any], list[int]]:
+        """Do as `flat`; return all results, with the timestamps of their records."""
+        extend = self._extend
+        out: list[Any] = []
+        times: list[int] = []
+        for time, value in zip(timestamps, position):  # noqa: B905  # lengths agree
+            results = call(value)
+            if results is not None:
+                extend(out, results)
+                times += [time] * (len(out) - len(times))
+        return out, times
+
+
+def record_loop(native: ModuleType | None, extend: Extend) -> RecordLoop:
+    """Return the loop of an operator: that of the compiled module, if there is one."""
+    made: RecordLoop = (RecordLoop if native is None else native.RecordLoop)(extend)
+    return made
+
+
+def process_each(batch: Batch, loop: RecordLoop, call: RecordCall[C], context: C, during: str = "") -> Batch:
     """Call `call` for each record; return all results, including side output. Raises `UserCodeError`.
 
-    `extend` appends the results of a call to a list. `during` names the method, for operators that call several.
+    `during` names the method, for operators that call several.
     """
     records, timestamps = batch.records, batch.timestamps
     position = iter(records)
-    out: list[Any] = []
-    times: list[int] = []
     try:
         if timestamps is None:
-            context.at(None)
-            for value in position:
-                results = call(value, context)
-                if results is not None:
-                    extend(out, results)
-        else:
-            for time, value in zip(timestamps, position, strict=True):
-                results = call(value, context.at(time))
-                if results is not None:
-                    extend(out, results)
-                    times += [time] * (len(out) - len(times))
+            return Batch(loop.run(position, call, context.at(None)))
+        return Batch(*loop.run_timed(timestamps, position, call, context))
     except USER_ERRORS as error:
         raise failed_at(records, position, during) from error
-    return Batch(out, None if timestamps is None else times)
 
 
 class PlainOperator(UserOperator):
@@ -114,11 +168,11 @@ class PlainOperator(UserOperator):
 
     def open(self, context: OperatorContext) -> None:
         self._times = PlainTimerService(context.services.clock)
-        self._extend = context.passing.extend
+        self._loop = record_loop(context.native, context.passing.extend)
         super().open(context)
 
     def _run(self, batch: Batch, call: RecordCall[C], context: C, during: str = "") -> Batch:
-        out = process_each(batch, call, context, self._extend, during)
+        out = process_each(batch, self._loop, call, context, during)
         if not OutputTag.in_use:
             return out
         main, self.sides = split_sides(out.records, out.timestamps)

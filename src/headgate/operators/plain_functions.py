@@ -11,7 +11,7 @@ from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
 from headgate.operators.base import USER_ERRORS, OperatorContext, failed_at
 from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS, Method, many_of_one
-from headgate.operators.plain import PlainContext, PlainOperator
+from headgate.operators.plain import PlainContext, PlainOperator, record_loop
 from headgate.operators.user_function import FunctionFactory, FunctionOperator
 
 
@@ -51,30 +51,20 @@ class FlatMapOperator(FunctionOperator):
 
     method = "flat_map"
 
-    def __init__(self, function: object) -> None:
-        super().__init__(function)
-        self._call = many_of_one(self._call)
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._loop = record_loop(context.native, self._passing.extend)
+        self._flat = many_of_one(self._call, context.native)
 
     def process(self, batch: Batch) -> Batch:
-        call, extend, records, timestamps = self._call, self._passing.extend, batch.records, batch.timestamps
+        records, timestamps = batch.records, batch.timestamps
         position = iter(records)
-        out: list[Any] = []
-        times: list[int] = []
         try:
             if timestamps is None:
-                for value in position:
-                    results = call(value)
-                    if results is not None:
-                        extend(out, results)
-            else:
-                for time, value in zip(timestamps, position, strict=True):
-                    results = call(value)
-                    if results is not None:
-                        extend(out, results)
-                        times += [time] * (len(out) - len(times))
+                return Batch(self._loop.flat(position, self._flat))
+            return Batch(*self._loop.flat_timed(timestamps, position, self._flat))
         except USER_ERRORS as error:
             raise failed_at(records, position) from error
-        return Batch(out, None if timestamps is None else times)
 
 
 @final
@@ -159,7 +149,7 @@ class ProcessOperator(PlainOperator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._context = PlainContext(self._times)
-        self._call = self._user.guarded(self._method.call(self._user.function))
+        self._call = self._user.guarded(self._method.call(self._user.function, context))
 
     def process(self, batch: Batch) -> Batch:
         return self._run(batch, self._call, self._context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from types import ModuleType
 from typing import Any, cast, final
 
 from headgate.errors import ProgramError, StateAccessError
@@ -75,6 +76,11 @@ class Runtime(StatesByKind, RuntimeContext):
     def passing(self) -> Passing:
         """How records pass between function and state, copied or shared, for functions that wrap user functions."""
         return self._context.passing
+
+    @property
+    def native(self) -> ModuleType | None:
+        """The compiled module, None if the job runs in Python."""
+        return self._context.native
 
     def get_task_name(self) -> str:
         return self._context.name

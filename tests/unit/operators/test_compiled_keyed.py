@@ -319,7 +319,7 @@ def test_a_loop_refuses_what_does_not_fit() -> None:
         with pytest.raises(TypeError, match="arguments"):
             method([])
     backend.cells = []  # type: ignore[assignment]
-    with pytest.raises(TypeError, match="cells are a dict"):
+    with pytest.raises(TypeError, match="cells of a backend are a dict"):
         loop.run(["a"], iter("x"), print, Context())
     backend.current = object()
     with pytest.raises(TypeError, match=r"_native\.Current"):

@@ -65,9 +65,9 @@ class PatternOperator(KeyedOperator):
         self._nfa = Nfa(pattern)
 
     def _bound(self, function: Any, runtime: Runtime) -> KeyedCall:
-        self._matched: MatchCall = many(function.process_match)
+        self._matched: MatchCall = many(function.process_match, runtime.native)
         handles = isinstance(function, TimedOutPartialMatchHandler)
-        self._timed_out: MatchCall = many(function.process_timed_out_match) if handles else _nothing
+        self._timed_out: MatchCall = many(function.process_timed_out_match, runtime.native) if handles else _nothing
         self._found_at = MatchContext()
         self._each_copied = self.context.passing.each_copied
         self._check_shape()

@@ -1,0 +1,311 @@
+/* The loops over the records of a batch: `KeyedLoop` of headgate/operators/keyed_loop.py, and `RecordLoop` of
+ * headgate/operators/plain.py, which has no keys. */
+#include "native.h"
+
+#define GENERATION 0 /* the place in a cell, as in headgate/state/keyed/cells.py */
+
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *call_type;
+    Extend extend;
+    PyObject *backend, *enter; /* of a keyed loop only, and `current` */
+    Current *current;
+} Loop;
+
+/* The records of one batch, and what they share. NULL: `keys` without keys, `times` without timestamps, `context` where
+ * the function takes none. */
+typedef struct {
+    PyObject *keys, *times, *position, *call, *context;
+    PyObject *cells, *generation, *set_timestamp; /* owned */
+} Batch;
+
+/* Return the cell of a key, safe to read and change: a new reference, or NULL with an exception. */
+static PyObject *cell_of(Loop *self, const Batch *batch, PyObject *key) {
+    PyObject *cell = PyDict_GetItemWithError(batch->cells, key);
+    if (cell == NULL) return PyErr_Occurred() ? NULL : call_two(self->enter, key, Py_None);
+    Py_INCREF(cell);
+    int is_current = 0;
+    if (PyList_CheckExact(cell) && PyList_GET_SIZE(cell) > GENERATION) {
+        PyObject *generation = PyList_GET_ITEM(cell, GENERATION);
+        is_current = generation == batch->generation ||
+                     PyObject_RichCompareBool(generation, batch->generation, Py_EQ);
+    }
+    if (is_current > 0) return cell;
+    PyObject *entered = is_current < 0 ? NULL : call_two(self->enter, key, cell);
+    Py_DECREF(cell);
+    return entered;
+}
+
+/* Call the function for one record and append its results. `key`, `time`: NULL without. Returns -1 with an exception. */
+static inline int process(Loop *self, const Batch *batch, PyObject *key, PyObject *time, PyObject *value,
+                          PyObject *out) {
+    if (key != NULL) {
+        PyObject *cell = cell_of(self, batch, key);
+        if (cell == NULL) return -1;
+        Py_XSETREF(self->current->cell, cell);
+    }
+    if (time != NULL && batch->set_timestamp != NULL &&
+        Py_TYPE(batch->set_timestamp)->tp_descr_set(batch->set_timestamp, batch->context, time) < 0)
+        return -1;
+    if (Py_IS_TYPE(batch->call, self->call_type))
+        return extend_by_call(&self->extend, out, batch->call, value, batch->context);
+    PyObject *results =
+        batch->context == NULL ? call_one(batch->call, value) : call_two(batch->call, value, batch->context);
+    if (results == NULL) return -1;
+    int failed = extend_with(&self->extend, out, results);
+    Py_DECREF(results);
+    return failed;
+}
+
+/* Return an item of a list, a new reference; NULL behind its end: functions of users may reach a list and shorten it. */
+static inline PyObject *item_at(PyObject *list, Py_ssize_t at) {
+    return at < PyList_GET_SIZE(list) ? Py_NewRef(PyList_GET_ITEM(list, at)) : NULL;
+}
+
+/* Process the record at one place. Returns 1 at the end, or -1 with an exception. */
+static inline int process_next(Loop *self, const Batch *batch, Py_ssize_t at, PyObject *out, PyObject *out_times) {
+    PyObject *key = NULL, *time = NULL, *value;
+    if (batch->keys != NULL && (key = item_at(batch->keys, at)) == NULL) return 1;
+    if (batch->times != NULL && (time = item_at(batch->times, at)) == NULL) {
+        Py_XDECREF(key);
+        return 1;
+    }
+    int done = 1;
+    if ((value = PyIter_Next(batch->position)) != NULL) {
+        done = process(self, batch, key, time, value, out);
+        while (done == 0 && time != NULL && PyList_GET_SIZE(out_times) < PyList_GET_SIZE(out))
+            done = PyList_Append(out_times, time);
+        Py_DECREF(value);
+    } else if (PyErr_Occurred()) {
+        done = -1;
+    }
+    Py_XDECREF(key);
+    Py_XDECREF(time);
+    return done;
+}
+
+/* Get what is asked of the backend and of the context once for a batch. Returns -1 with an exception. */
+static int prepare(Loop *self, Batch *batch) {
+    if (!PyIter_Check(batch->position) || (batch->keys != NULL && !PyList_CheckExact(batch->keys)) ||
+        (batch->times != NULL && !PyList_CheckExact(batch->times))) {
+        PyErr_SetString(PyExc_TypeError, "a loop takes lists of keys and timestamps, and an iterator of records");
+        return -1;
+    }
+    if (batch->keys != NULL) {
+        batch->cells = PyObject_GetAttrString(self->backend, "cells");
+        if (batch->cells == NULL) return -1;
+        batch->generation = PyObject_GetAttrString(self->backend, "generation");
+        if (batch->generation == NULL) return -1;
+        if (!PyDict_CheckExact(batch->cells)) {
+            PyErr_SetString(PyExc_TypeError, "the cells of a backend are a dict");
+            return -1;
+        }
+    }
+    if (batch->times != NULL && batch->context != NULL) {
+        /* `RecordContext.at` sets this attribute. */
+        batch->set_timestamp = PyObject_GetAttrString((PyObject *)Py_TYPE(batch->context), "_timestamp");
+        if (batch->set_timestamp == NULL) return -1;
+        if (Py_TYPE(batch->set_timestamp)->tp_descr_set == NULL) {
+            PyErr_SetString(PyExc_TypeError, "the timestamp is a slot of the context");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Return the results for a batch, and their timestamps if it has any. */
+static PyObject *run(Loop *self, Batch batch) {
+    PyObject *out = NULL, *out_times = NULL, *result = NULL;
+    if (prepare(self, &batch) == 0 && (out = PyList_New(0)) != NULL &&
+        (batch.times == NULL || (out_times = PyList_New(0)) != NULL)) {
+        int done = 0;
+        for (Py_ssize_t at = 0; done == 0; at++) done = process_next(self, &batch, at, out, out_times);
+        if (done > 0) result = out_times == NULL ? Py_NewRef(out) : PyTuple_Pack(2, out, out_times);
+    }
+    Py_XDECREF(batch.cells);
+    Py_XDECREF(batch.generation);
+    Py_XDECREF(batch.set_timestamp);
+    Py_XDECREF(out);
+    Py_XDECREF(out_times);
+    return result;
+}
+
+static int takes(const char *name, Py_ssize_t wanted, Py_ssize_t count) {
+    if (count == wanted) return 1;
+    PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, count);
+    return 0;
+}
+
+PyDoc_STRVAR(keyed_run_doc, "run(keys, position, call, context)\n--\n\n"
+                            "Call a function with each record and the context. Return the results.");
+
+static PyObject *keyed_run(Loop *self, PyObject *const *args, Py_ssize_t count) {
+    if (!takes("run", 4, count)) return NULL;
+    return run(self, (Batch){.keys = args[0], .position = args[1], .call = args[2], .context = args[3]});
+}
+
+PyDoc_STRVAR(keyed_run_timed_doc, "run_timed(keys, timestamps, position, call, context)\n--\n\n"
+                                  "Call a function with each record, and the context with its timestamp.\n\n"
+                                  "Return the results, and their timestamps.");
+
+static PyObject *keyed_run_timed(Loop *self, PyObject *const *args, Py_ssize_t count) {
+    if (!takes("run_timed", 5, count)) return NULL;
+    return run(self, (Batch){.keys = args[0], .times = args[1], .position = args[2], .call = args[3],
+                             .context = args[4]});
+}
+
+PyDoc_STRVAR(record_run_doc, "run(position, call, context)\n--\n\n"
+                             "Call a function with each record and the context. Return the results.");
+
+static PyObject *record_run(Loop *self, PyObject *const *args, Py_ssize_t count) {
+    if (!takes("run", 3, count)) return NULL;
+    return run(self, (Batch){.position = args[0], .call = args[1], .context = args[2]});
+}
+
+PyDoc_STRVAR(record_run_timed_doc, "run_timed(timestamps, position, call, context)\n--\n\n"
+                                   "Call a function with each record, and the context with its timestamp.\n\n"
+                                   "Return the results, and their timestamps.");
+
+static PyObject *record_run_timed(Loop *self, PyObject *const *args, Py_ssize_t count) {
+    if (!takes("run_timed", 4, count)) return NULL;
+    return run(self, (Batch){.times = args[0], .position = args[1], .call = args[2], .context = args[3]});
+}
+
+PyDoc_STRVAR(flat_doc, "flat(position, call)\n--\n\nCall a function with each record. Return the results.");
+
+static PyObject *record_flat(Loop *self, PyObject *const *args, Py_ssize_t count) {
+    if (!takes("flat", 2, count)) return NULL;
+    return run(self, (Batch){.position = args[0], .call = args[1]});
+}
+
+PyDoc_STRVAR(flat_timed_doc, "flat_timed(timestamps, position, call)\n--\n\n"
+                             "Call a function with each record. Return the results, and their timestamps.");
+
+static PyObject *record_flat_timed(Loop *self, PyObject *const *args, Py_ssize_t count) {
+    if (!takes("flat_timed", 3, count)) return NULL;
+    return run(self, (Batch){.times = args[0], .position = args[1], .call = args[2]});
+}
+
+/* --- the types */
+
+/* Return a new loop without a backend. */
+static Loop *made(PyTypeObject *type, State *state, PyObject *extend) {
+    Loop *self = (Loop *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->call_type = (PyTypeObject *)Py_NewRef((PyObject *)state->call);
+    if (extend_by(&self->extend, state, Py_NewRef(extend)) < 0) Py_CLEAR(self);
+    return self;
+}
+
+static PyObject *record_loop_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"extend", NULL};
+    PyObject *extend;
+    State *state = state_of(type);
+    if (state == NULL || !PyArg_ParseTupleAndKeywords(args, keywords, "O", names, &extend)) return NULL;
+    return (PyObject *)made(type, state, extend);
+}
+
+static PyObject *keyed_loop_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"backend", "extend", NULL};
+    PyObject *backend, *extend;
+    State *state = state_of(type);
+    if (state == NULL || !PyArg_ParseTupleAndKeywords(args, keywords, "OO", names, &backend, &extend)) return NULL;
+    Loop *self = made(type, state, extend);
+    if (self == NULL) return NULL;
+    self->backend = Py_NewRef(backend);
+    self->current = (Current *)PyObject_GetAttrString(backend, "current");
+    if (self->current != NULL && !Py_IS_TYPE(self->current, state->current))
+        PyErr_Format(PyExc_TypeError, "the current cell of a compiled loop is in a headgate._native.Current, not in %R",
+                     self->current);
+    else if (self->current != NULL)
+        self->enter = PyObject_GetAttrString(backend, "enter");
+    if (PyErr_Occurred()) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int loop_traverse(Loop *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->call_type);
+    Py_VISIT(self->extend.function);
+    Py_VISIT(self->backend);
+    Py_VISIT(self->enter);
+    Py_VISIT(self->current);
+    return 0;
+}
+
+static int loop_clear(Loop *self) {
+    /* None, and not NULL: a finaliser may still call a method, which raises then. `current` takes itself apart. */
+    PyObject *extend = self->extend.function;
+    self->extend = (Extend){.function = Py_NewRef(Py_None)};
+    Py_XDECREF(extend);
+    Py_XSETREF(self->backend, Py_NewRef(Py_None));
+    Py_XSETREF(self->enter, Py_NewRef(Py_None));
+    return 0;
+}
+
+static void loop_dealloc(Loop *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(self->call_type);
+    Py_XDECREF(self->extend.function);
+    Py_XDECREF(self->backend);
+    Py_XDECREF(self->enter);
+    Py_XDECREF(self->current);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+#define METHOD(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
+
+static PyMethodDef keyed_methods[] = {
+    {"run", METHOD(keyed_run), keyed_run_doc},
+    {"run_timed", METHOD(keyed_run_timed), keyed_run_timed_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMethodDef record_methods[] = {
+    {"run", METHOD(record_run), record_run_doc},
+    {"run_timed", METHOD(record_run_timed), record_run_timed_doc},
+    {"flat", METHOD(record_flat), flat_doc},
+    {"flat_timed", METHOD(record_flat_timed), flat_timed_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+PyDoc_STRVAR(keyed_loop_doc, "KeyedLoop(backend, extend)\n--\n\n"
+                             "The loop of a keyed operator. See `headgate.operators.keyed_loop`.");
+PyDoc_STRVAR(record_loop_doc, "RecordLoop(extend)\n--\n\n"
+                              "The loop of an operator without keys. See `headgate.operators.plain`.");
+
+static PyType_Slot keyed_slots[] = {
+    {Py_tp_doc, (void *)keyed_loop_doc},
+    {Py_tp_new, keyed_loop_new},
+    {Py_tp_methods, keyed_methods},
+    {Py_tp_traverse, loop_traverse},
+    {Py_tp_clear, loop_clear},
+    {Py_tp_dealloc, loop_dealloc},
+    {0, NULL},
+};
+
+static PyType_Slot record_slots[] = {
+    {Py_tp_doc, (void *)record_loop_doc},
+    {Py_tp_new, record_loop_new},
+    {Py_tp_methods, record_methods},
+    {Py_tp_traverse, loop_traverse},
+    {Py_tp_clear, loop_clear},
+    {Py_tp_dealloc, loop_dealloc},
+    {0, NULL},
+};
+
+PyType_Spec keyed_loop_spec = {
+    .name = "headgate._native.KeyedLoop",
+    .basicsize = sizeof(Loop),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = keyed_slots,
+};
+
+PyType_Spec record_loop_spec = {
+    .name = "headgate._native.RecordLoop",
+    .basicsize = sizeof(Loop),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = record_slots,
+};
