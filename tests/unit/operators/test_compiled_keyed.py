@@ -85,6 +85,10 @@ class Hostile(KeyedProcessFunction):
                 self.harness.operator.process(Batch([what], [7] if self.timed else None, ["another"]))
             elif step == "sets a timer":
                 ctx.timer_service().register_event_time_timer(what)
+            elif step == "takes a snapshot":
+                self.harness.barrier()
+            elif step == "clears all cells":
+                self.harness.operator._backend.cells.clear()  # type: ignore[attr-defined]
             elif step == "leaves":
                 self.harness.operator._backend.leave()  # type: ignore[attr-defined]
 
@@ -100,7 +104,10 @@ STEPS = st.one_of(
     st.sampled_from([("reads", None), ("tells", None), ("clears", None), ("emits what it got", None)]),
     st.sampled_from([("sets a timer", 3), ("sets a timer", 2**70), ("keeps the results", None)]),
     st.sampled_from(
-        [("raises", "no"), ("processes another", (None, "returns nothing", [("updates", 5)])), ("leaves", 0)]
+        [
+            *(("raises", "no"), ("leaves", None), ("takes a snapshot", None)),
+            ("processes another", (None, "returns nothing", [("updates", 5)])),
+        ]
     ),
 )
 RECORDS = st.lists(
@@ -371,3 +378,20 @@ def test_no_reference_is_left_behind(native: str) -> None:
         after = len(gc.get_objects()), sys.getrefcount(shared), sys.getallocatedblocks()
     assert after[1] == before[1]
     assert all(abs(now - then) < 500 for now, then in zip(after, before, strict=True)), (before, after)
+
+
+@pytest.mark.parametrize("way", WAYS[:4])
+def test_cells_may_go_while_a_record_is_processed(way: str) -> None:
+    """The backend does not survive this, in Python neither; the process does."""
+    compiled_module()
+    setup = Setup(settings=settings("on"))
+    harness = OperatorHarness.of(Hostile("any"), key_by=lambda record: record[0], setup=setup)
+    harness.open()
+    running: Any = harness.operator._user.function  # type: ignore[attr-defined]
+    running.harness = harness
+    steps = [("updates", [1]), ("clears all cells", None), ("reads", None), ("updates", [2]), ("reads", None)]
+    try:
+        out = harness.operator.process(Batch([(1, way, steps), (1, way, steps)], None, [1, 1]))
+        assert out.records == [[1], [2], [1], [2]]
+    except KeyError:
+        pass  # a cell that is to be dropped is gone
