@@ -294,7 +294,12 @@ PLANTED: Final = (
         jobs="'CLAIM'",
     ),
     Planted(
-        plant=source_plants.split_known_but_not_kept, seeds_max=150, symptom="missing", settings=_BUSY, often=_CRASHES
+        plant=source_plants.split_known_but_not_kept,
+        seeds_max=150,
+        seen_by=(18,),
+        symptom="missing",
+        settings=_BUSY,
+        often=_CRASHES,
     ),
     Planted(
         plant=source_plants.known_splits_forgotten,
