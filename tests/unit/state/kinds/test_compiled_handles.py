@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from headgate.common import Row
 from headgate.datastream import AggregateFunction
+from headgate.errors import StateAccessError
 from headgate.state.backend import KeyedBackend, open_backend
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
@@ -214,10 +215,23 @@ def test_reducing_state(uses: list[Use], declared: TypeInformation) -> None:
     check(lambda: ReducingStateDescriptor("r", combined, declared), uses)
 
 
-@given(st.lists(ADDING_USES, max_size=20), st.sampled_from([Types.LIST(Types.STRING()), Types.PICKLED_BYTE_ARRAY()]))
+@given(
+    st.lists(ADDING_USES, max_size=20),
+    st.sampled_from([Types.LIST(Types.STRING()), Types.STRING(), Types.PICKLED_BYTE_ARRAY()]),
+)
 def test_aggregating_state(uses: list[Use], declared: TypeInformation) -> None:
     check(lambda: AggregatingStateDescriptor("a", Gather(), declared), uses)
     check(lambda: AggregatingStateDescriptor("a", Created(), declared), uses)
+
+
+@pytest.mark.parametrize("native", ["off", "on"])
+def test_an_accumulator_of_another_type_is_refused_and_nothing_is_stored(native: str) -> None:
+    backend = opened(native)
+    state = backend.state(AggregatingStateDescriptor("a", Gather(), Types.STRING()))
+    with at(backend, "a"):
+        with pytest.raises(StateAccessError, match="aggregating state 'a' is declared with String"):
+            state.add("gathered in a list")
+        assert state.get() is None
 
 
 # --- hostile surroundings
