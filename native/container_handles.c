@@ -15,7 +15,7 @@ PyDoc_STRVAR(list_add_doc, "add(value)\n--\n\nAdd an element at the end.\n\n"
                            "Raises `StateAccessError` if it is None or of another type.");
 
 static PyObject *list_add(Handle *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (!are_plain(count, names, 1) || !fits(self, args[0])) return as_in_python(self, "add", args, count, names);
+    if (!are_positional(count, names, 1) || !fits(self, args[0])) return as_in_python(self, "add", args, count, names);
     PyObject *elements = get_content(self), *none = NULL;
     if (elements != NULL && !PyList_CheckExact(elements))
         none = as_in_python(self, "add", args, count, names);
@@ -34,7 +34,7 @@ PyMethodDef list_methods[] = {
 PyDoc_STRVAR(map_get_doc, "get(key)\n--\n\nReturn the value of the key, None if it has none.");
 
 static PyObject *map_get(Handle *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    PyObject *content = are_plain(count, names, 1) ? get_content(self) : NULL, *value;
+    PyObject *content = are_positional(count, names, 1) ? get_content(self) : NULL, *value;
     if (content == Py_None || PyErr_Occurred()) return content;
     if (content == NULL || !PyDict_CheckExact(content)) {
         value = as_in_python(self, "get", args, count, names);
@@ -54,7 +54,7 @@ static inline int entry_fits(Handle *self, PyObject *key, PyObject *value) {
 }
 
 static PyObject *map_put(Handle *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (!are_plain(count, names, 2) || !entry_fits(self, args[0], args[1]))
+    if (!are_positional(count, names, 2) || !entry_fits(self, args[0], args[1]))
         return as_in_python(self, "put", args, count, names);
     PyObject *content = get_content(self), *none = NULL;
     if (content != NULL && !PyDict_CheckExact(content))
@@ -68,7 +68,7 @@ static PyObject *map_put(Handle *self, PyObject *const *args, Py_ssize_t count, 
 PyDoc_STRVAR(map_contains_doc, "contains(key)\n--\n\nReturn whether the map has the key. The value may be None.");
 
 static PyObject *map_contains(Handle *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (!are_plain(count, names, 1)) return as_in_python(self, "contains", args, count, names);
+    if (!are_positional(count, names, 1)) return as_in_python(self, "contains", args, count, names);
     PyObject *content = get_content(self);
     if (content == NULL) return NULL;
     int is_there = content == Py_None ? 0 : PySequence_Contains(content, args[0]);

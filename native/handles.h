@@ -55,7 +55,7 @@ static inline int set_content(Handle *self, PyObject *content) {
 static inline int fits(Handle *self, PyObject *value) { return (PyObject *)Py_TYPE(value) == self->fitting; }
 
 /* Whether the arguments of a method are so many, all by position. */
-static inline int are_plain(Py_ssize_t count, PyObject *names, Py_ssize_t wanted) {
+static inline int are_positional(Py_ssize_t count, PyObject *names, Py_ssize_t wanted) {
     return count == wanted && names == NULL;
 }
 

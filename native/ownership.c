@@ -17,16 +17,19 @@ struct Ownership {
     PyTypeObject *atomic[ATOMIC_MAX]; /* owned */
 };
 
-/* Whether nothing can change a value, told by its type alone. Compares addresses: a metaclass may define __eq__. */
-static inline int is_atomic(const Ownership *self, PyObject *value) {
-    PyTypeObject *type = Py_TYPE(value);
-    if (type == &PyLong_Type || type == &PyUnicode_Type || type == &PyFloat_Type || value == Py_None ||
-        type == &PyBool_Type || type == &PyBytes_Type)
-        return 1;
+/* Whether a type is among the atomic ones. Compares addresses: a metaclass may define __eq__. */
+static Py_NO_INLINE int is_listed(const Ownership *self, PyTypeObject *type) {
+    if (type == Py_TYPE(Py_None) || type == &PyBool_Type || type == &PyBytes_Type) return 1;
     if (type == &PyTuple_Type || type == &PyDict_Type || type == &PyList_Type) return 0;
     for (Py_ssize_t i = 0; i < self->atomic_count; i++)
         if (type == self->atomic[i]) return 1;
     return 0;
+}
+
+/* Whether nothing can change a value, told by its type alone. */
+static inline int is_atomic(const Ownership *self, PyObject *value) {
+    PyTypeObject *type = Py_TYPE(value);
+    return type == &PyLong_Type || type == &PyUnicode_Type || type == &PyFloat_Type || is_listed(self, type);
 }
 
 static inline int is_atomic_tuple(const Ownership *self, PyObject *value) {
@@ -38,7 +41,7 @@ static inline int is_atomic_tuple(const Ownership *self, PyObject *value) {
 
 /* Whether no receiver could change a record. */
 static inline int is_plain_record(const Ownership *self, PyObject *value) {
-    return is_atomic(self, value) || is_atomic_tuple(self, value);
+    return PyTuple_CheckExact(value) ? is_atomic_tuple(self, value) : is_atomic(self, value);
 }
 
 /* Whether this code can tell that nothing else holds what can change in a value; 0: record_copies.py has to tell. */
@@ -71,11 +74,8 @@ static int parts_are_alone(const Ownership *self, PyObject *value, int depth) {
     return 0;
 }
 
-/* Append a record to a list: a copy of it if somebody else may change it. `is_held`: something holds the record itself.
- * The caller keeps the record alive. Returns whether the record is plain, or -1 with an exception. */
-static inline int append_record(Ownership *self, PyObject *out, PyObject *record, int is_held) {
-    if (self == NULL) return PyList_Append(out, record);
-    if (is_plain_record(self, record)) return PyList_Append(out, record) < 0 ? -1 : 1;
+/* Append a record that is not plain to a list. Returns 0, or -1 with an exception. */
+static Py_NO_INLINE int append_changeable(Ownership *self, PyObject *out, PyObject *record, int is_held) {
     if (!is_held) {
         int is_alone = parts_are_alone(self, record, 0);
         if (!is_alone) is_alone = call_truth(self->is_alone, record);
@@ -87,6 +87,13 @@ static inline int append_record(Ownership *self, PyObject *out, PyObject *record
     int failed = PyList_Append(out, copy);
     Py_DECREF(copy);
     return failed;
+}
+
+/* Append a record to a list: a copy of it if somebody else may change it. `is_held`: something holds the record itself.
+ * The caller keeps the record alive. Returns whether the record is plain, or -1 with an exception. */
+static inline int append_record(Ownership *self, PyObject *out, PyObject *record, int is_held) {
+    if (self != NULL && !is_plain_record(self, record)) return append_changeable(self, out, record, is_held);
+    return PyList_Append(out, record) < 0 ? -1 : 1;
 }
 
 /* Append the item of a list or a tuple. `count`: the references to the item if only the container holds it. */
@@ -209,13 +216,16 @@ static PyObject *ownership_mapped(Ownership *self, PyObject *const *args, Py_ssi
     return Py_BuildValue("NO", out, all_plain ? Py_True : Py_False);
 }
 
+static int are_plain(Ownership *self, PyObject *records) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(records); i++)
+        if (!is_plain_record(self, PyList_GET_ITEM(records, i))) return 0;
+    return 1;
+}
+
 PyDoc_STRVAR(is_plain_doc, "is_plain(records)\n--\n\nReturn whether no receiver could change any record of a list.");
 
 static PyObject *ownership_is_plain(Ownership *self, PyObject *records) {
-    if (check_list(records) < 0) return NULL;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(records); i++)
-        if (!is_plain_record(self, PyList_GET_ITEM(records, i))) Py_RETURN_FALSE;
-    Py_RETURN_TRUE;
+    return check_list(records) < 0 ? NULL : PyBool_FromLong(are_plain(self, records));
 }
 
 PyDoc_STRVAR(owned_doc, "owned(polled)\n--\n\nReturn a new list of `polled.records`, and whether all are plain.\n\n"
@@ -227,6 +237,11 @@ static PyObject *ownership_owned(Ownership *self, PyObject *polled) {
     if (records == NULL) return NULL;
     /* `records` may be a property, so `polled` is looked at after it. Its records: `polled` and this function. */
     int is_kept = Py_REFCNT(polled) > self->given || Py_REFCNT(records) > 2;
+    if (PyList_CheckExact(records) && are_plain(self, records)) {
+        PyObject *same = PyList_GetSlice(records, 0, PyList_GET_SIZE(records));
+        Py_DECREF(records);
+        return same == NULL ? NULL : Py_BuildValue("NO", same, Py_True);
+    }
     PyObject *out = PyList_New(0);
     if (out != NULL && PyList_CheckExact(records)) {
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(records); i++) {

@@ -26,7 +26,7 @@ static inline PyObject *update(Handle *self, PyObject *value) {
 }
 
 static PyObject *value_update(Handle *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (!are_plain(count, names, 1)) return as_in_python(self, "update", args, count, names);
+    if (!are_positional(count, names, 1)) return as_in_python(self, "update", args, count, names);
     return update(self, args[0]);
 }
 
@@ -50,7 +50,7 @@ PyDoc_STRVAR(reducing_add_doc, "add(value)\n--\n\nCombine the current value with
                                "Raises `StateAccessError` if the combined value is not of the declared type.");
 
 static PyObject *reducing_add(Handle *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (!are_plain(count, names, 1) || args[0] == Py_None) return as_in_python(self, "add", args, count, names);
+    if (!are_positional(count, names, 1) || args[0] == Py_None) return as_in_python(self, "add", args, count, names);
     PyObject *so_far = get_content(self), *combined;
     if (so_far == NULL) return NULL;
     combined = so_far == Py_None ? Py_NewRef(args[0]) : call_two(self->more, so_far, args[0]);
@@ -101,7 +101,7 @@ PyDoc_STRVAR(aggregating_add_doc, "add(value)\n--\n\nAdd a value to the accumula
                                   "and `StateAccessError` if the accumulator is not of the declared type.");
 
 static PyObject *aggregating_add(Handle *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (!are_plain(count, names, 1) || args[0] == Py_None) return as_in_python(self, "add", args, count, names);
+    if (!are_positional(count, names, 1) || args[0] == Py_None) return as_in_python(self, "add", args, count, names);
     PyObject *accumulator = accumulated(self, args[0]);
     if (accumulator == NULL) return NULL;
     PyObject *none = stored(self, fitted(self, accumulator));
