@@ -15,7 +15,8 @@ static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **kept) {
 
 static int exec_module(PyObject *module) {
     State *state = PyModule_GetState(module);
-    if (PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0)
+    if (PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0 ||
+        PyModule_AddFunctions(module, pane_methods) < 0)
         return -1;
     if (add_type(module, &ownership_spec, &state->ownership) < 0) return -1;
     if (add_type(module, &current_spec, &state->current) < 0) return -1;

@@ -26,7 +26,7 @@ typedef struct {
 
 extern struct PyModuleDef native_module;
 extern PyType_Spec ownership_spec, current_spec, call_spec, keyed_loop_spec, record_loop_spec;
-extern PyMethodDef routing_methods[], handle_methods[];
+extern PyMethodDef routing_methods[], handle_methods[], pane_methods[];
 
 /* The state of the module, by one of its types. NULL with an exception. */
 static inline State *state_of(PyTypeObject *type) {

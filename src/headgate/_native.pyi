@@ -4,6 +4,7 @@ from typing import Any, TypeVar, final
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.keyed_loop import KeyedCall
 from headgate.operators.plain import C, FlatCall, RecordCall
+from headgate.operators.windows.pane_loop import PaneSteps
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import Cell
 from headgate.state.kinds.handle import Handle
@@ -78,3 +79,4 @@ def deal(
     routes: Mapping[Any, int], keys: Iterator[Any], records: list[Any], times: list[int] | None, count: int, /
 ) -> list[tuple[int, list[Any], list[int] | None, list[Any]]]: ...
 def selected(select: Callable[[Any], Any], records: Iterator[Any], /) -> tuple[list[Any], bool]: ...
+def add_to_panes(keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], steps: PaneSteps, /) -> None: ...

@@ -22,6 +22,7 @@ from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
 from headgate.operators.windows.base import BulkWindows, Opened, Windowing
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.contexts import AnyWindowFunction
+from headgate.operators.windows.pane_loop import PaneSteps, Stretch, pane_loop
 from headgate.operators.windows.slicing import Slicing
 from headgate.state.keyed.panes import Namespace, Pane, Panes, ToWindows
 from headgate.state.operator.list_elements import ListElements
@@ -40,6 +41,7 @@ class WindowsInPanes(BulkWindows):
         assert isinstance(contents, PaneContents)
         self._own = contents.owner()
         self._panes: Panes
+        self._add_to_panes = pane_loop(opened.context.native)
         self._due: list[tuple[int, Namespace]] = []
         """A heap of when windows with a pane of their own are due: to be evaluated, or to be removed."""
         self._left: Iterator[tuple[Any, Any]] | None = None
@@ -150,6 +152,7 @@ class PaneWindows(WindowsInPanes):
         self._first, self._more = contents.steps()
         self._slicing = Slicing(assigner.size, assigner.slide, assigner.offset, windowing.lateness_ms)
         self._overlap = -(-assigner.size // assigner.slide)
+        self._steps = PaneSteps(self._first, self._more, self._turn, self._sought, self._too_late, self._come_late)
         # With one window for each record, the loop over windows takes twice the time of the loop without it.
         self._add = self._add_to_one if assigner.size == assigner.slide else self._add_to_each
         self._panes = self._backend.panes((STATE_NAME,), EVENT_TIMERS, self._new_pane)
@@ -188,24 +191,17 @@ class PaneWindows(WindowsInPanes):
 
     def _add_to_one(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         """Add records to tumbling windows."""
-        first, more = self._first, self._more
-        start = end = 0
-        pane: Pane | None = None
-        values: dict[Any, Any] = {}
-        for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
-            if time >= end or time < start:
-                start, end = self._slicing.slice_at(time)
-                pane = self._pane_at((start, end), time)
-                values = {} if pane is None else pane.open
-            if pane is None:
-                self._too_late(value, time)
-                continue
-            so_far = values.get(key)
-            if so_far is None and (pane.sealed or key in values):
-                so_far = self._sought(pane, key)
-            values[key] = first(value) if so_far is None else more(value, so_far)
-            if pane.is_evaluated:
-                self._evaluate_again((start, end), key, values[key])
+        self._add_to_panes(keys, timestamps, records, self._steps)
+
+    def _turn(self, time: int) -> Stretch:
+        """Return the tumbling window that a time is in, with its pane."""
+        start, end = self._slicing.slice_at(time)
+        pane = self._pane_at((start, end), time)
+        return start, end, pane, pane is not None and pane.is_evaluated
+
+    def _come_late(self, start: int, end: int, key: Any, record: Any) -> None:
+        """A late record has been added to a tumbling window."""
+        self._evaluate_again((start, end), key, self._panes.by_window[start, end].open[key])
 
     def _add_to_each(
         self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], but: Collection[Namespace] = ()

@@ -24,6 +24,7 @@ from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.base import Opened, Windowing
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.contexts import AnyWindowFunction
+from headgate.operators.windows.pane_loop import PaneSteps, Stretch
 from headgate.operators.windows.pane_windows import WindowsInPanes
 from headgate.operators.windows.slice_snapshots import PROGRESS, SLICE, Evaluated, WindowProgress, window_rows
 from headgate.operators.windows.slicing import Slicing
@@ -61,7 +62,9 @@ class SliceWindows(WindowsInPanes):
             backend.namespaces.state(ValueStateDescriptor(name, Types.PICKLED_BYTE_ARRAY()))
         self._panes = backend.panes((STATE_NAME, *self._values.states), EVENT_TIMERS, self._pane_of, copies=_COPIES)
         self._panes.to_windows = self._to_windows
-        self._first, self._more = self._values.steps()
+        self._steps = PaneSteps(*self._values.steps(), self._turn, self._sought, self._too_late, self._come_late)
+        self._added_until_ms = self._until_ms
+        """Until when windows of the keys of the records that are being added have been evaluated."""
         self._starts = sorted(name[1] for name in self._panes.by_window if name[0] == SLICE)
         """The starts of the slices that there are."""
 
@@ -137,27 +140,19 @@ class SliceWindows(WindowsInPanes):
 
     def _add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], until_ms: int) -> None:
         """Add records of keys whose windows have been evaluated until then."""
-        first, more = self._first, self._more
-        start = end = 0
-        pane: Pane | None = None
-        values: dict[Any, Any] = {}
-        is_late = False
-        for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
-            if time >= end or time < start:
-                start, end = self._slicing.slice_at(time)
-                pane = self._pane_at(start, end, time, until_ms)
-                values = {} if pane is None else pane.open
-                is_late = pane is not None and self._is_late(start, until_ms)
-            if pane is None:
-                self._too_late(value, time)
-                continue
-            so_far = values.get(key)
-            if so_far is None and (pane.sealed or key in values):
-                so_far = self._sought(pane, key)
-            values[key] = first(value) if so_far is None else more(value, so_far)
-            if is_late:
-                self._values.add_late(start, key, value)
-                self._evaluate_again(start, key, until_ms)
+        self._added_until_ms = until_ms
+        self._add_to_panes(keys, timestamps, records, self._steps)
+
+    def _turn(self, time: int) -> Stretch:
+        """Return the slice that a time is in, with its pane."""
+        start, end = self._slicing.slice_at(time)
+        pane = self._pane_at(start, end, time, self._added_until_ms)
+        return start, end, pane, pane is not None and self._is_late(start, self._added_until_ms)
+
+    def _come_late(self, start: int, end: int, key: Any, record: Any) -> None:
+        """A late record has been added to a slice."""
+        self._values.add_late(start, key, record)
+        self._evaluate_again(start, key, self._added_until_ms)
 
     def _pane_at(self, start: int, end: int, time: int, until_ms: int) -> Pane | None:
         """Return the pane of a slice, in which this time is; None if its windows are over."""
