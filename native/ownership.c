@@ -105,17 +105,17 @@ static inline int append_item(Ownership *self, PyObject *out, PyObject *item, Py
     return plain;
 }
 
-#define RECORDS_AT_A_TIME (1 << 20)
+#define RECORDS_AT_A_TIME (1 << 16)
 
 /* Let other threads run, and signals be handled, from time to time. Call where no borrowed reference is in use.
  *
- * A thread asks for the lock after waiting for 5 ms, and a release within that time only makes it wait anew: so there
- * are milliseconds between two releases. */
-static inline int take_turns(Py_ssize_t count) {
-    if (count % RECORDS_AT_A_TIME != 0) return 0;
-    Py_BEGIN_ALLOW_THREADS
-    Py_END_ALLOW_THREADS
-    return PyErr_CheckSignals();
+ * The call of any Python function does both, if they are due. C code that releases the lock does not always: a thread
+ * asks for the lock after waiting for 5 ms, and a release within that time only makes it wait anew. */
+static inline int take_turns(Ownership *self, Py_ssize_t count) {
+    if (self == NULL || count % RECORDS_AT_A_TIME != 0) return 0;
+    PyObject *none = call_one(self->copied, Py_None);
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
 }
 
 static int check_list(PyObject *out) {
@@ -143,7 +143,7 @@ int append_results(Ownership *self, PyObject *out, PyObject *results, Py_ssize_t
         /* The size is read again each time: what copies a record may be Python code that changes the list. */
         for (Py_ssize_t i = 0; i < (is_list ? PyList_GET_SIZE(results) : PyTuple_GET_SIZE(results)); i++) {
             PyObject *item = is_list ? PyList_GET_ITEM(results, i) : PyTuple_GET_ITEM(results, i);
-            if (append_item(self, out, item, alone) < 0 || take_turns(i + 1) < 0) return -1;
+            if (append_item(self, out, item, alone) < 0 || take_turns(self, i + 1) < 0) return -1;
         }
         return 0;
     }
@@ -152,7 +152,7 @@ int append_results(Ownership *self, PyObject *out, PyObject *results, Py_ssize_t
     for (Py_ssize_t i = 1; (record = PyIter_Next(iterator)) != NULL; i++) {
         /* As the variable of a loop, which keeps `zip` and `enumerate` from using their last tuple again. */
         Py_XSETREF(before, record);
-        if (append_record(self, out, record, Py_REFCNT(record) > 1) < 0 || take_turns(i) < 0) break;
+        if (append_record(self, out, record, Py_REFCNT(record) > 1) < 0 || take_turns(self, i) < 0) break;
     }
     Py_XDECREF(before);
     Py_DECREF(iterator);
