@@ -68,9 +68,9 @@ class KeptSession:
         return self._session.newSession()
 
     def end(self) -> None:
-        if self._session is not None:
-            stop(self._session)
-            self._session = None
+        session, self._session = self._session, None
+        if session is not None:
+            stop(session)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
@@ -83,13 +83,16 @@ def fixtures_of(item: pytest.Item) -> list[str]:
     return list(getattr(item, "fixturenames", ()))
 
 
+KEPT = KeptSession()
+
+
 @pytest.fixture(scope="session")
 def kept_session(request: pytest.FixtureRequest) -> Iterator[KeptSession]:
-    kept = KeptSession()
-    request.config.pluginmanager.register(kept)
-    yield kept
-    request.config.pluginmanager.unregister(kept)
-    kept.end()
+    """The one session of this process. A module elsewhere that imports the fixture has a fixture of its own."""
+    if not request.config.pluginmanager.is_registered(KEPT):
+        request.config.pluginmanager.register(KEPT)
+    yield KEPT
+    KEPT.end()
 
 
 @pytest.fixture(scope="session")
