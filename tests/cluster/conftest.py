@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -65,7 +66,11 @@ class KeptSession:
         if self._session is None or self._fixture != fixture:
             self.end()
             self._fixture, self._session = fixture, make()
-        return self._session.newSession()
+        session = self._session.newSession()
+        # As a session that a user makes is: Spark looks for data sources of Python in the active one.
+        jvm: Any = session._jvm
+        jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
+        return session
 
     def end(self) -> None:
         session, self._session = self._session, None
