@@ -46,6 +46,7 @@ def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, fold
 
 @pytest.mark.spark
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["q3", "q9", "q19"])
 def test_a_stream_of_spark_sql_gives_what_its_batch_gives(name: str, spark: SparkSession, tmp_path: Path) -> None:
     session = spark.newSession()
