@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
@@ -15,7 +16,7 @@ TIMEOUT_S = 60.0
 
 
 class Between:
-    """Passes on what comes from the first client to the server, and back, on threads of its own.
+    """Passes on what comes from the first client to the server, and back, on a thread of its own.
 
     `seen` is all that has passed. `alter` gets what the client sends, and returns what the server is to get instead.
     With contexts, `for_client` and `for_server`, the TLS of both sides ends here.
@@ -58,19 +59,44 @@ class Between:
             if self._for_client is not None and self._for_server is not None:
                 self._client = self._for_client.wrap_socket(self._client, server_side=True)
                 self._upstream = self._for_server.wrap_socket(self._upstream)
-            back = threading.Thread(target=self._pass_on, args=(self._upstream, self._client, lambda data: data))
-            back.start()
-            self._pass_on(self._client, self._upstream, lambda data: self.alter(data))
-            back.join()
+            self._pass_on(self._client, self._upstream)
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, alter: Callable[[bytes], bytes]) -> None:
+    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        """Pass on until either hangs up. One thread does, as a socket of TLS must not be read and written at once."""
+        other = {client: server, server: client}
+        for sock in other:
+            sock.setblocking(False)
         with contextlib.suppress(OSError):
-            while data := source.recv(1 << 16):
-                self.seen += data
-                target.sendall(alter(data))
-        for sock in (source, target):
+            while True:
+                for source in self._readable(*other):
+                    try:
+                        data = source.recv(1 << 16)
+                    except (BlockingIOError, ssl.SSLWantReadError):  # TLS itself had something to tell
+                        continue
+                    if not data:
+                        return self._hang_up(*other)
+                    self.seen += data
+                    _send(other[source], self.alter(data) if source is client else data)
+        return self._hang_up(*other)
+
+    @staticmethod
+    def _readable(*socks: socket.socket) -> list[socket.socket]:
+        decrypted: list[socket.socket] = [sock for sock in socks if isinstance(sock, ssl.SSLSocket) and sock.pending()]
+        return decrypted or select.select(socks, [], [], TIMEOUT_S)[0]
+
+    @staticmethod
+    def _hang_up(*socks: socket.socket) -> None:
+        for sock in socks:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
+
+
+def _send(sock: socket.socket, data: bytes) -> None:
+    while data:
+        try:
+            data = data[sock.send(data) :]
+        except (BlockingIOError, ssl.SSLWantWriteError):
+            select.select([], [sock], [], TIMEOUT_S)
 
 
 @contextmanager
