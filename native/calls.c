@@ -42,9 +42,7 @@ static PyObject *results_of(Call *self, PyObject *value, PyObject *context) {
     PyObject *results =
         self->kind == MANY ? call_two(self->method, value, context) : call_one(self->method, value);
     if (results == NULL || are_records(results)) return results;
-    PyObject *none = call_two(self->other, results, self->method);
-    if (none == NULL) Py_CLEAR(results);
-    Py_XDECREF(none);
+    if (discard(call_two(self->other, results, self->method)) < 0) Py_CLEAR(results);
     return results;
 }
 

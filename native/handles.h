@@ -79,7 +79,7 @@ static inline PyObject *stored(Handle *self, PyObject *content) {
     return failed < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-#define METHOD(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS
+#define METHOD(function) FASTCALL(function) | METH_KEYWORDS
 
 extern PyMethodDef value_methods[], reducing_methods[], aggregating_methods[], list_methods[], map_methods[];
 

@@ -130,12 +130,6 @@ static PyObject *run(Loop *self, Batch batch) {
     return result;
 }
 
-static int takes(const char *name, Py_ssize_t wanted, Py_ssize_t count) {
-    if (count == wanted) return 1;
-    PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, count);
-    return 0;
-}
-
 PyDoc_STRVAR(keyed_run_doc, "run(keys, position, call, context)\n--\n\n"
                             "Call a function with each record and the context. Return the results.");
 
@@ -255,19 +249,17 @@ static void loop_dealloc(Loop *self) {
     Py_DECREF(type);
 }
 
-#define METHOD(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
-
 static PyMethodDef keyed_methods[] = {
-    {"run", METHOD(keyed_run), keyed_run_doc},
-    {"run_timed", METHOD(keyed_run_timed), keyed_run_timed_doc},
+    {"run", FASTCALL(keyed_run), keyed_run_doc},
+    {"run_timed", FASTCALL(keyed_run_timed), keyed_run_timed_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMethodDef record_methods[] = {
-    {"run", METHOD(record_run), record_run_doc},
-    {"run_timed", METHOD(record_run_timed), record_run_timed_doc},
-    {"flat", METHOD(record_flat), flat_doc},
-    {"flat_timed", METHOD(record_flat_timed), flat_timed_doc},
+    {"run", FASTCALL(record_run), record_run_doc},
+    {"run_timed", FASTCALL(record_run_timed), record_run_timed_doc},
+    {"flat", FASTCALL(record_flat), flat_doc},
+    {"flat_timed", FASTCALL(record_flat_timed), flat_timed_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -34,6 +34,22 @@ static inline State *state_of(PyTypeObject *type) {
     return module == NULL ? NULL : PyModule_GetState(module);
 }
 
+/* A method that takes its arguments as an array, for a table of methods. */
+#define FASTCALL(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
+
+/* Return whether a method has got as many arguments as it takes; else there is an exception. */
+static inline int takes(const char *name, Py_ssize_t wanted, Py_ssize_t count) {
+    if (count == wanted) return 1;
+    PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, count);
+    return 0;
+}
+
+/* Let go of the result of a call. Returns -1 if there is none, but an exception. */
+static inline int discard(PyObject *result) {
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
 /* Who may have a record without a copy: see ownership.c. */
 typedef struct Ownership Ownership;
 
@@ -59,17 +75,13 @@ static inline int extend_with(const Extend *extend, PyObject *out, PyObject *res
     if (results == Py_None) return 0;
     if (extend->ownership != NULL || extend->is_by_reference)
         return append_results(extend->ownership, out, results, 1);
-    PyObject *none = PyObject_CallFunctionObjArgs(extend->function, out, results, NULL);
-    Py_XDECREF(none);
-    return none == NULL ? -1 : 0;
+    return discard(PyObject_CallFunctionObjArgs(extend->function, out, results, NULL));
 }
 
 /* Append one record, to which the caller has the only reference of ours. Returns -1 with an exception. */
 static inline int extend_with_one(const Extend *extend, PyObject *out, PyObject *record) {
     if (extend->ownership != NULL || extend->is_by_reference) return append_one(extend->ownership, out, record);
-    PyObject *none = PyObject_CallFunction(extend->function, "O(O)", out, record);
-    Py_XDECREF(none);
-    return none == NULL ? -1 : 0;
+    return discard(PyObject_CallFunction(extend->function, "O(O)", out, record));
 }
 
 /* Append what a `Call` emits for a record. `context`: NULL for a call that takes none. Returns -1 with an exception. */

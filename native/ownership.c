@@ -113,9 +113,7 @@ static inline int append_item(Ownership *self, PyObject *out, PyObject *item, Py
  * asks for the lock after waiting for 5 ms, and a release within that time only makes it wait anew. */
 static inline int take_turns(Ownership *self, Py_ssize_t count) {
     if (self == NULL || count % RECORDS_AT_A_TIME != 0) return 0;
-    PyObject *none = call_one(self->copied, Py_None);
-    Py_XDECREF(none);
-    return none == NULL ? -1 : 0;
+    return discard(call_one(self->copied, Py_None));
 }
 
 static int check_list(PyObject *out) {
@@ -167,7 +165,7 @@ PyDoc_STRVAR(extend_doc, "extend(out, results)\n--\n\nAdd the records that one c
                          "The caller has `results` in one variable. Raises TypeError where a record cannot be copied.");
 
 static PyObject *ownership_extend(Ownership *self, PyObject *const *args, Py_ssize_t count) {
-    if (count != 2) return PyErr_Format(PyExc_TypeError, "extend() takes 2 arguments, not %zd", count);
+    if (!takes("extend", 2, count)) return NULL;
     if (check_list(args[0]) < 0 || append_results(self, args[0], args[1], self->given) < 0) return NULL;
     Py_RETURN_NONE;
 }
@@ -190,7 +188,7 @@ PyDoc_STRVAR(mapped_doc, "mapped(call, records)\n--\n\n"
                          "Return the result of each call, for the iterator of a list, and whether all are plain.");
 
 static PyObject *ownership_mapped(Ownership *self, PyObject *const *args, Py_ssize_t count) {
-    if (count != 2) return PyErr_Format(PyExc_TypeError, "mapped() takes 2 arguments, not %zd", count);
+    if (!takes("mapped", 2, count)) return NULL;
     PyObject *call = args[0], *records = args[1], *value;
     if (!PyIter_Check(records))
         return PyErr_Format(PyExc_TypeError, "%.100s is no iterator", Py_TYPE(records)->tp_name);
@@ -275,8 +273,8 @@ static PyObject *ownership_references(PyObject *Py_UNUSED(type), PyObject *value
 }
 
 static PyMethodDef methods[] = {
-    {"extend", (PyCFunction)(void (*)(void))ownership_extend, METH_FASTCALL, extend_doc},
-    {"mapped", (PyCFunction)(void (*)(void))ownership_mapped, METH_FASTCALL, mapped_doc},
+    {"extend", FASTCALL(ownership_extend), extend_doc},
+    {"mapped", FASTCALL(ownership_mapped), mapped_doc},
     {"owned", (PyCFunction)ownership_owned, METH_O, owned_doc},
     {"is_plain", (PyCFunction)ownership_is_plain, METH_O, is_plain_doc},
     {"references", ownership_references, METH_O | METH_STATIC, references_doc},

@@ -78,16 +78,10 @@ static PyObject *sought(const Adding *adding, PyObject *key, int is_none) {
     return call_two(adding->sought, adding->pane, key);
 }
 
-/* Return whether a call has succeeded, of which it takes the result over: 0, or -1 with an exception. */
-static int done(PyObject *result) {
-    Py_XDECREF(result);
-    return result == NULL ? -1 : 0;
-}
-
 /* Add one record. Returns -1 with an exception. */
 static int add(Adding *adding, PyObject *key, PyObject *time, PyObject *value) {
     if (!is_within(adding, time) && turn_to(adding, time) < 0) return -1;
-    if (adding->values == NULL) return done(call_two(adding->too_late, value, time));
+    if (adding->values == NULL) return discard(call_two(adding->too_late, value, time));
     PyObject *so_far = Py_XNewRef(PyDict_GetItemWithError(adding->values, key));
     if (so_far == NULL && PyErr_Occurred()) return -1;
     if (so_far == NULL || so_far == Py_None) {
@@ -103,7 +97,7 @@ static int add(Adding *adding, PyObject *key, PyObject *time, PyObject *value) {
     int failed = PyDict_SetItem(adding->values, key, combined);
     Py_DECREF(combined);
     if (failed || !adding->is_late) return failed;
-    return done(PyObject_CallFunctionObjArgs(adding->again, adding->start, adding->end, key, value, NULL));
+    return discard(PyObject_CallFunctionObjArgs(adding->again, adding->start, adding->end, key, value, NULL));
 }
 
 /* Add the next record. Returns 1 at the end of any of the iterators, or -1 with an exception. */
@@ -121,7 +115,7 @@ PyDoc_STRVAR(add_to_panes_doc, "add_to_panes(keys, timestamps, records, steps)\n
                                "Add records to panes of windows. See `headgate.operators.windows.pane_loop`.");
 
 static PyObject *add_to_panes(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count) {
-    if (count != 4) return PyErr_Format(PyExc_TypeError, "add_to_panes() takes 4 arguments, not %zd", count);
+    if (!takes("add_to_panes", 4, count)) return NULL;
     Adding adding = {0};
     struct {
         const char *name;
@@ -148,6 +142,6 @@ static PyObject *add_to_panes(PyObject *Py_UNUSED(module), PyObject *const *args
 }
 
 PyMethodDef pane_methods[] = {
-    {"add_to_panes", (PyCFunction)(void (*)(void))add_to_panes, METH_FASTCALL, add_to_panes_doc},
+    {"add_to_panes", FASTCALL(add_to_panes), add_to_panes_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -47,8 +47,7 @@ PyDoc_STRVAR(deal_doc,
              "records.");
 
 static PyObject *deal(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t argument_count) {
-    if (argument_count != 5)
-        return PyErr_Format(PyExc_TypeError, "deal() takes 5 arguments, not %zd", argument_count);
+    if (!takes("deal", 5, argument_count)) return NULL;
     PyObject *routes = args[0], *keys = args[1], *records = args[2], *times = args[3], *key, *dealt = NULL;
     Py_ssize_t count = PyLong_AsSsize_t(args[4]), at = 0;
     if (count == -1 && PyErr_Occurred()) return NULL;
@@ -92,8 +91,7 @@ PyDoc_STRVAR(selected_doc,
              "str or bytes.");
 
 static PyObject *selected(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t argument_count) {
-    if (argument_count != 2)
-        return PyErr_Format(PyExc_TypeError, "selected() takes 2 arguments, not %zd", argument_count);
+    if (!takes("selected", 2, argument_count)) return NULL;
     PyObject *select = args[0], *records = args[1], *record;
     if (!PyIter_Check(records))
         return PyErr_Format(PyExc_TypeError, "%.100s is no iterator", Py_TYPE(records)->tp_name);
@@ -117,7 +115,7 @@ static PyObject *selected(PyObject *Py_UNUSED(module), PyObject *const *args, Py
 }
 
 PyMethodDef routing_methods[] = {
-    {"selected", (PyCFunction)(void (*)(void))selected, METH_FASTCALL, selected_doc},
-    {"deal", (PyCFunction)(void (*)(void))deal, METH_FASTCALL, deal_doc},
+    {"selected", FASTCALL(selected), selected_doc},
+    {"deal", FASTCALL(deal), deal_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -33,9 +33,7 @@ static PyObject *value_update(Handle *self, PyObject *const *args, Py_ssize_t co
 PyObject *handle_value(PyObject *handle) { return get_content((Handle *)handle); }
 
 int handle_update(PyObject *handle, PyObject *value) {
-    PyObject *none = update((Handle *)handle, value);
-    Py_XDECREF(none);
-    return none == NULL ? -1 : 0;
+    return discard(update((Handle *)handle, value));
 }
 
 PyMethodDef value_methods[] = {
