@@ -22,7 +22,7 @@ UserMethod = Callable[..., Any]
 
 
 class CallScope(Protocol):
-    """What says which path a job runs: the context of an operator, or of its function."""
+    """The context of an operator or of its function, as far as it says which path the job runs."""
 
     @property
     def native(self) -> ModuleType | None:

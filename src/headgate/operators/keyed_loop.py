@@ -66,6 +66,6 @@ class KeyedLoop:
 
 
 def keyed_loop(native: ModuleType | None, backend: KeyedBackend, extend: Extend) -> KeyedLoop:
-    """Return the loop of an operator: that of the compiled module, if there is one."""
+    """Return the loop of an operator. The loop is compiled if the job runs compiled."""
     made: KeyedLoop = (KeyedLoop if native is None else native.KeyedLoop)(backend, extend)
     return made

@@ -143,7 +143,7 @@ class RecordLoop:
 
 
 def record_loop(native: ModuleType | None, extend: Extend) -> RecordLoop:
-    """Return the loop of an operator: that of the compiled module, if there is one."""
+    """Return the loop of an operator. The loop is compiled if the job runs compiled."""
     made: RecordLoop = (RecordLoop if native is None else native.RecordLoop)(extend)
     return made
 

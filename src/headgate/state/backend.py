@@ -138,7 +138,7 @@ class KeyedBackend(Protocol):
     emptied: list[Cell]
     generation: int
     namespaces: NamespaceView
-    """The states by key and namespace. Its current cell is that of a namespace of the current key."""
+    """The states by key and namespace. `namespaces.current` has the cell of the current key and namespace."""
     prefetch: Callable[[list[Any]], None] | None
     """Loads the cells of all keys of a batch. None if loading them one at a time costs no more."""
 

@@ -60,6 +60,6 @@ def add_to_panes(keys: list[Any], timestamps: Iterable[int], records: Iterator[A
 
 
 def pane_loop(native: ModuleType | None) -> AddToPanes:
-    """Return the loop: that of the compiled module, if there is one."""
+    """Return `add_to_panes`. The function is compiled if the job runs compiled."""
     made: AddToPanes = add_to_panes if native is None else native.add_to_panes
     return made

@@ -82,7 +82,7 @@ class Lease:
     def begin_lineage(self, drawn: Lineage, *, goes_on: bool) -> Lineage:
         """Return the lineage that sinks write under, recorded in the job's folder. Blocks.
 
-        It is the recorded lineage if the job goes on from a snapshot of its own, else `drawn`. Raises LeaseLost,
+        If the job goes on from a snapshot of its own, the lineage is the recorded one, else `drawn`. Raises LeaseLost,
         StorageError.
         """
         folder = self.folder()

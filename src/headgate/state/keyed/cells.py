@@ -105,7 +105,7 @@ class Current:
 
 
 def make_current(native: ModuleType | None, emptied: list[Cell]) -> Current:
-    """Return a `Current` without a current key: that of the compiled module, if there is one."""
+    """Return a `Current` without a current key. The object is compiled if the job runs compiled."""
     made: Current = (Current if native is None else native.Current)(NO_CELL, emptied)
     return made
 

@@ -59,7 +59,7 @@ def _compiled(native: ModuleType | None) -> Mapping[Make, Make]:
 
 
 def _made_by(handle: Callable[..., State], more: Callable[[Any], Any] = lambda _: None) -> Make:
-    """Return what makes handles of a class, whose attributes are those of every handle and one more of its kind."""
+    """Return a function that makes handles of a class. `more` returns the one attribute that only this kind has."""
 
     def made(descriptor: StateDescriptor, owner: HandleOwner, column: int) -> State:
         return handle(descriptor.name, owner, owner.current, column, TypeCheck(descriptor), more(descriptor))
