@@ -42,8 +42,6 @@ CALLS = [0]
 @pytest.fixture(autouse=True)
 def _clear() -> None:
     LOG.clear()
-    FAIL_AT.clear()
-    CALLS[0] = 0
 
 
 class Ticking(Source[int]):

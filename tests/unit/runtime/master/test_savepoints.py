@@ -22,7 +22,7 @@ from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import CheckpointCompleted, Deploy
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.state.files import FileHandle
-from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking
+from tests.unit.runtime.master.test_job_master import CALLS, Failing, Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
 
@@ -38,8 +38,6 @@ FAULTY_COMMITS: list[int] = []
 def _clear() -> None:
     COMMITTED.clear()
     FAULTY_COMMITS.clear()
-    FAIL_AT.clear()
-    CALLS[0] = 0
 
 
 class Committing(Sink[int]):

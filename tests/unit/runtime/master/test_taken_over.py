@@ -18,7 +18,7 @@ from headgate.operators.sink import SinkFactory
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.stores import OverMemory
 from tests.unit.runtime.job_storage.test_global_commits import SETTINGS, checkpoints
-from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking
+from tests.unit.runtime.master.test_job_master import Failing, Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan
 
@@ -29,9 +29,8 @@ ABORTED: list[int] = []
 
 @pytest.fixture(autouse=True)
 def _clear() -> None:
-    for each in (PREPARED, COMMITTED, ABORTED, FAIL_AT):
+    for each in (PREPARED, COMMITTED, ABORTED):
         each.clear()
-    CALLS[0] = 0
 
 
 class ToShelf(Sink[int]):

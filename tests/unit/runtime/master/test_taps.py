@@ -11,17 +11,11 @@ from headgate.operators.plain_functions import MapFactory
 from headgate.operators.samples import Sample
 from headgate.runtime.control.messages import Tap
 from headgate.runtime.master import taps
-from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking, counting_rig, expected
+from tests.unit.runtime.master.test_job_master import FAIL_AT, Failing, Ticking, counting_rig, expected
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan
 
 UID = "op2"
-
-
-@pytest.fixture(autouse=True)
-def _clear() -> None:
-    FAIL_AT.clear()
-    CALLS[0] = 0
 
 
 def told(rig: MasterRig) -> list[Tap]:
