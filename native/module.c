@@ -21,7 +21,8 @@ static int exec_module(PyObject *module) {
     if (add_type(module, &ownership_spec, &state->ownership) < 0) return -1;
     if (add_type(module, &current_spec, &state->current) < 0) return -1;
     if (add_type(module, &call_spec, &state->call) < 0) return -1;
-    return add_type(module, &keyed_loop_spec, NULL) < 0 ? -1 : add_type(module, &record_loop_spec, NULL);
+    if (add_type(module, &keyed_loop_spec, NULL) < 0 || add_type(module, &record_loop_spec, NULL) < 0) return -1;
+    return add_type(module, &codec_spec, NULL);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {

@@ -25,7 +25,7 @@ typedef struct {
 } State;
 
 extern struct PyModuleDef native_module;
-extern PyType_Spec ownership_spec, current_spec, call_spec, keyed_loop_spec, record_loop_spec;
+extern PyType_Spec ownership_spec, current_spec, call_spec, keyed_loop_spec, record_loop_spec, codec_spec;
 extern PyMethodDef routing_methods[], handle_methods[], pane_methods[];
 
 /* The state of the module, by one of its types. NULL with an exception. */

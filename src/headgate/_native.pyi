@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, TypeVar, final
 
 from headgate.operators.keyed_context import KeyedContext
@@ -9,6 +10,7 @@ from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import Cell
 from headgate.state.kinds.handle import Handle
 from headgate.types.record_copies import Extend, Polled
+from headgate.types.row import Row, RowKind
 
 H = TypeVar("H", bound=Handle)
 
@@ -80,3 +82,19 @@ def deal(
 ) -> list[tuple[int, list[Any], list[int] | None, list[Any]]]: ...
 def selected(select: Callable[[Any], Any], records: Iterator[Any], /) -> tuple[list[Any], bool]: ...
 def add_to_panes(keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], steps: PaneSteps, /) -> None: ...
+
+@final
+class Codec:
+    """Encodes batches in their typed form, and decodes them: see `headgate.types.typed_batches`."""
+
+    def __new__(
+        cls,
+        row: type[Row],
+        keyword_names: type[tuple[str, ...]],
+        decimal: type[Decimal],
+        row_kinds: tuple[RowKind, ...],
+        class_of: Callable[[tuple[str, ...] | None], type[Row]],
+        damaged: type[Exception],
+    ) -> Codec: ...
+    def encode(self, records: list[Any], timestamps: list[int] | None, keys: list[Any] | None, /) -> bytes | None: ...
+    def decode(self, payload: bytes | memoryview, /) -> tuple[list[Any], list[int] | None, list[Any] | None]: ...

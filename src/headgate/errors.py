@@ -93,6 +93,10 @@ class DamagedFileError(StorageError):
     """A file's checksum, length or format is wrong. The file is never used; the message names it."""
 
 
+class DamagedBatchError(HeadgateError):
+    """The bytes of an encoded batch are wrong. None of its records is used."""
+
+
 class RestoreError(HeadgateError):
     """A snapshot cannot be restored into this job; the message names operator and state."""
 

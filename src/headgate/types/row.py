@@ -61,7 +61,7 @@ class Row:
             names = _keyword_names(tuple(kwargs))
             self._fields = names
             self._values = list(kwargs.values())
-            self.__class__ = _class_of(names)
+            self.__class__ = class_of(names)
         else:
             self._fields = None
             self._values = list(args)
@@ -90,7 +90,7 @@ class Row:
     def set_field_names(self, field_names: Sequence[str]) -> None:
         """Name the fields, in their order."""
         self._fields = tuple(field_names)
-        self.__class__ = _class_of(self._fields)
+        self.__class__ = class_of(self._fields)
 
     def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
         """Return the values of the fields `names`; of a row without names, all values.
@@ -214,7 +214,7 @@ _CLASSES_MAX: Final = 4096
 
 def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None, kind: RowKind = _INSERT) -> Row:
     """Return a row that holds `values` and `fields` as they are: the fast path, nothing is copied or checked."""
-    row = _new(_classes.get(fields) or _class_of(fields))
+    row = _new(_classes.get(fields) or class_of(fields))
     row._values = values
     row._fields = fields
     row._row_kind = kind
@@ -224,7 +224,7 @@ def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None
 def make_rows(values: Iterable[tuple[Any, ...]], fields: tuple[str, ...]) -> list[Row]:
     """Return a row for each of the values, as `make_row` does, faster for many."""
     rows: list[Row] = []
-    add, kind, new, insert = rows.append, _class_of(fields), _new, _INSERT
+    add, kind, new, insert = rows.append, class_of(fields), _new, _INSERT
     for own in values:
         row = new(kind)
         row._values = own
@@ -246,7 +246,7 @@ def _name_order(names: tuple[str, ...]) -> tuple[int, ...] | None:
     return None if order == list(range(len(names))) else tuple(order)
 
 
-def _class_of(names: tuple[str, ...] | None) -> type[Row]:
+def class_of(names: tuple[str, ...] | None) -> type[Row]:
     """Return the class of rows with these names."""
     found = _classes.get(names)
     if found is not None:
