@@ -165,10 +165,18 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
 
 def _with_running_loop(loop: asyncio.AbstractEventLoop | None, work: Callable[[], T]) -> T:
-    """Call `work` with this running loop. The caller may run in a loop of its own, as a cell of a notebook does."""
+    """Call `work` with this running loop. The caller may run in a loop of its own, as a cell of a notebook does.
+
+    The caller's task is not the current task meanwhile: from Python 3.14 on, a thread has only one.
+    """
     outer = asyncio._get_running_loop()
+    task = None if outer is None or outer is loop else asyncio.current_task(outer)
+    if outer is not None and task is not None:
+        asyncio._leave_task(outer, task)
     asyncio._set_running_loop(loop)
     try:
         return work()
     finally:
         asyncio._set_running_loop(outer)
+        if outer is not None and task is not None:
+            asyncio._enter_task(outer, task)
