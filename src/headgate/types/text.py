@@ -8,8 +8,8 @@ Flink's classes; a float has the fewest digits that distinguish it from its neig
 from __future__ import annotations
 
 import datetime as dt
-import struct
 from collections.abc import Callable, Sequence
+from ctypes import c_float
 from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any, Final
@@ -32,7 +32,6 @@ from headgate.types.typeinfo import (
 ToText = Callable[[Any], str]
 """Returns the text of a value of a type."""
 
-_FLOAT: Final = struct.Struct("f")
 _PLAIN_MIN: Final = 1e-3
 _PLAIN_MAX: Final = 1e7
 
@@ -79,10 +78,14 @@ def _with_point(digits: str) -> str:
     return digits if "." in digits else f"{digits}.0"
 
 
+def _text_of_32_bits(number: float) -> str:
+    """Return the text of the nearest float of 32 bits, which is infinite for a number that is too large."""
+    return _float_text(_shortest_of_32_bits, c_float(number).value)
+
+
 def _shortest_of_32_bits(number: float) -> str:
-    rounded = _FLOAT.unpack(_FLOAT.pack(number))[0]
-    texts = (f"{rounded:.{digits}g}" for digits in range(2, 10))
-    return next(text for text in texts if _FLOAT.unpack(_FLOAT.pack(float(text)))[0] == rounded)
+    texts = (f"{number:.{digits}g}" for digits in range(2, 10))
+    return next(text for text in texts if c_float(float(text)).value == number)
 
 
 def _instant(value: Instant) -> str:
@@ -133,7 +136,7 @@ class _Texts(TypeFold[ToText]):
         return str
 
     def floating(self, type_info: BasicTypeInfo) -> ToText:
-        return partial(_float_text, _shortest_of_32_bits if type_info.basic_type is BasicType.FLOAT else repr)
+        return _text_of_32_bits if type_info.basic_type is BasicType.FLOAT else partial(_float_text, repr)
 
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> ToText:
         return str if isinstance(type_info, BasicTypeInfo) else _unknown

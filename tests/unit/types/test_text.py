@@ -39,6 +39,8 @@ AB = Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.STRING()])
         (Types.FLOAT(), 1.401298464324817e-45, "1.4E-45"),
         (Types.SQL_TIMESTAMP(), dt.datetime(33, 4, 3), "0033-04-03 00:00:00.0"),
         (Types.FLOAT(), 3.4028234663852886e38, "3.4028235E38"),
+        (Types.FLOAT(), -1e300, "-Infinity"),
+        (Types.FLOAT(), 1e-50, "0.0"),
         (Types.BIG_DEC(), Decimal("1.50"), "1.50"),
         (Types.BIG_DEC(), Decimal("1E+3"), "1E+3"),
         (Types.SQL_DATE(), dt.date(2020, 1, 2), "2020-01-02"),
