@@ -45,7 +45,7 @@ def as_markdown(shown: Shown, level: int = 3) -> Iterator[str]:
     nested = {each.found: each for each in shown.nested}
     for owner in (shown.found, *shown.inherited):
         texts = attribute_docs(owner)
-        for name, value in vars(owner).items():
+        for name, value in list(vars(owner).items()):  # Python 3.14 adds annotations when they are first read
             if value in nested.values() or (isinstance(value, type) and value in nested):
                 yield from as_markdown(nested[value], level + 1)
             elif not name.startswith("_") and name not in shown.excluded:

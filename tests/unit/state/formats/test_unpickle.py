@@ -48,10 +48,15 @@ def test_a_class_that_is_gone_is_named_with_both_next_steps(modules: tuple[Modul
     data, _ = moved_cart(modules)
     with pytest.raises(RestoreError) as caught:
         load(data, {}, "chk-3/a1-u-0-keyed: key group 7")
-    assert str(caught.value) == (
-        "chk-3/a1-u-0-keyed: key group 7 holds objects of the class shop_before.Cart, which no longer exists "
-        "(Can't get attribute 'Cart' on <module 'shop_before'>); define it under its old name again, or say where it "
-        "is now: headgate.state.moved-classes=shop_before.Cart:new.module.Class"
+    before, rest = str(caught.value).split(" (")
+    why, after = rest.split("); ")
+    assert before == (
+        "chk-3/a1-u-0-keyed: key group 7 holds objects of the class shop_before.Cart, which no longer exists"
+    )
+    assert "'Cart'" in why, "in Python's words, which differ by version"
+    assert after == (
+        "define it under its old name again, or say where it is now: "
+        "headgate.state.moved-classes=shop_before.Cart:new.module.Class"
     )
 
 
