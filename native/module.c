@@ -15,6 +15,7 @@ static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **kept) {
 
 static int exec_module(PyObject *module) {
     State *state = PyModule_GetState(module);
+    if (PyModule_AddStringConstant(module, "INTERFACE", INTERFACE) < 0) return -1;
     if (PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0 ||
         PyModule_AddFunctions(module, pane_methods) < 0)
         return -1;

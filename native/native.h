@@ -20,6 +20,9 @@
 #define Py_READONLY READONLY
 #endif
 
+/* The CRC of _native.pyi. Python code refuses a module with another one than its own. */
+#define INTERFACE "a2a2ced7"
+
 typedef struct {
     PyTypeObject *ownership, *current, *call;
 } State;

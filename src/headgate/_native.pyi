@@ -14,6 +14,8 @@ from headgate.types.row import Row, RowKind
 
 H = TypeVar("H", bound=Handle)
 
+INTERFACE: str
+
 @final
 class Ownership:
     """The functions of a `Passing` by value, compiled. See `headgate.types.record_copies`."""

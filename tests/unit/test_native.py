@@ -1,4 +1,4 @@
-"""The compiled module: which path a job runs, and that it does what the Python path does, for any value."""
+"""The compiled module does what the Python path does, for any value."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import _thread
 import datetime as dt
 import gc
 import itertools
-import os
-import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,7 +15,6 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -28,8 +24,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.common import Configuration, Row
-from headgate.datastream import StreamExecutionEnvironment
+from headgate.common import Row
 from headgate.functions.source import Records
 from headgate.types.instant import Instant
 from headgate.types.output_tag import OutputTag
@@ -37,68 +32,11 @@ from headgate.types.record_copies import ATOMIC, BY_VALUE, Passing, copied, pass
 from headgate.types.row import RowKind
 from tests.compiled import compiled_module
 
-ROOT = Path(__file__).parents[2]
-OFF = {"HEADGATE_NATIVE": "off"}
-
 
 @pytest.fixture(scope="module")
 def compiled() -> Passing:
     return passing_by_value(compiled_module())
 
-
-def run(program: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    path = {"PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=path | environ)
-
-
-def test_a_process_may_be_kept_from_loading_the_module() -> None:
-    done = run("from headgate import native; print(native.chosen('auto'), native.describe())", **OFF)
-    assert done.stdout == "None Python (headgate._native is switched off by the environment variable HEADGATE_NATIVE)\n"
-
-
-PROGRAM = """
-from headgate.common import Configuration
-from headgate.datastream import StreamExecutionEnvironment
-conf = Configuration.from_dict({"headgate.native": "on", "headgate.deploy.target": "minicluster"})
-env = StreamExecutionEnvironment.get_execution_environment(conf)
-env.from_collection([1]).map(lambda number: [number]).print()
-env.execute()
-"""
-
-
-def test_a_job_that_must_run_compiled_names_what_is_missing_before_it_starts() -> None:
-    done = run(PROGRAM, **OFF)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("headgate.errors.EnvironmentFault: headgate.native is on, but headgate._native is switched")
-    assert "C compiler" in last
-
-
-def test_an_unknown_choice_is_refused() -> None:
-    conf = Configuration.from_dict({"headgate.native": "fast"})
-    env = StreamExecutionEnvironment.get_execution_environment(conf)
-    env.from_collection([1]).print()
-    with pytest.raises(Exception, match=r"headgate\.native.*auto, on, off"):
-        env.execute()
-
-
-@pytest.mark.parametrize("choice", ["auto", "off"])
-def test_results_are_the_same_whichever_path_runs(choice: str) -> None:
-    kept: list[Any] = []
-
-    def noted(number: int) -> dict[str, list[int]]:
-        kept.append({"numbers": [number]})
-        return kept[-1]  # type: ignore[no-any-return]
-
-    env = StreamExecutionEnvironment.get_execution_environment(
-        Configuration.from_dict({"headgate.native": choice, "headgate.deploy.target": "minicluster"})
-    ).set_parallelism(1)
-    results = env.from_collection(list(range(5))).map(noted)
-    with results.execute_and_collect() as found:
-        assert list(found) == [{"numbers": [number]} for number in range(5)]
-
-
-# --- values
 
 OF_EACH_ATOMIC_TYPE = [
     *(None, True, 7, 1.5, 1j, "a", b"a", ..., NotImplemented, range(2), int, sys, Fraction(1, 3), ZoneInfo("UTC")),
@@ -520,25 +458,3 @@ def test_no_reference_and_no_object_is_left_behind(compiled: Passing) -> None:
     gc.collect()
     after = len(gc.get_objects()), sys.getrefcount(held), sys.getallocatedblocks()
     assert all(abs(now - then) < 250 for now, then in zip(after, before, strict=True)), (before, after)
-
-
-@pytest.mark.slow
-def test_without_a_compiler_the_package_installs_and_runs(tmp_path: Path) -> None:
-    """As `pip install .` where there is no compiler, and the module's absence is told."""
-    wheels, there = tmp_path / "wheels", tmp_path / "there"
-    sources = tmp_path / "sources"
-    shutil.copytree(ROOT, sources, ignore=shutil.ignore_patterns(".*", "build", "tests", "docs", "bench", "*.so"))
-    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
-    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(wheels), str(sources)]
-    subprocess.run(wheel, check=True, capture_output=True, env=os.environ | {"CC": "/nowhere/cc"})
-    (found,) = wheels.iterdir()
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(there), str(found)], check=True, capture_output=True)
-    done = subprocess.run(
-        [sys.executable, "-c", "from headgate import native; print(native.describe()); import headgate.datastream"],
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(there)},
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "not built: headgate was installed without a C compiler" in done.stdout
