@@ -18,7 +18,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
+.PHONY: help venv native lock quick test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,8 @@ build/native: $(STAMP) $(NATIVE)
 	@mkdir -p build && rm -rf build/lib.* src/headgate/_native.*.so
 	@$(BUILD_EXT) --inplace
 	@$(CAN_COMPILE) || { touch $@; exit 0; }; $(BIN)/python -c "import headgate._native" && touch $@
+
+native: build/native ## build the compiled module, where there is a C compiler
 
 # Universal: one file for every platform and Python from 3.11 on. Needs uv, which nothing else here does.
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
@@ -130,7 +132,7 @@ $(SPARKS): %: .venv-%/.locked
 	@touch $@
 
 soak: build/native ## the demo, and half a minute of killed and frozen processes, as tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "soak and not long"
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "soak and not long"
 
 soak-long: build/native ## what takes longer than a change should wait for, among it a random search for examples that break a property
 	HEADGATE_SEARCH=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not spark and not standalone and not soak"

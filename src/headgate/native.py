@@ -43,7 +43,7 @@ def _found() -> tuple[ModuleType | None, str, str]:
         return None, f"not to be loaded: {error}", _INSTALL
     if getattr(module, "INTERFACE", None) != INTERFACE:
         reason = "stale: it was built from the sources of another headgate"
-        return None, reason, "run make build/native in a checkout, or install headgate again"
+        return None, reason, "run make native in a checkout, or install headgate again"
     return module, "", ""
 
 

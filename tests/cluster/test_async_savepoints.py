@@ -128,6 +128,7 @@ class Jobs:
         assert counted == sorted((number % KEYS, number // KEYS + 1) for number in range(RECORDS))
 
 
+@pytest.mark.soak
 def test_a_stopped_job_makes_the_calls_in_flight_again(spark: SparkSession, tmp_path: Path) -> None:
     jobs = Jobs(spark, tmp_path)
     location = jobs.stop(drain=False)

@@ -13,7 +13,7 @@ import pytest
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 from tests.docs.blocks import active_environment
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 PROGRAM = """
 import sys

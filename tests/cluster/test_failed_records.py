@@ -14,7 +14,7 @@ from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import OutputTag, RecordErrors, StreamExecutionEnvironment
 from tests.cluster.programs import Count, Fault, pids
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 RECORDS = 4_000
 KEYS = 10

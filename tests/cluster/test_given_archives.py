@@ -15,7 +15,7 @@ from headgate.common import Configuration
 from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from headgate.errors import ConfigError, EnvironmentFault
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 
 @pytest.fixture

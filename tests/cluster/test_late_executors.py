@@ -14,7 +14,7 @@ from headgate.deploy.spark.preflight import SLOTS_WAIT_S_MAX
 from headgate.testing.servers.spark import SparkCluster
 from tests.cluster.conftest import make_session, stop
 
-pytestmark = pytest.mark.standalone
+pytestmark = [pytest.mark.standalone, pytest.mark.soak]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.blocks import run_apart
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 PROGRAM = """
 import time

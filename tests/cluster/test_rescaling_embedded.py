@@ -11,7 +11,7 @@ from headgate.deploy.spark import session as sessions
 from headgate.errors import EnvironmentFault
 from tests.cluster.rescaled import check_all, rescale, started
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 
 @pytest.fixture(autouse=True)

@@ -159,6 +159,7 @@ def endless(folder: Path) -> Iterator[subprocess.Popen[str]]:
             script.kill()
 
 
+@pytest.mark.soak
 def test_ctrl_c_leaves_no_process_and_no_file(endless: subprocess.Popen[str], folder: Path) -> None:
     family = psutil.Process(endless.pid).children(recursive=True)
     slots = {int(path.name.partition("-")[2]) for path in (folder / "marks").iterdir()}
@@ -194,6 +195,7 @@ def test_records_and_state_hold_classes_of_the_main_script_across_a_killed_worke
     assert left_behind(folder) == []
 
 
+@pytest.mark.soak
 def test_a_program_that_ends_before_its_job_ends_the_job(folder: Path) -> None:
     (folder / "marks").mkdir()
     script = start(ENDLESS.replace('env.execute("endless job")', LEAVING), folder)

@@ -62,6 +62,7 @@ def results(env: StreamExecutionEnvironment, function: Callable[[int], Any]) -> 
     return sorted(env.from_collection([1, 2]).rebalance().map(function).execute_and_collect("shipping"))
 
 
+@pytest.mark.soak
 def test_a_module_beside_the_script_is_named_with_each_way_to_ship_it_and_then_shipped(
     cluster_session: SparkSession, folder: Path, shop: ModuleType
 ) -> None:

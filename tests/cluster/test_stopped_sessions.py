@@ -11,7 +11,7 @@ from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.spark import session as sessions
 from headgate.errors import EnvironmentFault
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 
 @pytest.fixture(autouse=True)

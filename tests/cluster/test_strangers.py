@@ -13,7 +13,7 @@ from headgate.common import Configuration
 from tests.cluster.programs import Count, Fault, pids, recovery_s
 from tests.cluster.test_local import EXPECTED, RECORDS, checkpointed, run_count
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 STRANGERS = 3_000
 

@@ -41,6 +41,8 @@ from tests.contract.buckets import FolderOf
 from tests.contract.file_sinks import Folders, read
 from tests.unit.datastream.environments import environment
 
+pytestmark = pytest.mark.slow
+
 WORDS = [f"word-{index}" for index in range(40)]
 RECORDS = 400
 
@@ -74,7 +76,6 @@ SOURCES = [lines, parquet]
 """Files that are read from their beginning, and those that are not: more formats tell nothing of a store."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("check", SOURCE_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("case", SOURCES, ids=lambda case: case.__name__)
 def test_source(case: Callable[[str], SourceCase], check: Callable[[SourceCase], None], new_folder: FolderOf) -> None:
@@ -90,7 +91,6 @@ CHECKED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("case", "check"), CHECKED)
 def test_sink(case: Callable[[Folders], SinkCase], check: Callable[[SinkCase], None], new_folder: FolderOf) -> None:
     check(replace(case(Folders(new_folder)), histories=20))
@@ -197,7 +197,6 @@ class FailOnce:
         return record
 
 
-@pytest.mark.slow
 def test_job_from_bucket_to_bucket_gives_each_record_once_through_a_failure(new_folder: FolderOf) -> None:
     inbox, outbox = new_folder(), new_folder()
     for name in ("1.jsonl", "2.jsonl"):

@@ -152,6 +152,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "job.py"], cwd=folder, stdout=output, stderr=output)
 
 
+@pytest.mark.soak
 def test_a_process_that_is_killed_again_and_again_has_each_record_in_the_table_once(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(PROGRAM)
     table, kills, seen = tmp_path / "table", 0, 0

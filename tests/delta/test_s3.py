@@ -76,6 +76,7 @@ def test_of_drivers_that_commit_the_same_at_once_one_does(new_table: NewTable) -
     assert DeltaTable(uri, storage_options=options).version() == rounds
 
 
+@pytest.mark.soak
 def test_a_large_file_is_uploaded_in_parts(new_table: NewTable) -> None:
     uri, options = new_table()
     sink = DeltaSink(uri, SCHEMA, storage_options=options)

@@ -42,6 +42,7 @@ env.execute("to a table")
 """
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_a_worker_that_is_killed_neither_loses_nor_doubles_a_record(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(PROGRAM)

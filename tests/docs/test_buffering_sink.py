@@ -25,6 +25,7 @@ def test_a_restart_loses_no_buffered_element(
     check(capfd.readouterr().out)
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_a_restart_loses_no_buffered_element_on_spark() -> None:
     done = run_apart(PROGRAM)

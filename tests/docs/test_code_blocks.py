@@ -29,7 +29,15 @@ def test_a_program_that_makes_a_session_says_that_it_needs_spark() -> None:
     assert [str(block) for block in here if "SparkSession.builder" in block.code] == []
 
 
-@pytest.mark.parametrize("block", all_blocks(on_spark=False), ids=str)
+SLOW = {"async.md-3", "checkpoints.md-1", "savepoints.md-1", "time.md-2"}
+"""Programs that take a second."""
+IN_PYTHON = [
+    pytest.param(block, marks=pytest.mark.slow if str(block) in SLOW else (), id=str(block))
+    for block in all_blocks(on_spark=False)
+]
+
+
+@pytest.mark.parametrize("block", IN_PYTHON)
 def test_program_prints_what_the_page_says(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,16 +79,9 @@ def test_tests_in_a_page_pass(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-FIRST_PAGES = ("README.md", "from-spark.md")
-"""Those whose programs on Spark run with all tests; each takes a JVM of its own."""
-ON_SPARK = [
-    pytest.param(block, marks=() if block.page.name in FIRST_PAGES else pytest.mark.soak, id=str(block))
-    for block in all_blocks(on_spark=True)
-]
-
-
 @pytest.mark.spark
-@pytest.mark.parametrize("block", ON_SPARK)
+@pytest.mark.soak
+@pytest.mark.parametrize("block", all_blocks(on_spark=True), ids=str)
 def test_program_runs_on_spark(block: Block, tmp_path: Path) -> None:
     printed = run_apart(program(block, tmp_path), cwd=tmp_path).stdout
     if block.printed is not None:

@@ -62,6 +62,7 @@ def test_every_example_has_a_test() -> None:
     assert [path.name for path in programs if path.name not in tested] == []
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_word_count_runs_on_an_embedded_session() -> None:
     console = run_apart(EXAMPLES / "word_count.py").stdout

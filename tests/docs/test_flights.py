@@ -39,6 +39,7 @@ def departed(path: Path) -> list[Row]:
     ]
 
 
+@pytest.mark.slow
 def test_the_job_gives_the_alerts_of_the_reference(tmp_path: Path) -> None:
     path = tmp_path / "flights.csv"
     write_flights(path, 2_000)

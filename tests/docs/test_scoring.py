@@ -12,8 +12,8 @@ FAILS = 'raise OSError("the first attempt fails here")'
 IS_KILLED = "signal.raise_signal(signal.SIGKILL)"
 
 
+@pytest.mark.soak
 @pytest.mark.spark
-@pytest.mark.slow
 def test_each_visit_has_its_score_once_when_a_slot_is_killed_while_the_model_is_asked(tmp_path: Path) -> None:
     page = next(block for block in blocks(ROOT / "docs" / "guides" / "async.md") if "class Model" in block.code)
     assert page.code.count(FAILS) == 1

@@ -86,8 +86,8 @@ def printed_by(process: subprocess.Popen[str]) -> list[str]:
     return sorted(printed.splitlines())
 
 
+@pytest.mark.soak
 @pytest.mark.spark
-@pytest.mark.slow
 def test_each_order_has_its_price_once_when_a_slot_is_killed_while_it_asks() -> None:
     killed: list[int] = []
 
@@ -101,8 +101,8 @@ def test_each_order_has_its_price_once_when_a_slot_is_killed_while_it_asks() -> 
     assert server.faults.keys() == set(HTTP_FAULTS.values())
 
 
+@pytest.mark.soak
 @pytest.mark.spark
-@pytest.mark.slow
 def test_each_order_has_its_customer_once_when_a_slot_is_killed_and_the_database_restarted_while_it_asks(
     customers: psycopg.Connection[Any], postgres_server: PostgresServer
 ) -> None:

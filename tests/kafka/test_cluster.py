@@ -12,7 +12,6 @@ from tests.kafka.broker import need_brokers
 from tests.kafka.test_transactions import wait_for
 
 pytestmark = [
-    pytest.mark.slow,
     # kafka-python leaves sockets of a broker that dies to the garbage collector, which may come in the next test.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -25,6 +24,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         yield cluster
 
 
+@pytest.mark.soak
 def test_a_transaction_begins_and_is_found_while_its_coordinator_dies(cluster: KafkaCluster) -> None:
     properties = {"bootstrap.servers": cluster.bootstrap}
     names = [f"id-{number}" for number in range(8)]  # each broker coordinates some
@@ -38,6 +38,7 @@ def test_a_transaction_begins_and_is_found_while_its_coordinator_dies(cluster: K
         broker.start()
 
 
+@pytest.mark.soak
 def test_leaders_are_elected_while_all_brokers_run(cluster: KafkaCluster) -> None:
     broker = cluster.brokers[0]
     broker.create_topic("elected", 2)

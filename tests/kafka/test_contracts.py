@@ -32,7 +32,7 @@ def one_partition(broker: KafkaBroker) -> SourceCase:
         .set_value_only_deserializer(SimpleStringSchema())
         .build()
     )
-    return SourceCase(source=source, expected=WORDS, histories=10)
+    return SourceCase(source=source, expected=WORDS, histories=5)
 
 
 def marks_of_transactions_in_between(broker: KafkaBroker) -> SourceCase:
@@ -53,7 +53,7 @@ def marks_of_transactions_in_between(broker: KafkaBroker) -> SourceCase:
         .set_value_only_deserializer(SimpleStringSchema())
         .build()
     )
-    return SourceCase(source=source, expected=texts(broker, topic), ordered=False, histories=10)
+    return SourceCase(source=source, expected=texts(broker, topic), ordered=False, histories=5)
 
 
 def without_an_end(broker: KafkaBroker) -> SourceCase:

@@ -16,8 +16,6 @@ import pytest
 from headgate.testing.servers.kafka import KafkaBroker
 from tests.kafka.broker import new_topic, texts
 
-pytestmark = pytest.mark.slow
-
 RECORDS: Final = 3_000
 DEADLINE_S: Final = 120.0
 PROGRAM: Final = f"""
@@ -62,6 +60,7 @@ def start(folder: Path, broker: KafkaBroker, topic: str) -> subprocess.Popen[byt
         return subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
 
 
+@pytest.mark.soak
 def test_a_program_whose_driver_was_killed_writes_each_record_once(broker: KafkaBroker, tmp_path: Path) -> None:
     topic = new_topic(broker, 2)
     (tmp_path / "job.py").write_text(PROGRAM)

@@ -35,7 +35,7 @@ def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         gc.collect()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_consumers_see_each_record_once_whatever_happens_at_commits(on: Stage) -> None:
     with ThreadPoolExecutor(3) as pool:
         histories = list(pool.map(lambda number: take(on, number, number), range(100, 100 + len(FAULTS))))

@@ -29,7 +29,7 @@ from tests.kafka.broker import new_topic, texts
 
 __all__ = ["kept_session", "spark", "spark_folder"]
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 RECORDS: Final = 30_000
 KEYS: Final = 97

@@ -60,6 +60,7 @@ def test_all_tests_that_look_at_the_cores_are_there() -> None:
     assert [test for test in named if not (ROOT / test).exists()] == []
 
 
+@pytest.mark.slow
 def test_each_survivor_that_is_explained_is_in_the_cores() -> None:
     there = {(f"{each.module}".removeprefix("src/headgate/"), each.text) for each in all_mutants()}
     assert [known[:2] for known in known_reasons() if known[:2] not in there] == []
@@ -76,6 +77,7 @@ def test_a_mutant_is_killed_by_a_test_that_fails_with_it_and_the_copy_is_as_it_w
     assert seal.read_text() == before
 
 
+@pytest.mark.slow
 def test_the_report_names_what_survives_and_why_as_far_as_that_is_known() -> None:
     mutants = list(all_mutants())[:20]
     text = report(mutants, mutants[:1], 1000, 7, 60.0)

@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -280,6 +281,7 @@ class Run:
             self.passed(1)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=sample_size(40))
 @given(
     events=st.lists(st.one_of(ORDERS, st.integers(1, 6), FAULTS, EPOCHS), max_size=10),

@@ -28,7 +28,7 @@ def program(env: StreamExecutionEnvironment) -> DataStream:
     return numbers.key_by(ledger.key_of).process(Slow()).uid("ledger")
 
 
-@pytest.mark.parametrize("backend", [FULL, ROCKSDB], ids=["hashmap", "rocksdb"])
+@pytest.mark.parametrize("backend", [FULL, pytest.param(ROCKSDB, marks=pytest.mark.slow)], ids=["hashmap", "rocksdb"])
 @pytest.mark.parametrize("kind", [Kind.UNALIGNED, Kind.CANONICAL], ids=lambda kind: kind.value)
 def test_a_snapshot_of_either_path_is_restored_by_the_other(
     kind: Kind, backend: dict[str, str], tmp_path: Path

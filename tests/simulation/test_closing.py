@@ -9,7 +9,7 @@ from tests.simulation.own_jobs.run import run
 AT_THE_END = ("crash while closing",) * 2
 BLOCK = 5
 BLOCKS = [
-    pytest.param(first, marks=pytest.mark.slow if first < 11 else (pytest.mark.soak, pytest.mark.long))
+    pytest.param(first, marks=pytest.mark.slow if first < 6 else (pytest.mark.soak, pytest.mark.long))
     for first in range(1, 41, BLOCK)
 ]
 

@@ -27,7 +27,7 @@ UNALIGNED = {
 }
 BLOCK = 10
 BLOCKS = [
-    pytest.param(first, marks=pytest.mark.slow if first < 21 else (pytest.mark.soak, pytest.mark.long))
+    pytest.param(first, marks=pytest.mark.slow if first < 11 else (pytest.mark.soak, pytest.mark.long))
     for first in range(1, 81, BLOCK)
 ]
 

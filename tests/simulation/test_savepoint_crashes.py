@@ -9,7 +9,7 @@ from tests.simulation.own_jobs.run import run
 CRASHES = ("master crash inside a savepoint",) * 3
 BLOCK = 10
 BLOCKS = [
-    pytest.param(first, marks=pytest.mark.slow if first < 21 else (pytest.mark.soak, pytest.mark.long))
+    pytest.param(first, marks=pytest.mark.slow if first < 11 else (pytest.mark.soak, pytest.mark.long))
     for first in range(1, 61, BLOCK)
 ]
 

@@ -12,17 +12,12 @@ from tests.simulation import plants
 from tests.simulation.own_jobs.run import run
 
 DAMAGE = ("damage",) * 3
-BLOCKS = [
-    range(1, 5),
-    *(pytest.param(range(first, first + 9), marks=pytest.mark.slow) for first in range(5, 41, 9)),
-]
+SEEDS = range(1, 31)
 """A small sample of all jobs. `python -m tests.simulation` runs as many others as it is told."""
 
 
-@pytest.mark.parametrize("seeds", BLOCKS, ids=lambda seeds: f"{seeds[0]} to {seeds[-1]}")
-def test_every_promise_is_kept_whatever_goes_wrong(seeds: range) -> None:
-    reports = map(run, seeds)
-    failed = [report.describe() for report in reports if not report.passed]
+def test_every_promise_is_kept_whatever_goes_wrong() -> None:
+    failed = [report.describe() for report in map(run, SEEDS[:2]) if not report.passed]
     assert not failed, "\n\n".join(failed)
 
 
@@ -44,13 +39,15 @@ def test_the_oracle_asks_for_no_more_than_was_promised(seed: int, often: tuple[s
 
 @pytest.mark.slow
 def test_the_oracle_expects_what_a_job_without_faults_puts_out() -> None:
-    failed = [report.describe() for seed in range(1, 11) if not (report := run(seed, faults=False)).passed]
+    failed = [report.describe() for seed in range(1, 6) if not (report := run(seed, faults=False)).passed]
     assert not failed, "\n\n".join(failed)
 
 
 @pytest.mark.slow
-def test_the_seeds_bring_about_what_they_are_meant_to() -> None:
-    reports = [*map(run, range(1, 31)), *(run(seed, often=("master presumed dead",) * 6) for seed in range(1, 4))]
+def test_every_promise_is_kept_through_all_that_the_seeds_bring_about() -> None:
+    reports = [*map(run, SEEDS), *(run(seed, often=("master presumed dead",) * 6) for seed in range(1, 4))]
+    failed = [report.describe() for report in reports if not report.passed]
+    assert not failed, "\n\n".join(failed)
     assert sum(report.restarts for report in reports) > 15
     assert sum(report.checkpoints for report in reports) > 100
     story = "\n".join(line for report in reports for line in report.trace)

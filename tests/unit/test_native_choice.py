@@ -39,7 +39,7 @@ sysconfig.get_config_vars()["Py_GIL_DISABLED"] = 1
 NOT_TO_BE_USED = pytest.mark.parametrize(
     ("before", "reason", "step"),
     [
-        (STALE, "stale: it was built from the sources of another headgate", "run make build/native"),
+        (STALE, "stale: it was built from the sources of another headgate", "run make native"),
         (FREE_THREADED, "not for free-threaded Python, whose reference counts", "use a Python with the global"),
     ],
     ids=["stale", "free-threaded"],
@@ -68,6 +68,7 @@ env.execute()
 """
 
 
+@pytest.mark.slow
 def test_a_job_that_must_run_compiled_names_what_is_missing_before_it_starts() -> None:
     done = run(PROGRAM, **OFF)
     assert done.returncode == 1
@@ -109,7 +110,7 @@ def test_results_are_the_same_whichever_path_runs(choice: str) -> None:
         assert list(found) == [{"numbers": [number]} for number in range(5)]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_without_a_compiler_the_package_installs_and_runs(tmp_path: Path) -> None:
     """As `pip install .` where there is no compiler, and the module's absence is told."""
     wheels, there = tmp_path / "wheels", tmp_path / "there"

@@ -97,6 +97,7 @@ class FailsOnce(MapFunction):
         return value
 
 
+@pytest.mark.slow
 def test_a_job_that_waits_for_its_restart_starts_at_the_parallelism_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

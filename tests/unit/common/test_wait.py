@@ -123,7 +123,10 @@ class Interrupted:
         return line
 
 
-@pytest.mark.parametrize("runner", [(), ("-m", "headgate", "run")], ids=["python", "headgate run"])
+@pytest.mark.parametrize(
+    "runner",
+    [pytest.param((), id="python"), pytest.param(("-m", "headgate", "run"), id="headgate run", marks=pytest.mark.soak)],
+)
 def test_an_interrupt_says_where_the_job_can_go_on(runner: tuple[str, ...], tmp_path: Path) -> None:
     ended = Interrupted(
         tmp_path,
@@ -143,6 +146,7 @@ def test_an_interrupt_says_where_the_job_can_go_on(runner: tuple[str, ...], tmp_
     assert ended.shell_code == INTERRUPTED
 
 
+@pytest.mark.soak
 def test_an_interrupt_says_that_checkpoints_are_deleted_and_how_to_keep_them(tmp_path: Path) -> None:
     ended = Interrupted(
         tmp_path,
@@ -156,7 +160,10 @@ def test_an_interrupt_says_that_checkpoints_are_deleted_and_how_to_keep_them(tmp
     assert ended.shell_code == INTERRUPTED
 
 
-@pytest.mark.parametrize("end", [EXECUTE, ITERATE], ids=["execute", "execute_and_collect"])
+@pytest.mark.parametrize(
+    "end",
+    [pytest.param(EXECUTE, id="execute"), pytest.param(ITERATE, id="execute_and_collect", marks=pytest.mark.soak)],
+)
 def test_an_interrupt_says_that_a_job_without_checkpoints_begins_anew(end: str, tmp_path: Path) -> None:
     ended = Interrupted(tmp_path, end=end)
     assert ended.line == (
@@ -166,6 +173,7 @@ def test_an_interrupt_says_that_a_job_without_checkpoints_begins_anew(end: str, 
     assert ended.shell_code == INTERRUPTED
 
 
+@pytest.mark.soak
 def test_an_interrupt_of_a_job_in_batch_mode_says_that_its_results_are_discarded(tmp_path: Path) -> None:
     ended = Interrupted(tmp_path, mode="BATCH")
     assert "is cancelled: its results are discarded; start the program again" in ended.line

@@ -53,7 +53,8 @@ def test_an_id_is_unknown_only_if_coordinators_go_on_saying_so(
     unknowing: int, fate: TransactionState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction_coordinator, "_Client", Client)
-    monkeypatch.setattr(transaction_coordinator, "_ANSWER_MS", 1_000)
+    monkeypatch.setattr(transaction_coordinator, "_ANSWER_MS", 500)
+    monkeypatch.setattr(transaction_coordinator, "_AGAIN_S", 0.01)
     monkeypatch.setattr(Client, "unknowing", unknowing)
     with TransactionCoordinator({"bootstrap.servers": "broker:9092"}) as asked:
         assert asked.describe("id").state is fate
@@ -61,7 +62,8 @@ def test_an_id_is_unknown_only_if_coordinators_go_on_saying_so(
 
 def test_a_transaction_is_committed_only_when_the_brokers_have_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transaction_coordinator, "_Client", Client)
-    monkeypatch.setattr(transaction_coordinator, "_ANSWER_MS", 1_000)
+    monkeypatch.setattr(transaction_coordinator, "_ANSWER_MS", 500)
+    monkeypatch.setattr(transaction_coordinator, "_AGAIN_S", 0.01)
     with TransactionCoordinator({"bootstrap.servers": "broker:9092"}) as asked:
         monkeypatch.setattr(Client, "ending", 3)
         assert asked.describe("id").state is TransactionState.COMMITTED

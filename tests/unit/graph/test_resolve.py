@@ -8,6 +8,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from headgate.graph.logical import ChainPolicy, GraphDefaults, LogicalGraph, Partitioning
 from headgate.graph.resolve import generate_uids, resolve
 from tests.unit.graph.programs import TWO, OtherFactory, edge, line, node
@@ -60,6 +62,7 @@ def uids_in_a_process(hash_seed: str) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 def test_uids_are_the_same_in_every_process() -> None:
     assert uids_in_a_process("1") == uids_in_a_process("2")
 

@@ -264,6 +264,7 @@ def test_no_reference_is_left_behind(native: str) -> None:
     compiled_module()
     record = (0, "returns itself", [1])
     whats = ("returns itself", "returns and keeps", "returns a list of lists", "yields", "raises", "returns a number")
+    gc.freeze()  # a collection goes over what the test makes, and not over all tests
     for build, build_of in ALL.items():
         with OperatorHarness.of_stream(build_of, setup=Setup(settings=settings(native))) as harness:
 
@@ -278,9 +279,9 @@ def test_no_reference_is_left_behind(native: str) -> None:
                 use()
             gc.collect()
             before = sys.getrefcount(record), sys.getallocatedblocks()
-            for _ in range(500):
+            for _ in range(200):
                 use()
             gc.collect()
             after = sys.getrefcount(record), sys.getallocatedblocks()
         assert abs(after[0] - before[0]) < 10, build
-        assert abs(after[1] - before[1]) < 250 or build in KEYED, build  # where a thousand dead cells may wait
+        assert abs(after[1] - before[1]) < 150 or build in KEYED, build  # where a thousand dead cells may wait

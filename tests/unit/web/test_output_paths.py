@@ -76,7 +76,7 @@ def test_so_many_look_at_a_time_and_no_more(job: Served) -> None:
 
 
 def test_a_stream_ends_after_a_while(job: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_paths, "STREAM_S_MAX", 1.0)
+    monkeypatch.setattr(output_paths, "STREAM_S_MAX", 0.4)
     with looking(job, "numbers") as found:
         names = [name for name, _ in found]
     assert set(names[:-1]) == {"records"}
@@ -85,7 +85,7 @@ def test_a_stream_ends_after_a_while(job: Served, monkeypatch: pytest.MonkeyPatc
 
 
 def test_who_sees_nothing_is_told_that_the_stream_lives(job: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_paths, "SIGN_OF_LIFE_S", 0.2)
+    monkeypatch.setattr(output_paths, "SIGN_OF_LIFE_S", 0.05)
     path = f"/jobs/{job.job.job_id}/output/none"  # a filter that lets nothing pass
     with job.http.stream("GET", path, timeout=60) as answer:
         lines = answer.iter_lines()

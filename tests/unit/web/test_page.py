@@ -86,7 +86,10 @@ def test_orders_need_the_csrf_token_and_rights(job: Served) -> None:
             csrf = browser.get("/session").json()["csrf"]
             assert browser.post(path).status_code == 403
             assert browser.post(path, headers={"X-CSRF-Token": "wrong"}).status_code == 403
-            assert browser.post(path, headers={"X-CSRF-Token": csrf}).is_success is allowed
+            ordered = browser.post(path, headers={"X-CSRF-Token": csrf})
+            assert ordered.is_success is allowed
+            if allowed:
+                assert job.outcome(f"{path}/{ordered.json()['request-id']}")
             assert browser.post("/login-links", headers={"X-CSRF-Token": csrf}).is_success is allowed
 
 

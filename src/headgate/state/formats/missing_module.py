@@ -11,6 +11,7 @@ import site
 import sys
 import sysconfig
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 _of_driver: Final[dict[str, str]] = {}
@@ -18,15 +19,23 @@ _of_driver: Final[dict[str, str]] = {}
 
 def files_of_modules() -> dict[str, str]:
     """Return the modules and packages of this process that are not installed, with their files or folders."""
-    installed = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
-    folders = tuple(f"{folder}{os.sep}" for folder in {*installed, *site.getsitepackages(), site.getusersitepackages()})
+    folders = _installed()
     found = {}
     for name, module in sys.modules.copy().items():
-        file = getattr(module, "__file__", None)
-        if "." in name or name == "__main__" or not isinstance(file, str) or file.startswith(folders):
+        if "." in name or name == "__main__":
             continue
-        found[name] = os.path.dirname(file) if hasattr(module, "__path__") else file
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not file.startswith(folders):
+            found[name] = os.path.dirname(file) if hasattr(module, "__path__") else file
     return found
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """The folders of installed modules, each with a separator at its end."""
+    folders = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders.update((*site.getsitepackages(), site.getusersitepackages()))
+    return tuple(f"{folder}{os.sep}" for folder in folders)
 
 
 def remember(files: Mapping[str, str]) -> None:

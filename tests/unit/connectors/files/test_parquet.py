@@ -35,6 +35,7 @@ def sink_to(folder: Path) -> FileSink:
     return sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
 
 
+@pytest.mark.slow
 def test_splits_are_row_groups_in_order_of_the_files(tmp_path: Path) -> None:
     pq.write_table(TABLE.slice(20), tmp_path / "b.parquet", row_group_size=20_000)
     pq.write_table(TABLE.slice(0, 20), tmp_path / "a.parquet")

@@ -23,6 +23,7 @@ def wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Requirements:
     return Requirements(tmp_path / "requirements.txt", tmp_path / "packages")
 
 
+@pytest.mark.soak
 def test_of_drivers_that_install_at_one_time_each_finds_the_packages(wanted: Requirements) -> None:
     with ThreadPoolExecutor(2) as drivers:
         one, other = drivers.map(installed, [wanted, wanted])
@@ -39,6 +40,7 @@ def test_what_is_left_of_a_folder_that_was_deleted_in_part_is_replaced(wanted: R
     assert before.archive.is_file()
 
 
+@pytest.mark.soak
 def test_requirements_that_change_behind_those_that_name_them_are_installed_anew(wanted: Requirements) -> None:
     more = wanted.file.with_name("more.txt")
     wanted.file.write_text("-r more.txt  # and no other")
@@ -48,6 +50,7 @@ def test_requirements_that_change_behind_those_that_name_them_are_installed_anew
     assert (installed(wanted).folder / "headgate_test_tax.py").is_file()
 
 
+@pytest.mark.soak
 def test_packages_that_are_named_by_their_path_are_installed_anew_when_they_change(wanted: Requirements) -> None:
     assert wanted.packages is not None
     wheel = make_wheel(wanted.packages, "headgate_test_toll", "TOLL = 3")

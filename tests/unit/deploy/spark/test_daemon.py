@@ -31,6 +31,7 @@ print([module for module in of_driver if module in sys.modules])
 """
 
 
+@pytest.mark.slow
 def test_a_slot_loads_nothing_that_only_the_driver_needs() -> None:
     loaded = subprocess.run([sys.executable, "-c", SLOT], capture_output=True, text=True, check=True, timeout=300)
     assert loaded.stdout == "[]\n"

@@ -164,6 +164,7 @@ def path_without_java(folder: Path) -> str:
     return str(folder)
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_barrier_stage_runs_on_the_wheels_java_when_every_other_is_hidden(
     tmp_path: Path, hidden: dict[str, str]
