@@ -241,7 +241,7 @@ static inline PyObject **items_of(Kind kind, PyObject *value) {
 
 /* Read tuples or lists whose lengths are the same. */
 static int read_even(Reader *r, Kind kind, int length, Py_ssize_t n, PyObject **out, int depth, int *is_atomic) {
-    if (need(r, (size_t)n) < 0) return -1;
+    if (need(r, (size_t)length * (size_t)n) < 0) return -1;
     PyObject **parts = room_for(length * n);
     if (parts == NULL) return -1;
     int failed = read_columns(r, length, n, parts, depth, is_atomic);
@@ -296,7 +296,7 @@ static int read_dicts(Reader *r, Py_ssize_t n, PyObject **out, int depth) {
     if (need(r, 1) < 0) return -1;
     int length = *r->at++, is_even = length != VARIED;
     Py_ssize_t total = is_even ? length * n : read_lengths(r, &lengths, n), next = 0;
-    if (total < 0 || (is_even && need(r, (size_t)n) < 0)) return -1;
+    if (total < 0 || need(r, (size_t)total) < 0) return -1;
     Py_ssize_t key_count = is_even ? length : total;
     PyObject **keys = room_for(key_count), **values = room_for(total);
     int failed = keys == NULL || values == NULL || read_column(r, key_count, keys, depth, &are_atomic) < 0;
