@@ -18,7 +18,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv native lock quick test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
+.PHONY: help venv native lock quick test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized sanitized-module fuzz soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -152,11 +152,16 @@ pure: build/native ## the quick tests of what is compiled, in Python alone
 
 # A copy of the sources with a module of its own. Leaks are counted by a test: Python keeps much to the end.
 SANITIZED := build/sanitized
-sanitized: $(STAMP) ## the tests of the compiled module and of all operators under AddressSanitizer and UndefinedBehaviorSanitizer (needs gcc)
+SANITIZED_PYTHON := LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED) $(BIN)/python
+sanitized-module: $(STAMP)
 	rm -rf $(SANITIZED) && mkdir -p build && cp -r src $(SANITIZED) && rm -f $(SANITIZED)/headgate/_native.*.so
 	CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g" $(BUILD_EXT) --build-lib $(SANITIZED) --build-temp $(SANITIZED)/objects
-	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED) \
-	$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit/test_native.py tests/unit/types tests/unit/operators tests/unit/dataflow tests/unit/state/kinds
+
+sanitized: sanitized-module ## the tests of the compiled module and of all operators under AddressSanitizer and UndefinedBehaviorSanitizer (needs gcc)
+	$(SANITIZED_PYTHON) -m pytest -q -n $(WORKERS) tests/unit/test_native.py tests/unit/types tests/unit/operators tests/unit/dataflow tests/unit/state/kinds
+
+fuzz: sanitized-module ## an hour of damaged batches for both readers of typed batches, under the same sanitisers, result into docs/results
+	$(SANITIZED_PYTHON) -m tests.typed_batches --minutes 60 --out docs/results/typed-batches.txt
 
 docs: build/native ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate
