@@ -13,7 +13,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.ids import CheckpointId
-from headgate.types import by_value
+from headgate.types import by_value, typed_batches
+from headgate.types.typed_batches import Lists
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -159,11 +160,16 @@ class Batch:
             return stream_of(self._columns, self.timestamps)
         return pickle.dumps((self._records, self.timestamps, self.keys), 5)
 
-    def encode_to_send(self) -> bytes:
+    def encode_to_send(self, write: WriteTyped | None = None) -> bytes:
         """Return the batch as bytes for another process of the job. Objects that `pickle` rejects are pickled by value.
 
-        Raises the error of a record that cannot be pickled by value.
+        `write` writes the typed form of a batch, if the receivers read it fast. Raises the error of a record that
+        cannot be pickled by value.
         """
+        if write is not None and self._columns is None:
+            typed = write(self._records, self.timestamps, self.keys)
+            if typed is not None:
+                return typed
         try:
             return self.encode()
         except Exception:  # noqa: BLE001  # whatever a class of the user's raises
@@ -178,8 +184,15 @@ class Batch:
             return [sendable(record) for record in self.records]
 
     @classmethod
-    def decode(cls, payload: Payload, load: Callable[..., _Lists] = pickle.loads) -> Batch:
-        """Return the decoded batch. `load` unpickles. Raises the error of a record that cannot be unpickled."""
+    def decode(
+        cls, payload: Payload, load: Callable[..., Lists] = pickle.loads, read: ReadTyped = typed_batches.read
+    ) -> Batch:
+        """Return the decoded batch. `load` unpickles, `read` reads the typed form.
+
+        Raises the error of a record that cannot be unpickled, and DamagedBatchError for a damaged typed form.
+        """
+        if typed_batches.is_typed(payload):
+            return cls(*read(payload))
         if is_arrow(payload):
             from headgate.types.arrow import of_stream  # noqa: PLC0415  # Arrow takes long to load
 
@@ -210,8 +223,11 @@ def sendable(value: Any) -> bytes:
 Payload = bytes | memoryview
 """An encoded batch. A batch from the network stays encoded until the subtask takes it from the channel."""
 
-_Lists = tuple[list[Any], list[int] | None, list[Any] | None]
-"""The records, timestamps and keys of a batch."""
+WriteTyped = Callable[[list[Any], list[int] | None, list[Any] | None], bytes | None]
+"""Writes records, timestamps and keys in the typed form; returns None for a batch that has to be pickled."""
+
+ReadTyped = Callable[[Payload], Lists]
+"""Reads the typed form of a batch. Raises DamagedBatchError."""
 
 _ARROW: Final = b"\xff\xff\xff\xff"
 """The first bytes of every Arrow IPC stream. No pickle begins with them."""

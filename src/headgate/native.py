@@ -19,6 +19,8 @@ from headgate.errors import EnvironmentFault
 _log: Final = logging.getLogger(__name__)
 SWITCH: Final = "HEADGATE_NATIVE"
 """The environment variable that keeps a process from loading the module when it is `off`."""
+COMPILED: Final = "compiled"
+"""What `describe` returns where the hot path is compiled."""
 INTERFACE: Final = "a2a2ced7"
 """The CRC of `_native.pyi`, in hexadecimal. A module that was built with another one in `native.h` is not used."""
 _NAME: Final = "headgate._native"
@@ -52,8 +54,8 @@ def describe() -> str:
     """Return which code the hot path of this process runs, in words. The first call also writes them into the log."""
     module, reason, step = _found()
     if module is not None:
-        _log.info("hot path: compiled")
-        return "compiled"
+        _log.info("hot path: %s", COMPILED)
+        return COMPILED
     words = f"Python ({_NAME} is {reason})"
     _log.info("hot path: %s; to run compiled code, %s", words, step)
     return words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,14 @@ import cloudpickle
 import pytest
 
 from headgate.datastream import DataStream, StreamExecutionEnvironment
+from headgate.runtime.control.messages import RegisterSlot
+from headgate.runtime.master.job_master import JobMaster
+from headgate.runtime.master.services import SlotLink
+from headgate.types.typed_batches import is_typed
 from tests.compiled import compiled_module
 from tests.scenarios import ledger
 from tests.scenarios.runs import FULL, ROCKSDB
-from tests.scenarios.snapshots import COUNT, Kind, Slow, Snapshots
+from tests.scenarios.snapshots import COUNT, Kind, Slow, Snapshots, manifest_at
 
 ON, OFF = {"headgate.native": "on"}, {"headgate.native": "off"}
 
@@ -37,6 +42,35 @@ def test_a_snapshot_of_either_path_is_restored_by_the_other(
     jobs = Snapshots(tmp_path)
     jobs.goes_on(jobs.take(kind, program, {**backend, **ON}), program, settings={**backend, **OFF})
     jobs.goes_on(jobs.take(kind, program, {**backend, **OFF}), program, settings={**backend, **ON})
+
+
+@pytest.mark.parametrize(
+    ("slots", "settings", "typed"),
+    [
+        (["compiled", "compiled"], ON, True),
+        (["compiled", "Python (headgate._native is not built)"], {}, False),
+        (["compiled", "compiled"], OFF, False),
+    ],
+    ids=["all compiled", "one without the module", "off"],
+)
+def test_slots_send_typed_batches_if_all_have_the_module(
+    slots: list[str], settings: dict[str, str], typed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled_module()
+    register = JobMaster.register
+
+    def told(self: JobMaster, message: RegisterSlot, link: SlotLink) -> None:
+        register(self, replace(message, environment={"native": slots[message.slot]}), link)
+
+    monkeypatch.setattr(JobMaster, "register", told)
+    jobs = Snapshots(tmp_path)
+    location = jobs.take(Kind.UNALIGNED, program, {**FULL, **settings})
+    files = [path.read_bytes() for path in tmp_path.rglob("*-flight-*")]
+    payloads = [payload for data in files for payload in pickle.loads(data)]  # noqa: S301  # our own
+    assert payloads
+    assert any(map(is_typed, payloads)) == typed
+    assert any(part.typed for part in manifest_at(location).in_flight) == typed
+    jobs.goes_on(location, program, settings={**FULL, **settings})
 
 
 def test_no_graph_frame_or_snapshot_names_the_compiled_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

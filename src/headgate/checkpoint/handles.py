@@ -42,7 +42,7 @@ class InFlightState:
     They were on their way to input `input_index` of the operator `uid`, from subtask `source` of the operator
     `source_uid` to subtask `target`. `sequence` orders the parts of one channel: the receiver's part has a lower number
     than the sender's. `handle` leads to the pickled list of payloads, each an encoded batch. `keyed`: the channel
-    partitions by key group. `arrow`: some batches are encoded as Arrow streams.
+    partitions by key group. `arrow`: some batches are encoded as Arrow streams. `typed`: some have the typed form.
     """
 
     uid: str
@@ -54,6 +54,7 @@ class InFlightState:
     handle: StateHandle
     keyed: bool = False
     arrow: bool = False
+    typed: bool = False
 
 
 @final

@@ -1,12 +1,12 @@
 """The manifest of a checkpoint or savepoint, kept in its `_metadata` file: the state of each operator, and its files.
 
-Format, version 4: a sealed JSON document (see `seal`) with
+Format, version 5: a sealed JSON document (see `seal`) with
 
     format "headgate-checkpoint", version, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
     before it, or null), nonce, trigger_ms (wall clock), final (whether it ended a bounded job), savepoint (null for a
     checkpoint, else the format "canonical" or "native"), in_flight: a list of
-      uid, input, source_uid, source, target, sequence, keyed, arrow (only if true), and the fields of its handle: the
-        batches of a channel that an unaligned barrier has overtaken
+      uid, input, source_uid, source, target, sequence, keyed, arrow and typed (only if true), and the fields of its
+        handle: the batches of a channel that an unaligned barrier has overtaken
     operators: a list of
       uid, name, parallelism, max_parallelism, subtasks: {index: state}, where a state is
         keyed: null or {key_groups: [first, last], kind, base: [file, ...], log: [file, ...]}, where a file is
@@ -15,9 +15,9 @@ Format, version 4: a sealed JSON document (see `seal`) with
           {path, size_bytes, crc32}, where the path is relative to the folder of the job or savepoint, and one of the
           names for state in `paths`; or {inline: base64}
 
-`epoch` and nonce together name the driver that has stored the manifest. Version 3 has neither arrow nor lists of mode
-"keyed"; it is written for manifests without them. Version 2 has neither nonce, savepoint nor in_flight. Both are read.
-A reader refuses unknown versions.
+`epoch` and nonce together name the driver that has stored the manifest. Version 4 lacks typed, and version 3 also arrow
+and lists of mode "keyed"; a manifest has the lowest version from 3 on that knows all of it. Version 2 has neither
+nonce, savepoint nor in_flight. All are read. A reader refuses unknown versions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile
 from headgate.state.operator.list_elements import ListMode
 
 FORMAT: Final = "headgate-checkpoint"
-VERSION: Final = 4
+VERSION: Final = 5
 OLDEST_VERSION: Final = 2
 
 
@@ -144,7 +144,7 @@ def encode(manifest: Manifest) -> bytes:
     return seal(
         {
             "format": FORMAT,
-            "version": VERSION if _is_new(manifest) else VERSION - 1,
+            "version": _version_of(manifest),
             "job_id": manifest.job_id,
             "checkpoint_id": manifest.checkpoint_id,
             "attempt": manifest.attempt,
@@ -160,11 +160,13 @@ def encode(manifest: Manifest) -> bytes:
     )
 
 
-def _is_new(manifest: Manifest) -> bool:
-    """Return whether the manifest has anything that version 3 does not know."""
+def _version_of(manifest: Manifest) -> int:
+    """Return the lowest version that knows all that the manifest has, from 3 on."""
+    if any(each.typed for each in manifest.in_flight):
+        return VERSION
     states = [state for operator in manifest.operators for state in operator.subtasks.values()]
     has_keyed_lists = any(own.mode is ListMode.KEYED for state in states for own in state.lists.values())
-    return has_keyed_lists or any(each.arrow for each in manifest.in_flight)
+    return 4 if has_keyed_lists or any(each.arrow for each in manifest.in_flight) else 3
 
 
 def decode(data: bytes, where: str) -> Manifest:
@@ -215,6 +217,7 @@ def _encode_in_flight(state: InFlightState) -> dict[str, object]:
         "sequence": state.sequence,
         "keyed": state.keyed,
         **({"arrow": True} if state.arrow else {}),
+        **({"typed": True} if state.typed else {}),
         **_encode_handle(state.handle),
     }
 
@@ -230,6 +233,7 @@ def _decode_in_flight(document: dict[str, Any]) -> InFlightState:
         handle=_decode_handle(document),
         keyed=document["keyed"],
         arrow=document.get("arrow", False),
+        typed=document.get("typed", False),
     )
 
 

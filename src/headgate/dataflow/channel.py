@@ -17,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
-from headgate.elements import Barrier, Batch, Element, Payload, Watermark
+from headgate.elements import Barrier, Batch, Element, Payload, ReadTyped, Watermark
 from headgate.ids import ChannelId, CheckpointId
+from headgate.types import typed_batches
 
 NO_LIMIT: Final = sys.maxsize
 """Records that a channel may have in flight when only the credit for batches limits them."""
@@ -86,6 +87,7 @@ class InputChannel:
         "_announce",
         "_barrier",
         "_consumed",
+        "_read",
         "_record",
         "_recorded_id",
         "batches",
@@ -99,8 +101,12 @@ class InputChannel:
         "waiting",
     )
 
-    def __init__(self, channel_id: ChannelId, records_max: int = NO_LIMIT) -> None:
+    def __init__(
+        self, channel_id: ChannelId, records_max: int = NO_LIMIT, read: ReadTyped = typed_batches.read
+    ) -> None:
+        """`read` reads batches that arrive in their typed form."""
         self.id = channel_id
+        self._read = read
         self.queue: deque[Element | memoryview] = deque()
         self.batches = 0
         self.waiting = 0
@@ -164,10 +170,13 @@ class InputChannel:
             self._announce(barrier)
 
     def pop(self) -> Element:
-        """Remove and return the oldest element. Raises the error of a record's class when a record is unpickled."""
+        """Remove and return the oldest element.
+
+        Raises the error of a record's class when a record is unpickled, and DamagedBatchError for a damaged batch.
+        """
         element = self.queue.popleft()
         if type(element) is memoryview:
-            batch = Batch.decode(element)
+            batch = Batch.decode(element, read=self._read)
             self.read_bytes += len(element)
             self._taken(len(element), len(batch))
             return batch

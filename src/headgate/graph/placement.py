@@ -32,11 +32,12 @@ class Placement:
     """Where the subtasks of one attempt run. `parallelism` has the number of subtasks of each vertex, by its id.
 
     The number of slots is the highest parallelism of a vertex. Subtasks with the same index share a slot. `addresses`
-    is empty until all slots have registered.
+    is empty until all slots have registered. With `typed_batches`, slots send each other batches in their typed form.
     """
 
     parallelism: tuple[int, ...]
     addresses: Addresses = field(default_factory=dict)
+    typed_batches: bool = False
 
     @property
     def slots(self) -> int:

@@ -138,8 +138,8 @@ def test_a_whole_manifest_is_not_torn() -> None:
 
 
 def test_a_later_format_version_is_refused_in_words() -> None:
-    with pytest.raises(RestoreError, match="version 5, and this headgate reads versions 2 to 4"):
-        decode(seal({"format": "headgate-checkpoint", "version": 5}), "here")
+    with pytest.raises(RestoreError, match="version 6, and this headgate reads versions 2 to 5"):
+        decode(seal({"format": "headgate-checkpoint", "version": 6}), "here")
 
 
 def test_another_sealed_document_is_no_manifest() -> None:
@@ -167,7 +167,7 @@ def test_only_what_earlier_releases_cannot_read_has_the_new_version() -> None:
     part = InFlightState(
         uid="count", input_index=0, source_uid="source", source=0, target=0, sequence=0, handle=InlineHandle(b"")
     )
-    for arrow, version in ((False, 3), (True, 4)):
-        written = encode(replace(SAMPLE, in_flight=(replace(part, arrow=arrow),)))
+    for arrow, typed, version in ((False, False, 3), (True, False, 4), (False, True, 5), (True, True, 5)):
+        written = encode(replace(SAMPLE, in_flight=(replace(part, arrow=arrow, typed=typed),)))
         assert unseal(written, "here")["version"] == version
-        assert decode(written, "here").in_flight[0].arrow is arrow
+        assert decode(written, "here").in_flight[0] == replace(part, arrow=arrow, typed=typed)

@@ -67,6 +67,8 @@ class MasterRig:
         """Why they cannot be counted."""
         self.withheld: set[int] = set()
         """Slots that a launch does not bring."""
+        self.facts: dict[int, dict[str, str]] = {}
+        """What slots tell about their processes, by index."""
         self.deaf: set[int] = set()
         """Slots that are not stepped."""
         self._package = pack(plan)
@@ -112,7 +114,9 @@ class MasterRig:
         )
         self.slots[index] = Slot(lambda: unpack(self._package), index, services)
         self.links[index] = Link(self.slots[index])
-        self.master.register(RegisterSlot(launch=launch, slot=index, host="", port=0), self.links[index])
+        facts = self.facts.get(index, {})
+        message = RegisterSlot(launch=launch, slot=index, host="", port=0, environment=facts)
+        self.master.register(message, self.links[index])
 
     def kill(self, launch: Launch) -> None:
         self.kills.append(launch)

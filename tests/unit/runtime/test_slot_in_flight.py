@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,9 @@ from headgate.runtime.control.messages import CheckpointAborted, InjectBarrier, 
 from headgate.runtime.exchange.memory import Switchboard
 from headgate.state.files import InlineHandle
 from headgate.state.keygroups import key_group, subtask_of_group
+from headgate.types import typed_batches
 from headgate.types.keys import hash_code
+from tests.compiled import compiled_module
 from tests.unit.runtime.plans import SlotRig, Step, line_plan
 from tests.unit.runtime.slots import A1, A2, CHECKPOINTS, collected, completed, counting
 
@@ -209,7 +212,45 @@ def test_a_checkpoint_that_is_aborted_acknowledges_nothing_of_what_is_still_to_b
     assert [message.subtask for message in rig.all_sent(SubtaskAcked)] == []
 
 
+def typed(batch: Batch) -> bytes:
+    """Return a batch as a slot with the compiled module sends it."""
+    codec = typed_batches.codec(compiled_module())
+    assert codec is not None
+    payload = batch.encode_to_send(codec.encode)
+    assert typed_batches.is_typed(payload)
+    return payload
+
+
+def test_batches_are_kept_in_the_form_in_which_they_have_arrived() -> None:
+    rig = started(counting_rig())
+    push(rig, keyed(1, 2), memoryview(typed(keyed(3))))
+    rig.tell(unaligned(1))
+    rig.settle()
+    (acked,) = [message for message in rig.all_sent(SubtaskAcked) if message.subtask == COUNT]
+    (part,) = acked.state.in_flight
+    assert part.typed
+    assert isinstance(part.handle, InlineHandle)
+    payloads = pickle.loads(part.handle.data)  # noqa: S301
+    assert [typed_batches.is_typed(payload) for payload in payloads] == [False, True]
+    assert [record for payload in payloads for record in Batch.decode(payload).records] == [1, 2, 3]
+
+
 # --- the restore
+
+
+def test_typed_batches_are_restored_without_the_compiled_module() -> None:
+    parts = [replace(part_of(), handle=InlineHandle(pickle.dumps([typed(keyed(1, 2, 3))])), typed=True)]
+    rig = deployed(counting_rig(**{"headgate.native": "off"}), parts, COUNT)
+    assert committed(rig) == [(1, 1), (0, 1), (1, 2)]
+
+
+def test_a_damaged_batch_fails_the_restore_and_names_the_operator() -> None:
+    damaged = typed(keyed(1, 2, 3))[:-1]
+    parts = [replace(part_of(), handle=InlineHandle(pickle.dumps([damaged])), typed=True)]
+    rig = counting_rig()
+    deployed(rig, parts, COUNT)
+    (failed,) = rig.all_sent(TaskFailed)
+    assert "data in flight to operator 'op1' cannot be read: an encoded batch is damaged" in str(failed.failure)
 
 
 def test_what_was_in_flight_is_processed_first_and_told_of() -> None:

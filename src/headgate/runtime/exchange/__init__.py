@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
+from headgate.elements import WriteTyped
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 
@@ -24,8 +25,11 @@ class Exchange(Protocol):
         """Connect to the peers, all of which listen. The loss of a peer fails the slot's attempt."""
         ...
 
-    def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
-        """Return the sending end of a channel into slot `target`, usable once `connect` was called."""
+    def output(self, channel: ChannelPlan, target: SlotIndex, write: WriteTyped | None = None) -> OvertakableChannel:
+        """Return the sending end of a channel into slot `target`, usable once `connect` was called.
+
+        `write` writes the typed form of batches; None: all batches are pickled.
+        """
         ...
 
     def end(self) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple, final
 from headgate import options
 from headgate.config import Settings
 from headgate.dataflow.pace import first_window
-from headgate.elements import Batch, sendable
+from headgate.elements import Batch, WriteTyped, sendable
 from headgate.errors import SerializationError
 from headgate.operators.base import UserCodeError
 
@@ -53,10 +53,12 @@ class Encoded(NamedTuple):
 class CreditedOutput:
     """The sending end of a channel into another slot: encodes batches, and counts those under way."""
 
-    __slots__ = ("_batches", "_bytes", "_piece_max", "_records", "_window", "records_max", "sent_bytes")
+    __slots__ = ("_batches", "_bytes", "_piece_max", "_records", "_window", "_write", "records_max", "sent_bytes")
 
-    def __init__(self, window: CreditWindow) -> None:
+    def __init__(self, window: CreditWindow, write: WriteTyped | None) -> None:
+        """`write` is as for `Batch.encode_to_send`."""
         self._window = window
+        self._write = write
         self._batches = 0
         self._bytes = 0
         self._records = 0
@@ -87,7 +89,7 @@ class CreditedOutput:
         while start < len(batch):
             stop = start + self._piece_max
             piece = batch if start == 0 and stop >= len(batch) else batch.piece(start, stop)
-            payload = encoded(piece)
+            payload = encoded(piece, self._write)
             self._batches += 1
             self._bytes += len(payload)
             self._records += len(piece)
@@ -104,10 +106,10 @@ class CreditedOutput:
             self._piece_max *= 2
 
 
-def encoded(batch: Batch) -> bytes:
+def encoded(batch: Batch, write: WriteTyped | None = None) -> bytes:
     """Return the batch as bytes for another slot. Raises `UserCodeError` naming a record that cannot be pickled."""
     try:
-        return batch.encode_to_send()
+        return batch.encode_to_send(write)
     except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
         raise UserCodeError(record=batch.culprit(sendable)) from SerializationError(
             f"a record cannot be sent to another slot: {error}; emit plain data, and keep locks, files and connections "

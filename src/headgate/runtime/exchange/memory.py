@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.elements import Barrier, Batch, Element, Payload
+from headgate.elements import Barrier, Batch, Element, Payload, WriteTyped
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.runtime.exchange.credit import CreditedOutput, CreditGiver, CreditWindow
@@ -37,8 +37,8 @@ class MemoryExchange:
     def connect(self, attempt: Attempt, peers: Addresses) -> None:
         """Nothing to do: the switchboard knows everybody."""
 
-    def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
-        return _MemoryOutput(self, channel.id, target, self._window)
+    def output(self, channel: ChannelPlan, target: SlotIndex, write: WriteTyped | None = None) -> OvertakableChannel:
+        return _MemoryOutput(self, channel.id, target, self._window, write)
 
     def end(self) -> None:
         self._attempt = None
@@ -56,8 +56,15 @@ class _MemoryOutput(CreditedOutput):
 
     __slots__ = ("_channel", "_exchange", "_giver", "_target")
 
-    def __init__(self, exchange: MemoryExchange, channel: ChannelId, target: SlotIndex, window: CreditWindow) -> None:
-        super().__init__(window)
+    def __init__(
+        self,
+        exchange: MemoryExchange,
+        channel: ChannelId,
+        target: SlotIndex,
+        window: CreditWindow,
+        write: WriteTyped | None,
+    ) -> None:
+        super().__init__(window, write)
         self._exchange = exchange
         self._channel = channel
         self._target = target

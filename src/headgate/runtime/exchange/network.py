@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.elements import Barrier, Batch, Element, Payload, Watermark
+from headgate.elements import Barrier, Batch, Element, Payload, Watermark, WriteTyped
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.runtime.exchange.credit import Credit, CreditedOutput, CreditGiver, CreditWindow
@@ -41,8 +41,9 @@ class RemoteOutput(CreditedOutput):
         target: SlotIndex,
         window: CreditWindow,
         connection_of: Callable[[SlotIndex], Connection],
+        write: WriteTyped | None,
     ) -> None:
-        super().__init__(window)
+        super().__init__(window, write)
         self._id = channel_id
         self._target = target
         self._connection_of = connection_of
@@ -116,8 +117,8 @@ class NetworkExchange:
         """Remember the peers. A connection is made when the first element is sent to a peer."""
         self._peers = peers
 
-    def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
-        end = RemoteOutput(channel.id, target, self._window, self._connection_to)
+    def output(self, channel: ChannelPlan, target: SlotIndex, write: WriteTyped | None = None) -> OvertakableChannel:
+        end = RemoteOutput(channel.id, target, self._window, self._connection_to, write)
         self._outputs[channel.id] = end
         return end
 

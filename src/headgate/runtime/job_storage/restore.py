@@ -35,7 +35,7 @@ from headgate.errors import DamagedFileError, RestoreError, SinkError, StorageEr
 from headgate.functions.sink import CommitLostError
 from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.graph.logical import Partitioning
-from headgate.graph.placement import Addresses, Placement
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Lineage, SlotIndex, SubtaskId
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.job_storage.lease import Lease
@@ -310,11 +310,9 @@ def starts_fresh(plan: JobGraph, subtask: SubtaskId, point: RestorePoint) -> boo
     return point.root is not None or all(operator.uid != uid for operator in point.manifest.operators)
 
 
-def deploy_messages(
-    plan: JobGraph, attempt: Attempt, lineage: Lineage, point: RestorePoint, addresses: Addresses
-) -> dict[SlotIndex, Deploy]:
+def deploy_messages(plan: JobGraph, attempt: Attempt, lineage: Lineage, point: RestorePoint) -> dict[SlotIndex, Deploy]:
     """Return the order to deploy for each slot. Sources that begin to read get splits of the restore point. Pure."""
-    placement = replace(point.placement, addresses=addresses)
+    placement = point.placement
 
     def message(slot: SlotIndex) -> Deploy:
         own = placement.subtasks_of(slot)

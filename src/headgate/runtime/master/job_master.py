@@ -15,6 +15,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import assert_never, final
 
@@ -418,9 +419,8 @@ class JobMaster:
         point = self._checkpoints.point
         assert point is not None
         self.progress.deployed(attempt, point.placement, point.checkpoint_id, self._services.clock.wall_ms())
-        addresses = self._links.addresses(point.placement.slots)
-        lineage = self._storage.lineage
-        for slot, message in deploy_messages(self._plan, attempt, lineage, point, addresses).items():
+        point = replace(point, placement=self._links.placed(point.placement, self._plan.settings))
+        for slot, message in deploy_messages(self._plan, attempt, self._storage.lineage, point).items():
             self._links.send(slot, message)
 
     def _start(self, attempt: Attempt) -> None:

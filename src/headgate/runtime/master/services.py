@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol, final
 
+from headgate import native, options
 from headgate.clock import Clock
-from headgate.graph.placement import Addresses, PlacementPolicy, as_programmed
+from headgate.config import Settings
+from headgate.graph.placement import Placement, PlacementPolicy, as_programmed
 from headgate.ids import Launch, SlotIndex, SubtaskId
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import RegisterSlot, ToSlot
@@ -44,6 +46,17 @@ class SendToSubtask:
     message: ToSlot
 
 
+def typed_batches(settings: Settings, facts: Iterable[Mapping[str, str]]) -> bool:
+    """Return whether the slots of a launch send batches in their typed form, by the facts of their processes.
+
+    All must have the compiled module: reading the typed form in Python takes longer than unpickling.
+
+    >>> typed_batches(Settings({}), [{"native": "compiled"}, {"native": "Python (...)"}])
+    False
+    """
+    return settings.get(options.NATIVE) != "off" and all(own.get("native") == native.COMPILED for own in facts)
+
+
 @final
 class SlotLinks:
     """The connections to the registered slots of the newest launch. Owned by the job master's loop."""
@@ -51,6 +64,7 @@ class SlotLinks:
     def __init__(self) -> None:
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
+        self._facts: dict[SlotIndex, Mapping[str, str]] = {}
 
     def __contains__(self, slot: SlotIndex) -> bool:
         return slot in self._links
@@ -59,14 +73,20 @@ class SlotLinks:
         """Add the connection to a slot that has registered."""
         self._links[message.slot] = link
         self._addresses[message.slot] = (message.host, message.port)
+        self._facts[message.slot] = message.environment
 
-    def addresses(self, slots: int) -> Addresses:
-        """Return the addresses at which other slots reach the first `slots` slots."""
-        return {slot: address for slot, address in self._addresses.items() if slot < slots}
+    def placed(self, placement: Placement, settings: Settings) -> Placement:
+        """Return the placement with what its slots need to know about each other."""
+        facts = [own for slot, own in self._facts.items() if slot < placement.slots]
+        return replace(
+            placement,
+            addresses={slot: address for slot, address in self._addresses.items() if slot < placement.slots},
+            typed_batches=typed_batches(settings, facts),
+        )
 
     def drop(self, slot: SlotIndex) -> None:
         """Close the connection to a slot: the slot then ends itself, if it still runs."""
-        del self._addresses[slot]
+        del self._addresses[slot], self._facts[slot]
         self._links.pop(slot).close()
 
     def drop_all(self) -> None:
@@ -79,7 +99,7 @@ class SlotLinks:
         for slot in slots:
             if slot in self._links:
                 self._links.pop(slot).send(messages.Shutdown())
-                del self._addresses[slot]
+                del self._addresses[slot], self._facts[slot]
 
     def send(self, slot: SlotIndex, message: ToSlot) -> None:
         """Send a message to a slot, if the slot is registered."""

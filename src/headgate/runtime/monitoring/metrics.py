@@ -73,9 +73,9 @@ TASK_METRICS: Final = (
         lambda own: own.traffic.records_out,
     ),
     TaskMetric(
-        "numBytesIn", "counter", "bytes", "taken in from other slots, pickled", lambda own: own.traffic.bytes_in
+        "numBytesIn", "counter", "bytes", "taken in from other slots, as encoded", lambda own: own.traffic.bytes_in
     ),
-    TaskMetric("numBytesOut", "counter", "bytes", "sent to other slots, pickled", lambda own: own.traffic.bytes_out),
+    TaskMetric("numBytesOut", "counter", "bytes", "sent to other slots, as encoded", lambda own: own.traffic.bytes_out),
     TaskMetric("numRecordsInPerSecond", "meter", "1/s", "rate of numRecordsIn", lambda own: own.rates.records_in),
     TaskMetric("numRecordsOutPerSecond", "meter", "1/s", "rate of numRecordsOut", lambda own: own.rates.records_out),
     TaskMetric("numBytesInPerSecond", "meter", "bytes/s", "rate of numBytesIn", lambda own: own.rates.bytes_in),

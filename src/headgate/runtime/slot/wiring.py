@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from headgate import options
+from headgate import native, options
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker
 from headgate.dataflow.channel import ChannelAddress, InputChannel, LocalOutput, OvertakableChannel
 from headgate.dataflow.output import Output
@@ -20,6 +20,7 @@ from headgate.operators.outputs import OutputType
 from headgate.options import MAX_IN_FLIGHT_SIZE
 from headgate.runtime.exchange import Exchange
 from headgate.runtime.slot_storage.in_flight import address_of
+from headgate.types import typed_batches
 
 
 @final
@@ -55,9 +56,13 @@ class SlotWiring:
         self._batch_records = plan.settings.get(options.BATCH_RECORDS)
         self._credit_batches = plan.settings.get(options.CREDIT_BATCHES)
         self._unaligned = plan.settings.get(options.UNALIGNED)
+        compiled = native.chosen(plan.settings.get(options.NATIVE))
+        codec = None if compiled is None else typed_batches.codec(compiled)
+        self._write = None if codec is None or not placement.typed_batches else codec.encode
+        read = typed_batches.read if codec is None else codec.decode
         first = first_window(plan.settings)
         self.inputs: dict[ChannelId, InputChannel] = {
-            channel.id: InputChannel(channel.id, first)
+            channel.id: InputChannel(channel.id, first, read)
             for subtask in placement.subtasks_of(slot)
             for channel in self._channels.into(subtask)
         }
@@ -119,4 +124,4 @@ class SlotWiring:
         target = self._placement.slot_of(channel.target)
         if target == self._slot:
             return LocalOutput(self.inputs[channel.id], self._credit_batches)
-        return self._exchange.output(channel, target)
+        return self._exchange.output(channel, target, self._write)

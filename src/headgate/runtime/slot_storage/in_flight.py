@@ -11,6 +11,7 @@ from headgate import options
 from headgate.checkpoint.handles import InFlightState
 from headgate.dataflow.channel import ChannelAddress
 from headgate.elements import Batch, Payload
+from headgate.errors import DamagedBatchError, RestoreError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import Partitioning
 from headgate.graph.placement import ChannelPlan
@@ -178,11 +179,15 @@ class Share:
 def restored_batches(fetched: FetchedFlight, share: Share | None, moved: Mapping[str, str]) -> Iterator[Batch]:
     """Yield the batches of a part that belong to a subtask, in order. Without `share`, all records belong to it.
 
-    Raises RestoreError for a class that cannot be found.
+    Raises RestoreError for a class that cannot be found, and for a damaged batch.
     """
-    unpickle = loader(moved, f"data in flight to operator {fetched.state.uid!r}")
+    where = f"data in flight to operator {fetched.state.uid!r}"
+    unpickle = loader(moved, where)
     for payload in fetched.payloads:
-        batch = Batch.decode(payload, unpickle)
+        try:
+            batch = Batch.decode(payload, unpickle)
+        except DamagedBatchError as error:
+            raise RestoreError(f"{where} cannot be read: {error}; restore another checkpoint") from error
         if share is None:
             batch.keys = None
         else:

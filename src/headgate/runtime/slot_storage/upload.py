@@ -29,6 +29,7 @@ from headgate.runtime.slot_storage.in_flight import Gathering, Side
 from headgate.runtime.slot_storage.state_writers import StateWriters
 from headgate.state.backend import StateWriter
 from headgate.state.keyed.changelog import rest_ms
+from headgate.types.typed_batches import is_typed
 
 
 @final
@@ -236,6 +237,7 @@ class Uploads:
                 handle=self._writers.write_in_flight(own, checkpoint_id, side.name, list(map(bytes, payloads))),
                 keyed=side.address.keyed,
                 arrow=any(map(is_arrow, payloads)),
+                typed=any(map(is_typed, payloads)),
             )
             for side, payloads in parts.items()
         )

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, Protocol, final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.elements import Barrier, Batch, Control, Element, Payload
+from headgate.elements import Barrier, Batch, Control, Element, Payload, WriteTyped
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.runtime.exchange.credit import Credit, CreditedOutput, CreditGiver, CreditWindow, Encoded
@@ -59,8 +59,8 @@ class SimExchange:
     def connect(self, attempt: Attempt, peers: Addresses) -> None:
         self._peers = peers
 
-    def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
-        return _SimOutput(self, channel.id, target, self.window)
+    def output(self, channel: ChannelPlan, target: SlotIndex, write: WriteTyped | None = None) -> OvertakableChannel:
+        return _SimOutput(self, channel.id, target, self.window, write)
 
     def end(self) -> None:
         self.attempt = None
@@ -193,8 +193,15 @@ class _SimOutput(CreditedOutput):
 
     __slots__ = ("_channel", "_exchange", "_target")
 
-    def __init__(self, exchange: SimExchange, channel: ChannelId, target: SlotIndex, window: CreditWindow) -> None:
-        super().__init__(window)
+    def __init__(
+        self,
+        exchange: SimExchange,
+        channel: ChannelId,
+        target: SlotIndex,
+        window: CreditWindow,
+        write: WriteTyped | None,
+    ) -> None:
+        super().__init__(window, write)
         self._channel = channel
         self._exchange = exchange
         self._target = target

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from headgate import options
+from headgate import native, options
 from headgate.ids import Launch, SlotIndex, new_lineage
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot
@@ -122,7 +122,8 @@ class MasterProcess(Process):
         process = SimSlotProcess(self._cluster, self, launch, index)
         self._cluster.processes.append(process)
         self.slots[launch].append(process)
-        message = messages.RegisterSlot(launch=launch, slot=index, host=process.name, port=0)
+        facts = {"native": native.describe()}
+        message = messages.RegisterSlot(launch=launch, slot=index, host=process.name, port=0, environment=facts)
 
         def register() -> None:
             if process.up.is_open:

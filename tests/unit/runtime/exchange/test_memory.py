@@ -12,20 +12,24 @@ from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import UserCodeError
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
+from headgate.types import typed_batches
+from tests.compiled import compiled_module
 
 WINDOW = CreditWindow(4, 1 << 16, 16)
 PLAN = ChannelPlan(id=ChannelId(0), edge=0, source=SubtaskId(0, 0), target=SubtaskId(1, 1))
 
 
-@pytest.fixture
-def ends() -> tuple[OvertakableChannel, InputChannel]:
+@pytest.fixture(params=["pickled", "typed", "typed, read in Python"])
+def ends(request: pytest.FixtureRequest) -> tuple[OvertakableChannel, InputChannel]:
     """A channel from slot 0 to slot 1."""
+    codec = None if request.param == "pickled" else typed_batches.codec(compiled_module())
+    read = codec.decode if codec is not None and request.param == "typed" else typed_batches.read
     board: Switchboard = {}
     sender, receiver = (MemoryExchange(SlotIndex(slot), board, WINDOW) for slot in range(2))
-    channel = InputChannel(ChannelId(0))
+    channel = InputChannel(ChannelId(0), read=read)
     sender.listen(Attempt(1), {})
     receiver.listen(Attempt(1), {ChannelId(0): channel})
-    return sender.output(PLAN, SlotIndex(1)), channel
+    return sender.output(PLAN, SlotIndex(1), None if codec is None else codec.encode), channel
 
 
 def test_a_batch_arrives_as_it_was_when_it_was_sent_and_shares_nothing(
@@ -91,3 +95,15 @@ def test_nothing_goes_to_a_slot_of_another_attempt() -> None:
     output.send(Batch([1]))
     output.send(EndOfData())
     assert not channel.queue
+
+
+def test_batches_travel_typed_if_they_can_and_pickled_if_not() -> None:
+    codec = typed_batches.codec(compiled_module())
+    assert codec is not None
+    rows, others = Batch([(1, "a"), (2, "b")], [5, 6], [1, 2]), Batch([{1, 2}, (1, "a")], [5, 6], [1, 2])
+    assert typed_batches.is_typed(rows.encode_to_send(codec.encode))
+    assert not typed_batches.is_typed(others.encode_to_send(codec.encode))
+    for batch in (rows, others):
+        for read in (codec.decode, typed_batches.read):
+            found = Batch.decode(batch.encode_to_send(codec.encode), read=read)
+            assert (found.records, found.timestamps, found.keys) == (batch.records, batch.timestamps, batch.keys)

@@ -17,13 +17,14 @@ from headgate.operators.plain_functions import MapFactory
 from headgate.runtime.job_storage.restore import RestorePoint, deploy_messages
 from headgate.runtime.master.assembly import committing_subtasks, restart_of
 from headgate.runtime.master.restart_strategies import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart
+from headgate.runtime.master.services import typed_batches
 from headgate.state.operator.list_elements import ListElements
 from tests.unit.checkpoint.manifests import manifest, operator
 from tests.unit.runtime.plans import LINEAGE, Step, line_plan
 
-PLACED = Placement(parallelism=(1, 3, 1))
-FRESH = RestorePoint(placement=PLACED, manifest=None, last_id=CheckpointId(0))
 PEERS = {SlotIndex(index): ("host", 1000 + index) for index in range(3)}
+PLACED = Placement(parallelism=(1, 3, 1), addresses=PEERS)
+FRESH = RestorePoint(placement=PLACED, manifest=None, last_id=CheckpointId(0))
 
 
 def job(settings: dict[str, Any] | None = None) -> JobGraph:
@@ -31,16 +32,13 @@ def job(settings: dict[str, Any] | None = None) -> JobGraph:
 
 
 def test_on_a_fresh_start_the_splits_of_a_source_are_dealt_to_its_subtasks() -> None:
-    messages = deploy_messages(job(), Attempt(1), LINEAGE, replace(FRESH, splits={0: ["a", "b", "c"]}), PEERS)
+    messages = deploy_messages(job(), Attempt(1), LINEAGE, replace(FRESH, splits={0: ["a", "b", "c"]}))
     assert {slot: message.splits for slot, message in messages.items()} == {
         0: {SubtaskId(0, 0): ["a", "b", "c"]},
         1: {},
         2: {},
     }
-    assert all(
-        message.placement == replace(PLACED, addresses=PEERS) and message.checkpoint_id is None
-        for message in messages.values()
-    )
+    assert all(message.placement == PLACED and message.checkpoint_id is None for message in messages.values())
 
 
 def test_on_a_restore_no_splits_are_dealt_and_each_slot_gets_the_state_of_its_subtasks() -> None:
@@ -51,14 +49,14 @@ def test_on_a_restore_no_splits_are_dealt_and_each_slot_gets_the_state_of_its_su
         last_id=CheckpointId(9),
         restored={SubtaskId(1, 2): state, SubtaskId(0, 0): {}},
     )
-    messages = deploy_messages(job(), Attempt(2), LINEAGE, replace(point, splits={0: ["a"]}), PEERS)
+    messages = deploy_messages(job(), Attempt(2), LINEAGE, replace(point, splits={0: ["a"]}))
     assert all(message.splits == {} and message.checkpoint_id == 7 for message in messages.values())
     assert [message.restored for message in messages.values()] == [{SubtaskId(0, 0): {}}, {}, {SubtaskId(1, 2): state}]
 
 
 def test_a_source_that_the_program_did_not_have_when_the_checkpoint_was_taken_reads_from_its_beginning() -> None:
     point = RestorePoint(placement=PLACED, manifest=manifest(7, operator("op1", None)), last_id=CheckpointId(9))
-    messages = deploy_messages(job(), Attempt(2), LINEAGE, replace(point, splits={0: ["a"]}), PEERS)
+    messages = deploy_messages(job(), Attempt(2), LINEAGE, replace(point, splits={0: ["a"]}))
     assert messages[SlotIndex(0)].splits == {SubtaskId(0, 0): ["a"]}
 
 
@@ -117,3 +115,23 @@ def test_the_delay_of_a_job_with_checkpoints_grows_as_configured() -> None:
     restart = restart_of(job(settings), lambda: 0.25)
     delays = [restart.on_failure(now_ms) for now_ms in (0.0, 1_000.0, 2_000.0, 3_000.0, 13_350.0)]
     assert delays == [75.0, 150.0, 262.5, 262.5, 75.0]
+
+
+COMPILED, IN_PYTHON = {"native": "compiled"}, {"native": "Python (headgate._native is not built)"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "slots", "typed"),
+    [
+        ("auto", [COMPILED, COMPILED], True),
+        ("on", [COMPILED, COMPILED], True),
+        ("off", [COMPILED, COMPILED], False),
+        ("auto", [COMPILED, IN_PYTHON], False),
+        ("auto", [IN_PYTHON, IN_PYTHON], False),
+        ("auto", [COMPILED, {}], False),
+    ],
+)
+def test_slots_send_typed_batches_only_if_all_have_the_compiled_module(
+    choice: str, slots: list[dict[str, str]], typed: bool
+) -> None:
+    assert typed_batches(job({"headgate.native": choice}).settings, slots) is typed
