@@ -1,5 +1,21 @@
-/* The cell of the current key: `Current` of headgate/state/keyed/cells.py. */
-#include "native.h"
+/* The cell of the current key, `Current` of headgate/state/keyed/cells.py, and the cells of a backend. */
+#include "cells.h"
+
+int cells_of(Cells *cells, PyObject *backend) {
+    cells->by_key = PyObject_GetAttrString(backend, "cells");
+    cells->generation = PyObject_GetAttrString(backend, "generation");
+    cells->enter = PyObject_GetAttrString(backend, "enter");
+    if (cells->by_key == NULL || cells->generation == NULL || cells->enter == NULL) return -1;
+    if (PyDict_CheckExact(cells->by_key)) return 0;
+    PyErr_SetString(PyExc_TypeError, "the cells of a backend are a dict");
+    return -1;
+}
+
+void release_cells(Cells *cells) {
+    Py_CLEAR(cells->by_key);
+    Py_CLEAR(cells->generation);
+    Py_CLEAR(cells->enter);
+}
 
 static PyObject *current_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     static char *names[] = {"cell", "emptied", NULL};

@@ -2,7 +2,7 @@
 #ifndef HEADGATE_HANDLES_H
 #define HEADGATE_HANDLES_H
 
-#include "native.h"
+#include "cells.h"
 
 typedef struct {
     PyObject_HEAD
@@ -12,45 +12,11 @@ typedef struct {
     Py_ssize_t column;
 } Handle;
 
-/* The current cell if it is a list with the column, borrowed; else NULL. */
-static inline PyObject *listed_cell(Handle *self) {
-    PyObject *cell = self->current->cell;
-    return cell != NULL && PyList_CheckExact(cell) && self->column < PyList_GET_SIZE(cell) ? cell : NULL;
-}
-
-/* The current cell of any class, a new reference, or NULL with an exception. */
-static inline PyObject *any_cell(Handle *self) {
-    if (self->current->cell == NULL) PyErr_SetString(PyExc_AttributeError, "cell");
-    return Py_XNewRef(self->current->cell);
-}
-
 /* Return the content of the column, a new reference, or NULL with an exception. */
-static inline PyObject *get_content(Handle *self) {
-    PyObject *cell = listed_cell(self), *column, *content = NULL;
-    if (cell != NULL) return Py_NewRef(PyList_GET_ITEM(cell, self->column));
-    if ((cell = any_cell(self)) == NULL) return NULL;
-    if ((column = PyLong_FromSsize_t(self->column)) != NULL) content = PyObject_GetItem(cell, column);
-    Py_XDECREF(column);
-    Py_DECREF(cell);
-    return content;
-}
+static inline PyObject *get_content(Handle *self) { return get_at(self->current, self->column); }
 
 /* Set the content of the column. Returns -1 with an exception. */
-static inline int set_content(Handle *self, PyObject *content) {
-    PyObject *cell = listed_cell(self), *column;
-    if (cell != NULL) {
-        PyObject *before = PyList_GET_ITEM(cell, self->column);
-        PyList_SET_ITEM(cell, self->column, Py_NewRef(content));
-        Py_DECREF(before);
-        return 0;
-    }
-    int failed = -1;
-    if ((cell = any_cell(self)) == NULL) return -1;
-    if ((column = PyLong_FromSsize_t(self->column)) != NULL) failed = PyObject_SetItem(cell, column, content);
-    Py_XDECREF(column);
-    Py_DECREF(cell);
-    return failed;
-}
+static inline int set_content(Handle *self, PyObject *content) { return set_at(self->current, self->column, content); }
 
 static inline int fits(Handle *self, PyObject *value) { return (PyObject *)Py_TYPE(value) == self->fitting; }
 

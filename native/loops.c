@@ -1,14 +1,12 @@
 /* The loops over the records of a batch: `KeyedLoop` of headgate/operators/keyed_loop.py, and `RecordLoop` of
  * headgate/operators/plain.py, which has no keys. */
-#include "native.h"
-
-#define GENERATION 0 /* the place in a cell, as in headgate/state/keyed/cells.py */
+#include "cells.h"
 
 typedef struct {
     PyObject_HEAD
     PyTypeObject *call_type;
     Extend extend;
-    PyObject *backend, *enter; /* of a keyed loop only, and `current` */
+    PyObject *backend; /* of a keyed loop only, as is `current` */
     Current *current;
 } Loop;
 
@@ -16,31 +14,15 @@ typedef struct {
  * the function takes none. */
 typedef struct {
     PyObject *keys, *times, *position, *call, *context;
-    PyObject *cells, *generation, *set_timestamp; /* owned */
+    Cells cells;
+    PyObject *set_timestamp; /* owned */
 } Batch;
-
-/* Return the cell of a key, safe to read and change: a new reference, or NULL with an exception. */
-static PyObject *cell_of(Loop *self, const Batch *batch, PyObject *key) {
-    PyObject *cell = PyDict_GetItemWithError(batch->cells, key);
-    if (cell == NULL) return PyErr_Occurred() ? NULL : call_two(self->enter, key, Py_None);
-    Py_INCREF(cell);
-    int is_current = 0;
-    if (PyList_CheckExact(cell) && PyList_GET_SIZE(cell) > GENERATION) {
-        PyObject *generation = PyList_GET_ITEM(cell, GENERATION);
-        is_current = generation == batch->generation ||
-                     PyObject_RichCompareBool(generation, batch->generation, Py_EQ);
-    }
-    if (is_current > 0) return cell;
-    PyObject *entered = is_current < 0 ? NULL : call_two(self->enter, key, cell);
-    Py_DECREF(cell);
-    return entered;
-}
 
 /* Call the function for one record and append its results. `key`, `time`: NULL without. Returns -1 with an exception. */
 static inline int process(Loop *self, const Batch *batch, PyObject *key, PyObject *time, PyObject *value,
                           PyObject *out) {
     if (key != NULL) {
-        PyObject *cell = cell_of(self, batch, key);
+        PyObject *cell = entered(&batch->cells, key);
         if (cell == NULL) return -1;
         Py_XSETREF(self->current->cell, cell);
     }
@@ -62,6 +44,13 @@ static inline PyObject *item_at(PyObject *list, Py_ssize_t at) {
     return at < PyList_GET_SIZE(list) ? Py_NewRef(PyList_GET_ITEM(list, at)) : NULL;
 }
 
+/* Give each result that has no timestamp yet this one. Returns -1 with an exception. */
+static inline int fill(PyObject *out_times, PyObject *time, PyObject *out) {
+    int failed = 0;
+    while (failed == 0 && PyList_GET_SIZE(out_times) < PyList_GET_SIZE(out)) failed = PyList_Append(out_times, time);
+    return failed;
+}
+
 /* Process the record at one place. Returns 1 at the end, or -1 with an exception. */
 static inline int process_next(Loop *self, const Batch *batch, Py_ssize_t at, PyObject *out, PyObject *out_times) {
     PyObject *key = NULL, *time = NULL, *value;
@@ -73,8 +62,7 @@ static inline int process_next(Loop *self, const Batch *batch, Py_ssize_t at, Py
     int done = 1;
     if ((value = PyIter_Next(batch->position)) != NULL) {
         done = process(self, batch, key, time, value, out);
-        while (done == 0 && time != NULL && PyList_GET_SIZE(out_times) < PyList_GET_SIZE(out))
-            done = PyList_Append(out_times, time);
+        if (done == 0 && time != NULL) done = fill(out_times, time, out);
         Py_DECREF(value);
     } else if (PyErr_Occurred()) {
         done = -1;
@@ -84,6 +72,15 @@ static inline int process_next(Loop *self, const Batch *batch, Py_ssize_t at, Py
     return done;
 }
 
+/* Get the slot that `RecordContext.at` sets. Returns -1 with an exception. */
+static int prepare_times(Batch *batch) {
+    batch->set_timestamp = PyObject_GetAttrString((PyObject *)Py_TYPE(batch->context), "_timestamp");
+    if (batch->set_timestamp == NULL) return -1;
+    if (Py_TYPE(batch->set_timestamp)->tp_descr_set != NULL) return 0;
+    PyErr_SetString(PyExc_TypeError, "the timestamp is a slot of the context");
+    return -1;
+}
+
 /* Get what is asked of the backend and of the context once for a batch. Returns -1 with an exception. */
 static int prepare(Loop *self, Batch *batch) {
     if (!PyIter_Check(batch->position) || (batch->keys != NULL && !PyList_CheckExact(batch->keys)) ||
@@ -91,26 +88,8 @@ static int prepare(Loop *self, Batch *batch) {
         PyErr_SetString(PyExc_TypeError, "a loop takes lists of keys and timestamps, and an iterator of records");
         return -1;
     }
-    if (batch->keys != NULL) {
-        batch->cells = PyObject_GetAttrString(self->backend, "cells");
-        if (batch->cells == NULL) return -1;
-        batch->generation = PyObject_GetAttrString(self->backend, "generation");
-        if (batch->generation == NULL) return -1;
-        if (!PyDict_CheckExact(batch->cells)) {
-            PyErr_SetString(PyExc_TypeError, "the cells of a backend are a dict");
-            return -1;
-        }
-    }
-    if (batch->times != NULL && batch->context != NULL) {
-        /* `RecordContext.at` sets this attribute. */
-        batch->set_timestamp = PyObject_GetAttrString((PyObject *)Py_TYPE(batch->context), "_timestamp");
-        if (batch->set_timestamp == NULL) return -1;
-        if (Py_TYPE(batch->set_timestamp)->tp_descr_set == NULL) {
-            PyErr_SetString(PyExc_TypeError, "the timestamp is a slot of the context");
-            return -1;
-        }
-    }
-    return 0;
+    if (batch->keys != NULL && cells_of(&batch->cells, self->backend) < 0) return -1;
+    return batch->times == NULL || batch->context == NULL ? 0 : prepare_times(batch);
 }
 
 /* Return the results for a batch, and their timestamps if it has any. */
@@ -122,8 +101,7 @@ static PyObject *run(Loop *self, Batch batch) {
         for (Py_ssize_t at = 0; done == 0; at++) done = process_next(self, &batch, at, out, out_times);
         if (done > 0) result = out_times == NULL ? Py_NewRef(out) : PyTuple_Pack(2, out, out_times);
     }
-    Py_XDECREF(batch.cells);
-    Py_XDECREF(batch.generation);
+    release_cells(&batch.cells);
     Py_XDECREF(batch.set_timestamp);
     Py_XDECREF(out);
     Py_XDECREF(out_times);
@@ -146,6 +124,34 @@ static PyObject *keyed_run_timed(Loop *self, PyObject *const *args, Py_ssize_t c
     if (!takes("run_timed", 5, count)) return NULL;
     return run(self, (Batch){.keys = args[0], .times = args[1], .position = args[2], .call = args[3],
                              .context = args[4]});
+}
+
+PyDoc_STRVAR(keyed_fire_doc, "fire(timers, until_ms, limit, call, context)\n--\n\n"
+                             "Call a function with the time of each due timer, and the context with this timestamp.\n\n"
+                             "Return the results, and their timestamps.");
+
+static PyObject *keyed_fire(Loop *self, PyObject *const *args, Py_ssize_t count) {
+    if (!takes("fire", 5, count)) return NULL;
+    Batch batch = {.call = args[3], .context = args[4]};
+    PyObject *out = PyList_New(0), *out_times = PyList_New(0), *due = NULL, *result = NULL, *time;
+    if (out != NULL && out_times != NULL && prepare_times(&batch) == 0)
+        due = PyObject_CallMethod(args[0], "due", "OOO", args[1], args[2], out);
+    batch.position = due == NULL ? NULL : PyObject_GetIter(due);
+    if (batch.position != NULL) {
+        int failed = 0;
+        while (failed == 0 && (time = PyIter_Next(batch.position)) != NULL) {
+            failed = process(self, &batch, NULL, time, time, out);
+            if (failed == 0) failed = fill(out_times, time, out);
+            Py_DECREF(time);
+        }
+        if (!PyErr_Occurred()) result = PyTuple_Pack(2, out, out_times);
+    }
+    Py_XDECREF(batch.position);
+    Py_XDECREF(batch.set_timestamp);
+    Py_XDECREF(due);
+    Py_XDECREF(out);
+    Py_XDECREF(out_times);
+    return result;
 }
 
 PyDoc_STRVAR(record_run_doc, "run(position, call, context)\n--\n\n"
@@ -211,8 +217,6 @@ static PyObject *keyed_loop_new(PyTypeObject *type, PyObject *args, PyObject *ke
     if (self->current != NULL && !Py_IS_TYPE(self->current, state->current))
         PyErr_Format(PyExc_TypeError, "the current cell of a compiled loop is in a headgate._native.Current, not in %R",
                      self->current);
-    else if (self->current != NULL)
-        self->enter = PyObject_GetAttrString(backend, "enter");
     if (PyErr_Occurred()) Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -222,7 +226,6 @@ static int loop_traverse(Loop *self, visitproc visit, void *arg) {
     Py_VISIT(self->call_type);
     Py_VISIT(self->extend.function);
     Py_VISIT(self->backend);
-    Py_VISIT(self->enter);
     Py_VISIT(self->current);
     return 0;
 }
@@ -233,7 +236,6 @@ static int loop_clear(Loop *self) {
     self->extend = (Extend){.function = Py_NewRef(Py_None)};
     Py_XDECREF(extend);
     Py_XSETREF(self->backend, Py_NewRef(Py_None));
-    Py_XSETREF(self->enter, Py_NewRef(Py_None));
     return 0;
 }
 
@@ -243,7 +245,6 @@ static void loop_dealloc(Loop *self) {
     Py_XDECREF(self->call_type);
     Py_XDECREF(self->extend.function);
     Py_XDECREF(self->backend);
-    Py_XDECREF(self->enter);
     Py_XDECREF(self->current);
     type->tp_free(self);
     Py_DECREF(type);
@@ -252,6 +253,7 @@ static void loop_dealloc(Loop *self) {
 static PyMethodDef keyed_methods[] = {
     {"run", FASTCALL(keyed_run), keyed_run_doc},
     {"run_timed", FASTCALL(keyed_run_timed), keyed_run_timed_doc},
+    {"fire", FASTCALL(keyed_fire), keyed_fire_doc},
     {NULL, NULL, 0, NULL},
 };
 

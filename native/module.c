@@ -19,11 +19,23 @@ static int exec_module(PyObject *module) {
     if (PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0 ||
         PyModule_AddFunctions(module, pane_methods) < 0)
         return -1;
-    if (add_type(module, &ownership_spec, &state->ownership) < 0) return -1;
-    if (add_type(module, &current_spec, &state->current) < 0) return -1;
-    if (add_type(module, &call_spec, &state->call) < 0) return -1;
-    if (add_type(module, &keyed_loop_spec, NULL) < 0 || add_type(module, &record_loop_spec, NULL) < 0) return -1;
-    return add_type(module, &codec_spec, NULL);
+    struct {
+        PyType_Spec *spec;
+        PyTypeObject **kept;
+    } types[] = {
+        {&ownership_spec, &state->ownership},
+        {&current_spec, &state->current},
+        {&call_spec, &state->call},
+        {&keyed_loop_spec, NULL},
+        {&record_loop_spec, NULL},
+        {&codec_spec, NULL},
+        {&timer_index_spec, &state->timer_index},
+        {&due_spec, &state->due},
+        {&timers_spec, NULL},
+    };
+    for (size_t at = 0; at < Py_ARRAY_LENGTH(types); at++)
+        if (add_type(module, types[at].spec, types[at].kept) < 0) return -1;
+    return 0;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {
@@ -31,6 +43,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->ownership);
     Py_VISIT(state->current);
     Py_VISIT(state->call);
+    Py_VISIT(state->timer_index);
+    Py_VISIT(state->due);
     return 0;
 }
 
@@ -39,6 +53,8 @@ static int clear(PyObject *module) {
     Py_CLEAR(state->ownership);
     Py_CLEAR(state->current);
     Py_CLEAR(state->call);
+    Py_CLEAR(state->timer_index);
+    Py_CLEAR(state->due);
     return 0;
 }
 

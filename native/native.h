@@ -17,18 +17,20 @@
 #include <structmember.h>
 #define Py_T_OBJECT_EX T_OBJECT_EX
 #define Py_T_PYSSIZET T_PYSSIZET
+#define Py_T_BOOL T_BOOL
 #define Py_READONLY READONLY
 #endif
 
 /* The CRC of _native.pyi. Python code refuses a module with another one than its own. */
-#define INTERFACE "a2a2ced7"
+#define INTERFACE "e7fdfecd"
 
 typedef struct {
-    PyTypeObject *ownership, *current, *call;
+    PyTypeObject *ownership, *current, *call, *timer_index, *due;
 } State;
 
 extern struct PyModuleDef native_module;
 extern PyType_Spec ownership_spec, current_spec, call_spec, keyed_loop_spec, record_loop_spec, codec_spec;
+extern PyType_Spec timer_index_spec, due_spec, timers_spec;
 extern PyMethodDef routing_methods[], handle_methods[], pane_methods[];
 
 /* The state of the module, by one of its types. NULL with an exception. */

@@ -5,7 +5,7 @@ PyDoc_STRVAR(clear_doc, "clear()\n--\n\nRemove the state of the current key.");
 
 static PyObject *single_clear(Handle *self, PyObject *Py_UNUSED(ignored)) {
     if (set_content(self, Py_None) < 0) return NULL;
-    PyObject *cell = any_cell(self), *emptied = self->current->emptied;
+    PyObject *cell = any_cell(self->current), *emptied = self->current->emptied;
     int failed = cell == NULL || emptied == NULL || PyList_Append(emptied, cell) < 0;
     Py_XDECREF(cell);
     if (!failed) Py_RETURN_NONE;

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from decimal import Decimal
 from typing import Any, TypeVar, final
 
@@ -8,6 +8,7 @@ from headgate.operators.plain import C, FlatCall, RecordCall
 from headgate.operators.windows.pane_loop import PaneSteps
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import Cell
+from headgate.state.keyed.timer_index import Due
 from headgate.state.kinds.handle import Handle
 from headgate.types.record_copies import Extend, Polled
 from headgate.types.row import Row, RowKind
@@ -54,6 +55,36 @@ class KeyedLoop:
     def run_timed(
         self, keys: list[Any], timestamps: list[int], position: Iterator[Any], call: KeyedCall, context: KeyedContext, /
     ) -> tuple[list[Any], list[int]]: ...
+    def fire(
+        self, timers: Timers, until_ms: int, limit: int, call: KeyedCall, context: KeyedContext, /
+    ) -> tuple[list[Any], list[int]]: ...
+
+@final
+class HeapTimerIndex:
+    """See `headgate.state.keyed.timer_index`."""
+
+    @property
+    def head_ms(self) -> int: ...
+    def add(self, timestamp_ms: int, key: Any, /) -> None: ...
+    def remove(self, timestamp_ms: int, key: Any, /) -> None: ...
+    def pop(self, limit: int, /) -> Due: ...
+    def __len__(self) -> int: ...
+
+@final
+class Timers:
+    """See `headgate.time.timers`. The backend's `Current` is compiled."""
+
+    is_closed: bool
+    def __new__(
+        cls, backend: KeyedBackend, name: str, current: Current | None, whole_time: Callable[[object], int]
+    ) -> Timers: ...
+    @property
+    def head_ms(self) -> int: ...
+    def count_times(self) -> int: ...
+    def earliest(self) -> int | None: ...
+    def register(self, timestamp: int, /) -> None: ...
+    def delete(self, timestamp: int, /) -> None: ...
+    def due(self, until_ms: int, limit: int, out: Sized = (), /) -> Iterator[int]: ...
 
 @final
 class RecordLoop:

@@ -169,20 +169,12 @@ class KeyedOperator(Operator):
 
         Results of an event-time timer have the timer's time as timestamp. Results of a processing-time timer have none.
         """
-        on_timer, context, backend = self._on_timer, self._context.of_timers(domain), self._backend
-        extend = self._extend
-        out: list[Any] = []
-        times: list[int] = []
-        timestamp_ms = until_ms
+        context, backend = self._context.of_timers(domain).at(until_ms), self._backend
         try:
-            for timestamp_ms in timers.due(until_ms, limit, out):
-                results = on_timer(timestamp_ms, context.at(timestamp_ms))
-                if results is not None:
-                    extend(out, results)
-                    while len(times) < len(out):
-                        times.append(timestamp_ms)
+            out, times = self._keyed_loop.fire(timers, until_ms, limit, self._on_timer, context)
         except USER_ERRORS as error:
-            raise UserCodeError(key=untyped(backend.current.cell[KEY]), during=f"on_timer({timestamp_ms})") from error
+            during = f"on_timer({context._timestamp})"
+            raise UserCodeError(key=untyped(backend.current.cell[KEY]), during=during) from error
         finally:
             backend.leave()
         return self._split(Batch(out, times if domain is TimeDomain.EVENT_TIME else None))
@@ -198,10 +190,11 @@ class KeyedOperator(Operator):
         watermark_ms, timers.watermark_ms = timers.watermark_ms, MAX_TIMESTAMP
         yield from self._fire_event_timers(records_max)
         if timers.processing is not None:
-            with timers.processing.closed():
-                while timers.processing.head_ms != NEVER:
-                    yield self._fire(timers.processing, MAX_TIMESTAMP, records_max, TimeDomain.PROCESSING_TIME)
-                yield from self._fire_event_timers(records_max)
+            timers.processing.is_closed = True
+            while timers.processing.head_ms != NEVER:
+                yield self._fire(timers.processing, MAX_TIMESTAMP, records_max, TimeDomain.PROCESSING_TIME)
+            yield from self._fire_event_timers(records_max)
+            timers.processing.is_closed = False
         timers.watermark_ms = watermark_ms
         assert isinstance(self._backend, HashMapBackend)  # batch jobs have no other backend
         self._backend.drop_all()

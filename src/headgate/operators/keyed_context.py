@@ -11,7 +11,7 @@ from headgate.functions.context import TimeDomain, TimerService
 from headgate.operators.plain import RecordContext
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import KEY, Current
-from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers
+from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers, timers_of
 from headgate.types.typed_key import untyped
 
 
@@ -39,8 +39,8 @@ class KeyedTimerService(TimerService):
 
     def restore(self) -> None:
         """Load the timers from restored state."""
-        self.event = Timers(self._backend, EVENT_TIMERS, self._current)
-        self.processing = Timers(self._backend, PROCESSING_TIMERS, self._current)
+        self.event = timers_of(self._backend, EVENT_TIMERS, self._current)
+        self.processing = timers_of(self._backend, PROCESSING_TIMERS, self._current)
 
     def current_processing_time(self) -> int:
         return self._clock.wall_ms()
@@ -73,7 +73,7 @@ class KeyedTimerService(TimerService):
     def _made(self, timers: Timers | None, name: str) -> Timers:
         if self.refusal is not None:
             raise self.refusal
-        return Timers(self._backend, name, self._current) if timers is None else timers
+        return timers_of(self._backend, name, self._current) if timers is None else timers
 
 
 class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):

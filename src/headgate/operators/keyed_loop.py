@@ -13,6 +13,7 @@ from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.plain import RecordCall
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import GENERATION
+from headgate.time.timers import Timers
 from headgate.types.record_copies import Extend
 
 KeyedCall = RecordCall[KeyedContext]
@@ -62,6 +63,24 @@ class KeyedLoop:
                 extend(out, results)
                 if len(out) > len(times):
                     times += [time] * (len(out) - len(times))
+        return out, times
+
+    def fire(
+        self, timers: Timers, until_ms: int, limit: int, call: KeyedCall, context: KeyedContext
+    ) -> tuple[list[Any], list[int]]:
+        """Call `call` with the time of each timer that is due, and the context with this timestamp.
+
+        Return all results, and their timestamps. `Timers.due` describes the arguments.
+        """
+        extend = self._extend
+        out: list[Any] = []
+        times: list[int] = []
+        for time in timers.due(until_ms, limit, out):
+            results = call(time, context.at(time))
+            if results is not None:
+                extend(out, results)
+                while len(times) < len(out):
+                    times.append(time)
         return out, times
 
 

@@ -137,6 +137,8 @@ class KeyedBackend(Protocol):
     current: Current
     emptied: list[Cell]
     generation: int
+    native: ModuleType | None
+    """The compiled module, None if the job runs in Python."""
     namespaces: NamespaceView
     """The states by key and namespace. `namespaces.current` has the cell of the current key and namespace."""
     prefetch: Callable[[list[Any]], None] | None

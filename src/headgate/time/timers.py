@@ -7,9 +7,8 @@ due when the watermark reaches their time, processing-time timers when the wall 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sized
-from typing import Any, Final, final
+from collections.abc import Iterator, Sized
+from typing import Final, cast, final
 
 from headgate.errors import StateAccessError
 from headgate.state.backend import KeyedBackend
@@ -28,13 +27,14 @@ _KEYS_AT_ONCE: Final = 128
 class Timers:
     """The timers of one time domain."""
 
-    __slots__ = ("_add", "_backend", "_column", "_current", "_index")
+    __slots__ = ("_backend", "_column", "_current", "_index", "is_closed")
 
     def __init__(self, backend: KeyedBackend, name: str, current: Current | None = None) -> None:
         self._backend = backend
         self._current = backend.current if current is None else current
         self._column, self._index = backend.timers(name)
-        self._add: Callable[[int, Any], None] = self._index.add
+        self.is_closed = False
+        """While it is True, timers that are registered never fire, so that timers that register the next one end."""
 
     @property
     def head_ms(self) -> int:
@@ -43,8 +43,7 @@ class Timers:
 
     def count_times(self) -> int:
         """Return the number of different times of the timers. Only for timers that are all in memory."""
-        assert isinstance(self._index, HeapTimerIndex)
-        return len(self._index)
+        return len(cast("HeapTimerIndex", self._index))
 
     def earliest(self) -> int | None:
         """Return the time of the current key's earliest timer; None if the key has no timer."""
@@ -66,7 +65,8 @@ class Timers:
             return
         else:
             timers[timestamp] = None
-        self._add(timestamp, cell[KEY])
+        if not self.is_closed:
+            self._index.add(timestamp, cell[KEY])
 
     def delete(self, timestamp: int) -> None:
         """Delete a timer of the current key. Do nothing if the timer does not exist."""
@@ -78,14 +78,7 @@ class Timers:
         if not timers:
             cell[self._column] = None
             self._backend.emptied.append(cell)
-        self._index.remove(timestamp, cell[KEY])
-
-    @contextlib.contextmanager
-    def closed(self) -> Iterator[None]:
-        """Return a context in which registered timers never fire, so that timers that register the next one end."""
-        add, self._add = self._add, _forget
-        yield
-        self._add = add
+        self._index.remove(int(timestamp), cell[KEY])
 
     def due(self, until_ms: int, limit: int, out: Sized = ()) -> Iterator[int]:
         """Yield the time of each timer that is due at `until_ms`, with the timer's key as the current key.
@@ -114,8 +107,15 @@ class Timers:
                 yield timestamp_ms
 
 
-def _forget(timestamp_ms: int, key: object) -> None:
-    """Drop a timer."""
+def timers_of(backend: KeyedBackend, name: str, current: Current | None = None) -> Timers:
+    """Return the timers of a backend that are called `name`. The object is compiled if the job runs compiled.
+
+    `current` has the cell of a key and namespace that registered timers belong to. None: timers are in the key's cell.
+    """
+    if backend.native is None:
+        return Timers(backend, name, current)
+    made: Timers = backend.native.Timers(backend, name, current, whole_time)
+    return made
 
 
 def whole_time(timestamp: object) -> int:

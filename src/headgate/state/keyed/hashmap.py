@@ -40,7 +40,7 @@ from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.increments import NOTHING_KEPT, IncrementBase
 from headgate.state.keyed.panes import Namespace, Pane, Panes
 from headgate.state.keyed.saved_files import SavedFile, check_group, saved_files, spread
-from headgate.state.keyed.timer_index import HeapTimerIndex
+from headgate.state.keyed.timer_index import HeapTimerIndex, timer_index
 from headgate.state.keyed.ttl_cleanup import TIMES_A_BATCH, IncrementalCleanup, cleanup_of
 from headgate.state.keyed.walk import DeltaWalk, PaneEntries, Walk, WholeWalk
 from headgate.state.keygroups import murmur32
@@ -252,7 +252,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     # --- timers
 
     def _timer_index(self, column: int) -> HeapTimerIndex:
-        index = HeapTimerIndex()
+        index = timer_index(self.native)
         for cell in self._cell_index.cells():
             if cell[column] is not None:
                 cell[column] = timers = dict(cell[column])  # keys of a pane were saved with one shared dict

@@ -10,6 +10,7 @@ import heapq
 from bisect import bisect_left, insort
 from collections.abc import Collection
 from itertools import islice
+from types import ModuleType
 from typing import Any, Final, Protocol, final
 
 from headgate.elements import MAX_TIMESTAMP
@@ -154,3 +155,9 @@ class HeapTimerIndex:
     def __len__(self) -> int:
         """Number of times."""
         return sum(map(len, self._spans.values()))
+
+
+def timer_index(native: ModuleType | None) -> HeapTimerIndex:
+    """Return an index without timers. The index is compiled if the job runs compiled."""
+    made: HeapTimerIndex = HeapTimerIndex() if native is None else native.HeapTimerIndex()
+    return made

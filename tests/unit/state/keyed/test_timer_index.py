@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate import native
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
-from headgate.state.keyed.timer_index import NEVER, HeapTimerIndex
+from headgate.state.keyed.timer_index import NEVER, HeapTimerIndex, timer_index
 
 TIMES = st.integers(0, 6) | st.sampled_from([MIN_TIMESTAMP, -4096, -1, 4095, 4096, 8192, 1 << 40, MAX_TIMESTAMP])
 KEYS = st.sampled_from(["a", "b", "c", ("t", 1), 2])
 
 
+BOTH = pytest.mark.parametrize("compiled", sorted({False, native.chosen("auto") is not None}))
+
+
+def index_of(*, compiled: bool) -> HeapTimerIndex:
+    return timer_index(native.chosen("on") if compiled else None)
+
+
+@BOTH
 @given(st.lists(st.tuples(st.sampled_from(["add", "remove", "pop"]), TIMES, KEYS), max_size=60), st.integers(1, 3))
 def test_timers_come_out_by_time_then_in_the_order_of_registration(
-    steps: list[tuple[str, int, object]], limit: int
+    compiled: bool, steps: list[tuple[str, int, object]], limit: int
 ) -> None:
-    index = HeapTimerIndex()
+    index = index_of(compiled=compiled)
     model: list[tuple[int, object]] = []
     for step, time, key in steps:
         if step == "add" and (time, key) not in model:
@@ -38,16 +48,18 @@ def test_timers_come_out_by_time_then_in_the_order_of_registration(
         assert index.head_ms == min((timer[0] for timer in model), default=NEVER)
 
 
-def test_a_time_that_many_keys_wait_for_comes_in_pieces() -> None:
-    index = HeapTimerIndex()
+@BOTH
+def test_a_time_that_many_keys_wait_for_comes_in_pieces(compiled: bool) -> None:
+    index = index_of(compiled=compiled)
     for key in range(10):
         index.add(5, key)
     assert [list(index.pop(4)[1]) for _ in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert index.head_ms == NEVER
 
 
-def test_timers_that_are_asked_for_again_and_again_at_a_past_time_need_bounded_memory() -> None:
-    index = HeapTimerIndex()
+@BOTH
+def test_timers_that_are_asked_for_again_and_again_at_a_past_time_need_bounded_memory(compiled: bool) -> None:
+    index = index_of(compiled=compiled)
     index.add(4000, "later")
     tracemalloc.start()
     try:
