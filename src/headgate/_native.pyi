@@ -6,6 +6,9 @@ from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.keyed_loop import KeyedCall
 from headgate.operators.plain import C, FlatCall, RecordCall
 from headgate.operators.windows.pane_loop import PaneSteps
+from headgate.operators.windows.session_loop import SessionLoop as PythonLoop
+from headgate.operators.windows.session_loop import SessionSteps
+from headgate.operators.windows.session_state import Session
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import Cell
 from headgate.state.keyed.timer_index import Due
@@ -109,6 +112,14 @@ class Call:
 
     def __new__(cls, kind: str, method: Callable[..., Any], other: Any) -> Call: ...
     def __call__(self, value: Any, context: Any = None, /) -> Iterable[Any] | None: ...
+
+@final
+class SessionLoop:
+    """See `headgate.operators.windows.session_loop`. `in_python` gets the records that only Python understands."""
+
+    def __new__(cls, steps: SessionSteps, in_python: PythonLoop) -> SessionLoop: ...
+    def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], watermark_ms: int, /) -> None: ...
+    def take(self, due_keys: Iterable[tuple[int, list[Any]]], /) -> list[tuple[Any, Session]]: ...
 
 def deal(
     routes: Mapping[Any, int], keys: Iterator[Any], records: list[Any], times: list[int] | None, count: int, /

@@ -19,9 +19,9 @@ from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
 from headgate.operators.windows.base import BulkWindows, Opened, Windowing
 from headgate.operators.windows.contents import Contents, PaneContents
 from headgate.operators.windows.contexts import AnyWindowFunction
+from headgate.operators.windows.session_loop import SessionSteps, session_loop
 from headgate.operators.windows.session_snapshots import MergedSessions, SessionRows, SessionTerms, cells_of, saved_keys
 from headgate.operators.windows.session_state import (
-    END_MAX,
     DueKeys,
     Session,
     columns_of,
@@ -32,7 +32,7 @@ from headgate.operators.windows.session_state import (
     session_states,
 )
 from headgate.state.backend import KeyedSnapshot
-from headgate.state.keyed.cells import GENERATION, Cell
+from headgate.state.keyed.cells import Cell
 from headgate.types.typed_key import untyped
 
 _KEYS_AT_ONCE: Final = 128
@@ -50,15 +50,31 @@ class SessionWindows(BulkWindows):
         assert isinstance(contents, PaneContents)
         self._kept = contents
         self._first, self._more = contents.steps()
-        self._gap = assigner.session_gap if isinstance(assigner, EventTimeSessionWindows) else 0
-        """The gap in milliseconds; 0 where it depends on the record."""
-        self._gap_of, self._lateness = assigner.gap_ms, windowing.lateness_ms
+        self._lateness = windowing.lateness_ms
         states = [self._backend.state(each).column for each in session_states(contents.type_info)]
         self._start, self._end, self._value, self._others = states
         self._terms = SessionTerms(
             contents.described, self._lateness, lambda: opened.context.services.scratch(opened.context.uid)
         )
         self._due_keys = DueKeys()
+        steps = SessionSteps(
+            backend=self._backend,
+            start=self._start,
+            end=self._end,
+            value=self._value,
+            others=self._others,
+            gap_ms=assigner.session_gap if isinstance(assigner, EventTimeSessionWindows) else 0,
+            gap_of=assigner.gap_ms,
+            first=self._first,
+            more=self._more,
+            note=self._due_keys.add,
+            drop=self._due_keys.drop,
+            close=self._close,
+            merge=self._merge,
+            take=self._take_due,
+            keeps=self._lateness > 0,
+        )
+        self._loop = session_loop(opened.context.native, steps)
         for cell, sessions in MergedSessions(self._backend, self._timers, contents).taken():
             self._keep(cell, sessions)
         self._note_restored()
@@ -69,30 +85,7 @@ class SessionWindows(BulkWindows):
     # --- records
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
-        backend, watermark_ms, gap, gap_of = self._backend, self._timers.watermark_ms, self._gap, self._gap_of
-        start_at, end_at, value_at, others_at = self._start, self._end, self._value, self._others
-        first, more, note, end_max = self._first, self._more, self._due_keys.add, END_MAX
-        cell_of, generation = backend.cells.get, backend.generation
-        for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
-            cell = cell_of(key)
-            if cell is None or cell[GENERATION] != generation:
-                cell = backend.enter(key, cell)
-            until = time + (gap or gap_of(value))
-            if until > end_max:
-                until = end_max
-            so_far, end = cell[value_at], cell[end_at]
-            if so_far is not None and cell[start_at] <= time <= end:
-                if until > end:
-                    cell[end_at] = until
-                cell[value_at] = more(value, so_far)
-            elif time <= watermark_ms or (cell[others_at] if end is None else time <= end):
-                self._merge(key, cell, (time, until), value)
-            else:
-                if end is None:
-                    note(until - 1, key)
-                else:
-                    self._close(cell)
-                cell[start_at], cell[end_at], cell[value_at] = time, until, first(value)
+        self._loop.add(keys, timestamps, records, self._timers.watermark_ms)
 
     def _close(self, cell: Cell) -> None:
         """Move the open session to the end of the other sessions."""
@@ -166,46 +159,10 @@ class SessionWindows(BulkWindows):
         left = records_max
         try:
             while left > 0 and self.is_due(until_ms) and len(self.out) < records_max:
-                self._evaluate_all(self._taken_due(until_ms, min(left, _KEYS_AT_ONCE)))
+                self._evaluate_all(self._loop.take(self._due_keys.until(until_ms, min(left, _KEYS_AT_ONCE))))
                 left -= _KEYS_AT_ONCE
         finally:
             self._backend.leave()
-
-    def _taken_due(self, until_ms: int, limit: int) -> list[tuple[Any, Session]]:
-        """Return the sessions that are due, in order of time, and change them in state as their evaluation will.
-
-        Looks at about `limit` keys. Most sessions have been extended since their end was noted.
-        """
-        backend, again, drop, is_over_at_once = (
-            self._backend,
-            self._due_keys.add,
-            self._due_keys.drop,
-            not self._lateness,
-        )
-        start_at, end_at, value_at, others_at = self._start, self._end, self._value, self._others
-        cell_of, generation = backend.cells.get, backend.generation
-        due: list[tuple[Any, Session]] = []
-        for time_ms, keys in self._due_keys.until(until_ms, limit):
-            if backend.prefetch is not None:
-                backend.prefetch(keys)
-            for key in keys:
-                cell = cell_of(key)
-                if cell is None or cell[GENERATION] != generation:
-                    cell = backend.enter(key, cell)
-                others = cell[others_at]
-                end = others[0][1] if others else cell[end_at]
-                if end is None:
-                    continue
-                if end - 1 > time_ms:
-                    again(end - 1, key)
-                elif others is None and is_over_at_once:
-                    due.append((key, (cell[start_at], end, cell[value_at], False)))
-                    cell[start_at] = cell[end_at] = cell[value_at] = None
-                    backend.emptied.append(cell)
-                    drop(key)
-                elif (session := self._take_due(key, cell, time_ms)) is not None:
-                    due.append((key, session))
-        return due
 
     def _take_due(self, key: Any, cell: Cell, time_ms: int) -> Session | None:
         """Return the session of a key that is due at this time, if any. State keeps it if it waits for late records."""

@@ -1,0 +1,120 @@
+"""The loops over the keys of session windows: adding records to sessions, and taking out the sessions that are due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, final
+
+from headgate.operators.windows.contents import First, More
+from headgate.operators.windows.session_state import END_MAX, Session
+from headgate.state.backend import KeyedBackend
+from headgate.state.keyed.cells import GENERATION, Cell
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSteps:
+    """The columns of sessions in cells, and the functions that the loops call. They stay the same while a job runs."""
+
+    backend: KeyedBackend
+    start: int
+    end: int
+    value: int
+    others: int
+    gap_ms: int
+    """The gap in milliseconds; 0 where it depends on the record."""
+    gap_of: Callable[[Any], int]
+    """Returns the gap of a record."""
+    first: First
+    """Makes a value of the first record of a session."""
+    more: More
+    """Adds a record to the value so far."""
+    note: Callable[[int, Any], None]
+    """Notes a time at which sessions of a key may be due."""
+    drop: Callable[[Any], None]
+    """Forgets a key that has no sessions left."""
+    close: Callable[[Cell], None]
+    """Moves the open session of a cell to the other sessions of its key."""
+    merge: Callable[[Any, Cell, tuple[int, int], Any], None]
+    """Adds a record, whose own session is given, where it may be late or join several sessions."""
+    take: Callable[[Any, Cell, int], Session | None]
+    """Takes out the session of a key that is due at a time, where the key has several or keeps them; None for none."""
+    keeps: bool
+    """Whether sessions stay for late records."""
+
+
+@final
+class SessionLoop:
+    """The two loops."""
+
+    def __init__(self, steps: SessionSteps) -> None:
+        self._steps = steps
+
+    def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], watermark_ms: int) -> None:
+        """Add records, with a key and a timestamp each, to sessions."""
+        steps, backend, end_max = self._steps, self._steps.backend, END_MAX
+        start_at, end_at, value_at, others_at = steps.start, steps.end, steps.value, steps.others
+        gap, gap_of, first, more, note = steps.gap_ms, steps.gap_of, steps.first, steps.more, steps.note
+        cell_of, generation = backend.cells.get, backend.generation
+        for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
+            cell = cell_of(key)
+            if cell is None or cell[GENERATION] != generation:
+                cell = backend.enter(key, cell)
+            until = time + (gap or gap_of(value))
+            if until > end_max:
+                until = end_max
+            so_far, end = cell[value_at], cell[end_at]
+            if so_far is not None and cell[start_at] <= time <= end:
+                if until > end:
+                    cell[end_at] = until
+                cell[value_at] = more(value, so_far)
+            elif time <= watermark_ms or (cell[others_at] if end is None else time <= end):
+                steps.merge(key, cell, (time, until), value)
+            else:
+                if end is None:
+                    note(until - 1, key)
+                else:
+                    steps.close(cell)
+                cell[start_at], cell[end_at], cell[value_at] = time, until, first(value)
+
+    def take(self, due_keys: Iterable[tuple[int, list[Any]]]) -> list[tuple[Any, Session]]:
+        """Return the sessions of keys that are due, and change them in state as their evaluation will.
+
+        `due_keys` yields times, with the keys that may have a session which is due then. Most sessions have been
+        extended since their end was noted.
+        """
+        steps, backend = self._steps, self._steps.backend
+        note, drop, keeps = steps.note, steps.drop, steps.keeps
+        start_at, end_at, value_at, others_at = steps.start, steps.end, steps.value, steps.others
+        cell_of, generation = backend.cells.get, backend.generation
+        due: list[tuple[Any, Session]] = []
+        for time_ms, keys in due_keys:
+            if backend.prefetch is not None:
+                backend.prefetch(keys)
+            for key in keys:
+                cell = cell_of(key)
+                if cell is None or cell[GENERATION] != generation:
+                    cell = backend.enter(key, cell)
+                others = cell[others_at]
+                end = others[0][1] if others else cell[end_at]
+                if end is None:
+                    continue
+                if end - 1 > time_ms:
+                    note(end - 1, key)
+                elif others is None and not keeps:
+                    due.append((key, (cell[start_at], end, cell[value_at], False)))
+                    cell[start_at] = cell[end_at] = cell[value_at] = None
+                    backend.emptied.append(cell)
+                    drop(key)
+                elif (session := steps.take(key, cell, time_ms)) is not None:
+                    due.append((key, session))
+        return due
+
+
+def session_loop(native: ModuleType | None, steps: SessionSteps) -> SessionLoop:
+    """Return the loops. They are compiled if the job runs compiled, and the gap is the same for all records."""
+    in_python = SessionLoop(steps)
+    made: SessionLoop = in_python if native is None or not steps.gap_ms else native.SessionLoop(steps, in_python)
+    return made
