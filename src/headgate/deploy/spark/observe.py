@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from dataclasses import replace
 from typing import Any, Final
@@ -22,12 +23,13 @@ _MB: Final = 2**20
 def observe(spark: SparkSession) -> SessionFacts:
     """Return the current facts about a session. Asks the JVM."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        return SessionFacts(spark_version=spark.version, connect=True)
+        return SessionFacts(spark_version=spark.version, python=sys.version_info[:2], connect=True)
     context = spark.sparkContext
     conf = dict(context.getConf().getAll())
     cores = conf.get("spark.executor.cores")
     return SessionFacts(
         spark_version=spark.version,
+        python=sys.version_info[:2],
         connect=False,
         master=context.master or "",
         dynamic_allocation=_is_on(conf, "spark.dynamicAllocation.enabled"),

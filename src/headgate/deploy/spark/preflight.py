@@ -13,6 +13,8 @@ from headgate.runtime.job_storage.sources import sources_of
 from headgate.runtime.master.services import SlotCount
 
 SPARK_MIN: Final = (3, 5)
+PYTHON_MAX: Final = {"3.5": (3, 13)}
+"""Newest Python by release of Spark, for releases whose pyspark pickles no function on a newer Python."""
 OVERHEAD_PER_SLOT_MB_MIN: Final = 512
 OVERHEAD_MB_MIN: Final = 384
 SLOTS_PER_CORE_MAX: Final = 32
@@ -33,6 +35,7 @@ class SessionFacts:
     """Facts about a session. Sizes are None if the session's conf does not set them."""
 
     spark_version: str
+    python: tuple[int, int]
     connect: bool
     master: str = ""
     dynamic_allocation: bool = False
@@ -61,14 +64,24 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def check_version(version: str) -> None:
-    """Raise EnvironmentFault if this version of Spark is too old."""
-    if tuple(map(int, version.split(".")[:2])) < SPARK_MIN:
-        oldest = ".".join(map(str, SPARK_MIN))
+def check_version(version: str, python: tuple[int, int]) -> None:
+    """Raise EnvironmentFault if this version of Spark is too old, for headgate or for this version of Python."""
+    release = version.split(".")[:2]
+    if tuple(map(int, release)) < SPARK_MIN:
         raise EnvironmentFault(
-            f"headgate needs Spark {oldest} or newer, this is {version}: run the program on a newer cluster, with "
-            "the pyspark of its version"
+            f"headgate needs Spark {_dotted(SPARK_MIN)} or newer, this is {version}: run the program on a newer "
+            "cluster, with the pyspark of its version"
         )
+    newest = PYTHON_MAX.get(".".join(release), python)
+    if python > newest:
+        raise EnvironmentFault(
+            f"Spark {version} runs no function on Python {_dotted(python)}: run the program and the workers on Python "
+            f"{_dotted(newest)} or older, or on a newer Spark"
+        )
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
 
 
 def check_batch_session(facts: SessionFacts) -> None:
@@ -78,7 +91,7 @@ def check_batch_session(facts: SessionFacts) -> None:
             "this is a Spark Connect session, and a Connect client cannot host a job: pass a classic SparkSession, "
             'made with SparkSession.builder.master("spark://...") or by spark-submit'
         )
-    check_version(facts.spark_version)
+    check_version(facts.spark_version, facts.python)
     if facts.speculation:
         raise EnvironmentFault(
             "speculation is on, and neither the slots of a streaming job nor the sinks of a batch job must run twice: "

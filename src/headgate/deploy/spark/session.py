@@ -80,11 +80,11 @@ def _is_stopped(spark: SparkSession) -> bool:
 def conf(spark: SparkSession | None) -> dict[str, str]:
     """Return the conf of `spark`, else of the active session, else of spark-submit; empty without any of them.
 
-    Raises EnvironmentFault for a Spark that is too old, and for a session that was stopped.
+    Raises EnvironmentFault for a Spark that is too old, also for this Python, and for a session that was stopped.
     """
     session = active(spark)
     if session is not None:
-        check_version(session.version)
+        check_version(session.version, sys.version_info[:2])
         return conf_of(session)
     if not is_submitted():
         return {}

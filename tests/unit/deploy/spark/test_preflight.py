@@ -22,8 +22,8 @@ from headgate.deploy.spark.preflight import (
 )
 from headgate.errors import EnvironmentFault, ProgramError
 
-LOCAL = SessionFacts(spark_version="4.3.0", connect=False, master="local[4]", slots_total=4)
-CLUSTER = SessionFacts(spark_version="4.0.1", connect=False, master="spark://one:7077", slots_total=4)
+LOCAL = SessionFacts(spark_version="4.3.0", python=(3, 14), connect=False, master="local[4]", slots_total=4)
+CLUSTER = SessionFacts(spark_version="4.0.1", python=(3, 13), connect=False, master="spark://one:7077", slots_total=4)
 OWN = {
     "python": "3.11",
     "pyarrow": "21.0.0",
@@ -50,6 +50,7 @@ def test_a_fitting_session_is_accepted(facts: SessionFacts) -> None:
     [
         (replace(CLUSTER, connect=True), "classic SparkSession"),
         (replace(CLUSTER, spark_version="3.4.4"), "Spark 3.5 or newer, this is 3.4.4"),
+        (replace(OLDEST, python=(3, 14)), r"on Python 3\.14: .* on Python 3\.13 or older, or on a newer Spark"),
         (replace(CLUSTER, dynamic_allocation=True), "spark.dynamicAllocation.enabled=false"),
         (replace(CLUSTER, speculation=True), "spark.speculation=false"),
         (replace(LOCAL, speculation=True), "spark.speculation=false"),
