@@ -1,4 +1,4 @@
-# Every target does its own set-up: a machine needs only make and Python 3.11, 3.12 or 3.13 with its venv module.
+# Every target does its own set-up: a machine needs only make and Python 3.11 to 3.14 with its venv module.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +18,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv native lock quick test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized sanitized-module fuzz soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
+.PHONY: help venv native lock quick wheels test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized sanitized-module fuzz soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,8 +26,8 @@ help: ## list the targets
 venv: $(STAMP) ## make .venv from the lock files (done again only when they change)
 
 $(STAMP): requirements/build.lock requirements/dev.lock pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "headgate needs Python 3.11 to 3.13, but '$(PYTHON)' is not on the PATH: install it, or run make PYTHON=/path/to/python3" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { echo "headgate needs Python 3.11 to 3.13, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1): run make PYTHON=python3.12, for instance" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "headgate needs Python 3.11 to 3.14, but '$(PYTHON)' is not on the PATH: install it, or run make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' || { echo "headgate needs Python 3.11 to 3.14, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1): run make PYTHON=python3.12, for instance" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "'$(PYTHON)' lacks the venv module: install it (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock
@@ -162,6 +162,9 @@ sanitized: sanitized-module ## the tests of the compiled module and of all opera
 
 fuzz: sanitized-module ## an hour of damaged batches for both readers of typed batches, under the same sanitisers, result into docs/results
 	$(SANITIZED_PYTHON) -m tests.typed_batches --minutes 60 --out docs/results/typed-batches.txt
+
+wheels: $(STAMP) ## the wheel of this platform and the sdist into dist/, each installed and tried in an empty environment (needs a C compiler)
+	@$(BIN)/python -m tests.wheels --into dist
 
 docs: build/native ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -108,25 +106,3 @@ def test_results_are_the_same_whichever_path_runs(choice: str) -> None:
     results = env.from_collection(list(range(5))).map(noted)
     with results.execute_and_collect() as found:
         assert list(found) == [{"numbers": [number]} for number in range(5)]
-
-
-@pytest.mark.soak
-def test_without_a_compiler_the_package_installs_and_runs(tmp_path: Path) -> None:
-    """As `pip install .` where there is no compiler, and the module's absence is told."""
-    wheels, there = tmp_path / "wheels", tmp_path / "there"
-    sources = tmp_path / "sources"
-    shutil.copytree(ROOT, sources, ignore=shutil.ignore_patterns(".*", "build", "tests", "docs", "bench", "*.so"))
-    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
-    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(wheels), str(sources)]
-    subprocess.run(wheel, check=True, capture_output=True, env=os.environ | {"CC": "/nowhere/cc"})
-    (found,) = wheels.iterdir()
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(there), str(found)], check=True, capture_output=True)
-    done = subprocess.run(
-        [sys.executable, "-c", "from headgate import native; print(native.describe()); import headgate.datastream"],
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(there)},
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "not built: headgate was installed without a C compiler" in done.stdout
