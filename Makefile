@@ -18,7 +18,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv native lock quick wheels test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized sanitized-module fuzz soak soak-long soak-memory soak-chaos pictures docs site $(SPARKS) clean
+.PHONY: help venv native lock quick python314 wheels test demo joined payments nexmark figures bench instructions peers sim sim-20000 sim-rescales kafka-histories mutants pure sanitized sanitized-module fuzz soak soak-long soak-memory soak-records soak-chaos pictures docs site $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,6 +131,23 @@ $(SPARKS): %: .venv-%/.locked
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements/spark$*.lock
 	@touch $@
 
+# That of the command line or the environment, else the one on the PATH.
+PYTHON314 ?= $(shell command -v python3.14)
+python314: BIN := .venv-314/bin
+python314: $(if $(PYTHON314),.venv-314/.locked) ## the quick tests that the version of Python can change, on 3.14 (PYTHON314=..., else the one on the PATH; without either it says so)
+ifneq ($(PYTHON314),)
+	$(BIN)/python -W ignore -c "from setuptools import setup; setup(script_args=['-q', 'build_ext', '--inplace'])"
+	PYTHONPATH=$(CURDIR)/src $(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)" $(wildcard tests/unit/test_native*.py) $(addprefix tests/unit/,types state operators dataflow runtime deploy) tests/docs/test_code_blocks.py
+else
+	@echo "no test ran on Python 3.14: python3.14 is not on the PATH; install it, or run make python314 PYTHON314=/path/to/python3.14"
+endif
+
+.venv-314/.locked: requirements/build.lock requirements/dev.lock
+	$(PYTHON314) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements/dev.lock
+	@touch $@
+
 soak: build/native ## the demo, and half a minute of killed and frozen processes, as tests
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "soak and not long"
 
@@ -143,6 +160,9 @@ soak-chaos: build/native ## ten minutes of killed and frozen processes on a stan
 
 soak-memory: build/native ## memory of a slot over twenty minutes
 	$(BIN)/python -m bench.memory
+
+soak-records: build/native ## memory and references over ten million records of compiled jobs, result into docs/results (some minutes)
+	$(BIN)/python -m bench.growth --out docs/results/growth-10m.txt
 
 pictures: build/native ## draw the pictures of the web page in docs/images anew, in a real browser
 	HEADGATE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
@@ -174,6 +194,6 @@ site: $(STAMP) ## build the site of docs/ into build/site; a link that leads now
 	@echo "open build/site/index.html"
 
 clean: ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) $(PEERS) $(SPARKS:%=.venv-%) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
+	rm -rf $(VENV) $(PEERS) $(SPARKS:%=.venv-%) .venv-314 build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
 	rm -f src/headgate/_native.*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
