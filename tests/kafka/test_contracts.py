@@ -66,14 +66,14 @@ def without_an_end(broker: KafkaBroker) -> SourceCase:
         .set_value_only_deserializer(JsonSchema())
         .build()
     )
-    return SourceCase(source=source, expected=[{"number": number} for number in range(20)], histories=10)
+    return SourceCase(source=source, expected=[{"number": number} for number in range(20)], histories=5)
 
 
-SOURCES = [one_partition, marks_of_transactions_in_between, without_an_end]
+SOURCES = [one_partition, marks_of_transactions_in_between, pytest.param(without_an_end, marks=pytest.mark.soak)]
 
 
 @pytest.mark.parametrize("check", SOURCE_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("case", SOURCES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", SOURCES)
 def test_source(
     case: Callable[[KafkaBroker], SourceCase], check: Callable[[SourceCase], None], broker: KafkaBroker
 ) -> None:

@@ -42,13 +42,13 @@ def prepared(database: TestDatabase) -> SinkTarget:
     return SinkTarget(sink=sink, read=lambda: database.execute(READ))
 
 
-CASES = [staged_inserts, staged_upserts, prepared]
+CASES = [staged_inserts, pytest.param(staged_upserts, marks=pytest.mark.soak), prepared]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("target", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("target", CASES)
 def test_sink(
     target: Callable[[TestDatabase], SinkTarget], check: Callable[[SinkCase], None], database: TestDatabase
 ) -> None:
-    check(SinkCase(fresh=lambda: target(database), records=RECORDS, histories=20))
+    check(SinkCase(fresh=lambda: target(database), records=RECORDS, histories=10))

@@ -86,7 +86,7 @@ def check(tables: TestDatabase) -> None:
     assert (tables.staged(), tables.prepared()) == ([], [])
 
 
-@pytest.mark.parametrize("make", [PostgresSink, PreparedPostgresSink], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [pytest.param(PostgresSink, marks=pytest.mark.soak), PreparedPostgresSink])
 def test_a_job_that_fails_again_and_again_writes_each_row_once(
     make: Make, tables: TestDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +107,7 @@ def test_upserts_that_are_flushed_end_the_same_whatever_fails(
     check(tables)
 
 
-@pytest.mark.parametrize("make", [PostgresSink, PreparedPostgresSink], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [PostgresSink, pytest.param(PreparedPostgresSink, marks=pytest.mark.soak)])
 def test_a_job_outlives_the_death_of_the_server(
     make: Make, tables: TestDatabase, postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +126,7 @@ def test_a_job_outlives_the_death_of_the_server(
     check(tables)
 
 
-@pytest.mark.parametrize("make", [PostgresSink, PreparedPostgresSink], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [pytest.param(PostgresSink, marks=pytest.mark.soak), PreparedPostgresSink])
 def test_a_job_goes_on_at_another_parallelism(
     make: Make, tables: TestDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

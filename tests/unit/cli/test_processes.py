@@ -119,13 +119,13 @@ def test_a_job_whose_driver_was_killed_is_an_exit_code_and_can_be_started_again(
     ("program", "code", "said"),
     [
         ("import sys; sys.exit(7)", 7, ""),
-        ("1 / 0", 1, 'job.py", line 1, in <module>'),
+        pytest.param("1 / 0", 1, 'job.py", line 1, in <module>', marks=pytest.mark.soak),
         (
             "env.from_collection([0]).map(lambda n: 1 / n).print(); env.execute()",
             ExitCode.JOB_FAILED,
             "division by zero",
         ),
-        ("env.from_collection([0]).print(); env.execute()", 0, ""),
+        pytest.param("env.from_collection([0]).print(); env.execute()", 0, "", marks=pytest.mark.soak),
     ],
 )
 def test_how_a_program_ends_is_the_exit_code(headgate: Shell, program: str, code: int, said: str) -> None:

@@ -133,7 +133,7 @@ def end(folder: Path, when: Callable[[list[str]], bool]) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [WAITS, GOES_ON])
+@pytest.mark.parametrize("ending", [WAITS, pytest.param(GOES_ON, marks=pytest.mark.soak)])
 def test_a_program_that_gets_sigterm_goes_on_where_it_was_when_it_is_started_again(tmp_path: Path, ending: str) -> None:
     (tmp_path / "job.py").write_text(PROGRAM + ending)
     code, said = end(tmp_path, lambda lines: len(lines) > 20)

@@ -31,6 +31,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
+LEFT_TO_SOAK = ("whole", "incremental, nothing cached", "changelog")
+"""Variants whose halves are in two other ones."""
+
+
 def rocksdb(variant: str) -> BackendUnderTest:
     return BackendUnderTest(open=open_backend, settings=resolve({"state.backend.type": "rocksdb", **VARIANTS[variant]}))
 
@@ -45,7 +49,8 @@ def _pairs() -> Iterator[Any]:
         for variant in VARIANTS:
             # Files of RocksDB hold what has expired, as in Flink.
             if check is not check_full_snapshots_leave_out_what_has_expired or "whole" in variant:
-                yield pytest.param(check, variant, id=f"{check.__name__}-{variant}")
+                marks = pytest.mark.soak if variant in LEFT_TO_SOAK else ()
+                yield pytest.param(check, variant, id=f"{check.__name__}-{variant}", marks=marks)
 
 
 @pytest.mark.parametrize(("check", "variant"), list(_pairs()))
