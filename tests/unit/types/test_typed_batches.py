@@ -63,6 +63,14 @@ def test_batches_come_back_from_both_readers_as_from_pickle(compiled: Any, seed:
 
 
 @given(SEEDS)
+def test_batches_are_read_where_there_is_no_compiled_module(seed: int) -> None:
+    batch = batch_of(seed)
+    payload = encoded(*batch)
+    if payload is not None:
+        assert shown(read(payload)) == shown(pickle.loads(pickle.dumps(batch, 5)))  # noqa: S301  # our own
+
+
+@given(SEEDS)
 def test_a_batch_with_a_value_of_another_type_is_left_to_pickle(compiled: Any, seed: int) -> None:
     batch = batch_of(seed, others=0.02)
     assert compiled.encode(*batch) == encoded(*batch)
