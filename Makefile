@@ -132,7 +132,7 @@ $(SPARKS): %: .venv-%/.locked
 	@touch $@
 
 # That of the command line or the environment, else the one on the PATH.
-PYTHON314 ?= $(shell command -v python3.14)
+PYTHON314 ?= $(shell python3.14 -c 'import sys; print(sys.executable)' 2>/dev/null)
 python314: BIN := .venv-314/bin
 python314: $(if $(PYTHON314),.venv-314/.locked) ## the quick tests that the version of Python can change, on 3.14 (PYTHON314=..., else the one on the PATH; without either it says so)
 ifneq ($(PYTHON314),)
