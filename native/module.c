@@ -33,6 +33,7 @@ static int exec_module(PyObject *module) {
         {&due_spec, &state->due},
         {&timers_spec, NULL},
         {&session_loop_spec, NULL},
+        {&emission_spec, NULL},
     };
     for (size_t at = 0; at < Py_ARRAY_LENGTH(types); at++)
         if (add_type(module, types[at].spec, types[at].kept) < 0) return -1;

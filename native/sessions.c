@@ -7,7 +7,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *in_python; /* the same in Python */
     /* what a `SessionSteps` has */
-    PyObject *backend, *first, *more, *note, *drop, *close, *merge, *take;
+    PyObject *backend, *first, *more, *note, *drop, *merge, *take;
     Py_ssize_t start, end, value, others;
     long long gap_ms;
     int keeps;
@@ -28,8 +28,8 @@ static int read_steps(SessionLoop *self, PyObject *steps) {
         const char *name;
         PyObject **kept;
     } objects[] = {{"backend", &self->backend}, {"first", &self->first}, {"more", &self->more},
-                   {"note", &self->note},       {"drop", &self->drop},   {"close", &self->close},
-                   {"merge", &self->merge},     {"take", &self->take}};
+                   {"note", &self->note},       {"drop", &self->drop},   {"merge", &self->merge},
+                   {"take", &self->take}};
     for (size_t i = 0; i < Py_ARRAY_LENGTH(objects); i++)
         if ((*objects[i].kept = PyObject_GetAttrString(steps, objects[i].name)) == NULL) return -1;
     self->start = (Py_ssize_t)number_of(steps, "start");
@@ -90,10 +90,33 @@ static int note(SessionLoop *self, PyObject *key, long long time_ms) {
     return failed;
 }
 
+/* Return a session that was not evaluated, of what the columns of a cell have: a new reference. */
+static PyObject *open_session(SessionLoop *self, PyObject *cell) {
+    return PyTuple_Pack(4, PyList_GET_ITEM(cell, self->start), PyList_GET_ITEM(cell, self->end),
+                        PyList_GET_ITEM(cell, self->value), Py_False);
+}
+
+/* Move the open session to the end of the other sessions. Returns -1 with an exception. */
+static int close_open(SessionLoop *self, PyObject *cell) {
+    PyObject *session = open_session(self, cell), *others = PyList_GET_ITEM(cell, self->others), *first;
+    int failed = -1;
+    if (session == NULL) return -1;
+    if (PyList_CheckExact(others)) {
+        failed = PyList_Append(others, session);
+    } else if (others != Py_None) {
+        PyErr_Format(PyExc_TypeError, "the other sessions of a key are a list, not %R", others);
+    } else if ((first = PyList_New(1)) != NULL) {
+        PyList_SET_ITEM(first, 0, Py_NewRef(session));
+        failed = put(cell, self->others, first);
+    }
+    Py_DECREF(session);
+    return failed;
+}
+
 /* Begin a session with a record. `is_only`: the key has no other open session. Returns -1 with an exception. */
 static int begin(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *time, PyObject *value, long long until_ms,
                  int is_only) {
-    if ((is_only ? note(self, key, until_ms - 1) : discard(call_one(self->close, cell))) < 0) return -1;
+    if ((is_only ? note(self, key, until_ms - 1) : close_open(self, cell)) < 0) return -1;
     PyObject *made = call_one(self->first, value);
     if (made == NULL) return -1;
     int failed = put(cell, self->start, Py_NewRef(time)) < 0 ||
@@ -179,36 +202,18 @@ static PyObject *add_all(SessionLoop *self, PyObject *const *args, Py_ssize_t co
 
 /* --- taking out sessions that are due */
 
-/* Add a session to the ones that are due, with its key. Takes over the session. Returns -1 with an exception. */
-static int note_due(PyObject *due, PyObject *key, PyObject *session) {
-    PyObject *pair = session == NULL ? NULL : PyTuple_Pack(2, key, session);
-    int failed = pair == NULL ? -1 : PyList_Append(due, pair);
-    Py_XDECREF(pair);
-    Py_XDECREF(session);
-    return failed;
-}
-
-/* Take out the only session of a key. Returns -1 with an exception. */
-static int take_only(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *due) {
-    PyObject *session = PyTuple_Pack(4, PyList_GET_ITEM(cell, self->start), PyList_GET_ITEM(cell, self->end),
-                                     PyList_GET_ITEM(cell, self->value), Py_False);
-    if (note_due(due, key, session) < 0) return -1;
-    PyObject *emptied = PyObject_GetAttrString(self->backend, "emptied");
-    int failed = emptied == NULL || put(cell, self->start, Py_NewRef(Py_None)) < 0 ||
-                 put(cell, self->end, Py_NewRef(Py_None)) < 0 || put(cell, self->value, Py_NewRef(Py_None)) < 0 ||
-                 PyList_Append(emptied, cell) < 0;
-    Py_XDECREF(emptied);
-    return failed ? -1 : discard(call_one(self->drop, key));
+/* Whether a cell has other sessions than the open one. */
+static inline int has_others(SessionLoop *self, PyObject *cell) {
+    PyObject *others = PyList_GET_ITEM(cell, self->others);
+    return PyList_CheckExact(others) && PyList_GET_SIZE(others) > 0;
 }
 
 /* Return the end of the first session of a cell, a new reference; None for none; NULL with an exception. */
 static PyObject *first_end(SessionLoop *self, PyObject *cell) {
-    PyObject *others = PyList_GET_ITEM(cell, self->others);
-    int any = others == Py_None ? 0 : PyObject_IsTrue(others);
-    if (any < 0) return NULL;
-    if (!any) return Py_NewRef(PyList_GET_ITEM(cell, self->end));
-    PyObject *first = PySequence_GetItem(others, 0), *end = first == NULL ? NULL : PySequence_GetItem(first, 1);
-    Py_XDECREF(first);
+    if (!has_others(self, cell)) return Py_NewRef(PyList_GET_ITEM(cell, self->end));
+    PyObject *first = Py_NewRef(PyList_GET_ITEM(PyList_GET_ITEM(cell, self->others), 0));
+    PyObject *end = PySequence_GetItem(first, 1);
+    Py_DECREF(first);
     return end;
 }
 
@@ -221,6 +226,48 @@ static PyObject *last_of(PyObject *end) {
     return last;
 }
 
+/* Have the backend look whether a cell is empty. Returns -1 with an exception. */
+static int note_emptied(SessionLoop *self, PyObject *cell) {
+    PyObject *emptied = PyObject_GetAttrString(self->backend, "emptied");
+    int failed = emptied == NULL ? -1 : PyList_Append(emptied, cell);
+    Py_XDECREF(emptied);
+    return failed;
+}
+
+/* Add a session to the ones that are due, with its key. Takes over the session. Returns -1 with an exception. */
+static int note_due(PyObject *due, PyObject *key, PyObject *session) {
+    PyObject *pair = session == NULL ? NULL : PyTuple_Pack(2, key, session);
+    int failed = pair == NULL ? -1 : PyList_Append(due, pair);
+    Py_XDECREF(pair);
+    Py_XDECREF(session);
+    return failed;
+}
+
+/* Take out the only session of a key. Returns -1 with an exception. */
+static int take_only(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *due) {
+    if (note_due(due, key, open_session(self, cell)) < 0 || put(cell, self->start, Py_NewRef(Py_None)) < 0 ||
+        put(cell, self->end, Py_NewRef(Py_None)) < 0 || put(cell, self->value, Py_NewRef(Py_None)) < 0 ||
+        note_emptied(self, cell) < 0)
+        return -1;
+    return discard(call_one(self->drop, key));
+}
+
+/* Take out the first of several sessions of a key. Returns -1 with an exception. */
+static int take_first(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *due) {
+    PyObject *others = Py_NewRef(PyList_GET_ITEM(cell, self->others)), *end = NULL, *last = NULL;
+    int failed = note_due(due, key, Py_NewRef(PyList_GET_ITEM(others, 0))) < 0 ||
+                 PyList_SetSlice(others, 0, 1, NULL) < 0 || (end = first_end(self, cell)) == NULL;
+    if (!failed && PyList_GET_SIZE(others) == 0) failed = put(cell, self->others, Py_NewRef(Py_None)) < 0;
+    Py_DECREF(others);
+    if (!failed && end == Py_None)
+        failed = discard(call_one(self->drop, key)) < 0 || note_emptied(self, cell) < 0;
+    else if (!failed)
+        failed = (last = last_of(end)) == NULL || discard(call_two(self->note, last, key)) < 0;
+    Py_XDECREF(last);
+    Py_XDECREF(end);
+    return failed ? -1 : 0;
+}
+
 /* Look at the sessions of a cell. Returns -1 with an exception. */
 static int look(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *time, PyObject *due) {
     PyObject *end = first_end(self, cell), *last = NULL, *session;
@@ -229,7 +276,9 @@ static int look(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *time
         int is_later = (last = last_of(end)) == NULL ? -1 : PyObject_RichCompareBool(last, time, Py_GT);
         if (is_later != 0)
             failed = is_later < 0 ? -1 : discard(call_two(self->note, last, key));
-        else if (PyList_GET_ITEM(cell, self->others) == Py_None && !self->keeps)
+        else if (!self->keeps && has_others(self, cell))
+            failed = take_first(self, cell, key, due);
+        else if (!self->keeps)
             failed = take_only(self, cell, key, due);
         else if ((session = PyObject_CallFunctionObjArgs(self->take, key, cell, time, NULL)) != Py_None)
             failed = note_due(due, key, session);
@@ -300,7 +349,7 @@ static PyObject *take_all(SessionLoop *self, PyObject *due_keys) {
 /* The attributes that are objects, in any order. */
 #define OBJECTS(self)                                                                                          \
     {&(self)->in_python, &(self)->backend, &(self)->first, &(self)->more, &(self)->note, &(self)->drop, \
-     &(self)->close,     &(self)->merge,   &(self)->take}
+     &(self)->merge,     &(self)->take}
 
 static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     PyObject *steps, *in_python;

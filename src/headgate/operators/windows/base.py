@@ -34,6 +34,7 @@ from headgate.operators.windows.contexts import (
     clearing,
     evaluation,
 )
+from headgate.operators.windows.emission import emission
 from headgate.state.backend import KeyedBackend, KeyedSnapshot
 from headgate.state.keyed.cells import GENERATION, NO_CELL
 from headgate.state.operator.list_elements import ListElements
@@ -168,11 +169,13 @@ class BulkWindows(WindowLayout):
         self._inputs_of: Callable[[Any], list[Any] | None] = contents.inputs_of
         self._none_made = contents.none_made
         passes = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
-        self._result = contents.result if passes and isinstance(contents, Combined) else None
-        """Makes the result of a value where there is no window function to call."""
+        result = contents.result if passes and isinstance(contents, Combined) else None
         if windowing.lateness_ms:  # the value stays for late records, whatever the functions do with theirs
             self._inputs_of = _of_copy(self._inputs_of, self._copied)
-            self._result = self._result and _of_copy(self._result, self._copied)
+            result = result and _of_copy(result, self._copied)
+        native = opened.context.native
+        self._emission = None if result is None else emission(native, result, self._none_made, self._extend)
+        """Emits values where there is no window function to call."""
         self._window: tuple[int, int] = (0, 0)
         """The start and the end of the window that is evaluated."""
         self._key: Any = None
@@ -188,13 +191,9 @@ class BulkWindows(WindowLayout):
 
     def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
         """Evaluate the window for these keys and values."""
-        out, result, last_ms = self.out, self._result, self._window_context.current.max_timestamp()
-        if result is not None:
-            none_made, extend = self._none_made, self._extend
-            for _, value in position:
-                emitted = [none_made() if value is None else result(value)]
-                if emitted[0] is not None:
-                    extend(out, emitted)
+        out, last_ms = self.out, self._window_context.current.max_timestamp()
+        if self._emission is not None:
+            self._emission.emit_windows(position, out)
         else:
             evaluate, context, inputs_of = self._evaluate, self._window_context, self._inputs_of
             (runtime, states), extend = self._given_to, self._extend

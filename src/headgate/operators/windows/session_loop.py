@@ -35,12 +35,10 @@ class SessionSteps:
     """Notes a time at which sessions of a key may be due."""
     drop: Callable[[Any], None]
     """Forgets a key that has no sessions left."""
-    close: Callable[[Cell], None]
-    """Moves the open session of a cell to the other sessions of its key."""
     merge: Callable[[Any, Cell, tuple[int, int], Any], None]
     """Adds a record, whose own session is given, where it may be late or join several sessions."""
     take: Callable[[Any, Cell, int], Session | None]
-    """Takes out the session of a key that is due at a time, where the key has several or keeps them; None for none."""
+    """Takes out the session of a key that is due at a time, where sessions stay for late records; None for none."""
     keeps: bool
     """Whether sessions stay for late records."""
 
@@ -76,8 +74,18 @@ class SessionLoop:
                 if end is None:
                     note(until - 1, key)
                 else:
-                    steps.close(cell)
+                    self._close(cell)
                 cell[start_at], cell[end_at], cell[value_at] = time, until, first(value)
+
+    def _close(self, cell: Cell) -> None:
+        """Move the open session to the end of the other sessions."""
+        steps = self._steps
+        session = cell[steps.start], cell[steps.end], cell[steps.value], False
+        others = cell[steps.others]
+        if others is None:
+            cell[steps.others] = [session]
+        else:
+            others.append(session)
 
     def take(self, due_keys: Iterable[tuple[int, list[Any]]]) -> list[tuple[Any, Session]]:
         """Return the sessions of keys that are due, and change them in state as their evaluation will.
@@ -103,7 +111,9 @@ class SessionLoop:
                     continue
                 if end - 1 > time_ms:
                     note(end - 1, key)
-                elif others is None and not keeps:
+                elif others and not keeps:
+                    due.append((key, self._take_first(key, cell, others)))
+                elif not keeps:
                     due.append((key, (cell[start_at], end, cell[value_at], False)))
                     cell[start_at] = cell[end_at] = cell[value_at] = None
                     backend.emptied.append(cell)
@@ -111,6 +121,20 @@ class SessionLoop:
                 elif (session := steps.take(key, cell, time_ms)) is not None:
                     due.append((key, session))
         return due
+
+    def _take_first(self, key: Any, cell: Cell, others: list[Session]) -> Session:
+        """Remove and return the first of several sessions of a key, without a copy of the list."""
+        steps = self._steps
+        session = others.pop(0)
+        end = others[0][1] if others else cell[steps.end]
+        if not others:
+            cell[steps.others] = None
+        if end is not None:
+            steps.note(end - 1, key)
+        else:
+            steps.drop(key)
+            steps.backend.emptied.append(cell)
+        return session
 
 
 def session_loop(native: ModuleType | None, steps: SessionSteps) -> SessionLoop:

@@ -10,7 +10,7 @@ again at the present end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, final
 
 from headgate.functions.windows.session_windows import DynamicEventTimeSessionWindows, EventTimeSessionWindows
@@ -69,7 +69,6 @@ class SessionWindows(BulkWindows):
             more=self._more,
             note=self._due_keys.add,
             drop=self._due_keys.drop,
-            close=self._close,
             merge=self._merge,
             take=self._take_due,
             keeps=self._lateness > 0,
@@ -86,15 +85,6 @@ class SessionWindows(BulkWindows):
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         self._loop.add(keys, timestamps, records, self._timers.watermark_ms)
-
-    def _close(self, cell: Cell) -> None:
-        """Move the open session to the end of the other sessions."""
-        session = cell[self._start], cell[self._end], cell[self._value], False
-        others = cell[self._others]
-        if others is None:
-            cell[self._others] = [session]
-        else:
-            others.append(session)
 
     def _merge(self, key: Any, cell: Cell, own: tuple[int, int], value: Any) -> None:
         """Merge the session of a record with the sessions that it overlaps or touches."""
@@ -166,9 +156,6 @@ class SessionWindows(BulkWindows):
 
     def _take_due(self, key: Any, cell: Cell, time_ms: int) -> Session | None:
         """Return the session of a key that is due at this time, if any. State keeps it if it waits for late records."""
-        others = cell[self._others]
-        if others and not self._lateness:
-            return self._take_first(key, cell, others)
         sessions = self._sessions(cell)
         due_ms, at = first_due(sessions, self._lateness)
         if due_ms > time_ms:
@@ -184,40 +171,18 @@ class SessionWindows(BulkWindows):
             self._backend.emptied.append(cell)
         return session
 
-    def _take_first(self, key: Any, cell: Cell, others: list[Session]) -> Session:
-        """Remove and return the first of several sessions of a key, without a copy of the list."""
-        session = others.pop(0)
-        end = others[0][1] if others else cell[self._end]
-        if not others:
-            cell[self._others] = None
-        if end is not None:
-            self._due_keys.add(end - 1, key)
-        else:
-            self._due_keys.drop(key)
-            self._backend.emptied.append(cell)
-        return session
-
     def _evaluate_all(self, due: list[tuple[Any, Session]]) -> None:
         """Evaluate sessions that have ended, and let the function clear its state of sessions that are over."""
         position = iter(due)
         try:
-            if self._result is not None:
-                self._emit_all(position, self._result)
+            if self._emission is not None:
+                self._emission.emit_sessions(position, self.out, self.times)
             else:
                 for key, session in position:
                     self._finish(key, session)
         except USER_ERRORS as error:
             key, session = due[last_index(due, position)]
             raise UserCodeError(key=untyped(key), during=f"the timer of a window ({session[1] - 1})") from error
-
-    def _emit_all(self, position: Iterator[tuple[Any, Session]], result: Callable[[Any], Any]) -> None:
-        """Emit the values of sessions, where there is no window function to call."""
-        out, times, none_made, extend = self.out, self.times, self._none_made, self._extend
-        for _, (_, end, value, is_evaluated) in position:
-            emitted = [None if is_evaluated else none_made() if value is None else result(value)]
-            if emitted[0] is not None:
-                extend(out, emitted)
-                times.append(end - 1)
 
     def _finish(self, key: Any, session: Session) -> None:
         """Evaluate a session that has ended, or clear the state of a session that was evaluated before."""

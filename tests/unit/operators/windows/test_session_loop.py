@@ -8,6 +8,7 @@ import pickle
 import sys
 import weakref
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import fields, replace
 from itertools import cycle
 from types import SimpleNamespace
@@ -128,6 +129,8 @@ CELLS = st.sampled_from(
         [None, None, None, [(0, 10, "v", True)]],
         [20, 30, "v", [(0, 10, "v", False)]],
         [0, 2**63, "v", None],
+        [20, 30, "v", [(0, 10, "v", False), (12, 15, "w", True)]],
+        [20, 30, "v", []],
         ["no time", 10, "v", None],
         [0, "no time", "v", None],
         [0],
@@ -140,7 +143,7 @@ class Steps:
 
     def __init__(self, cells: dict[Any, list[Any]], keeps: bool) -> None:
         self.asked: list[Any] = []
-        self.cells = {key: [1, 0, 0, key, *cell] for key, cell in cells.items()}
+        self.cells = {key: [1, 0, 0, key, *deepcopy(cell)] for key, cell in cells.items()}
         self.backend = SimpleNamespace(
             cells=self.cells, generation=1, enter=self.enter, emptied=[], prefetch=self.noting("prefetch")
         )
@@ -156,7 +159,6 @@ class Steps:
             more=lambda value, so_far: self.first(f"{so_far}, {value}"),
             note=self.noting("note"),
             drop=self.noting("drop"),
-            close=self.noting("close"),
             merge=self.noting("merge"),
             take=self.noting("take", lambda key, cell, time: (0, 1, key, True) if key == "a" else None),
             keeps=keeps,
