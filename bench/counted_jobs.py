@@ -14,13 +14,13 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, final
 
-from bench.inputs import ListReader, keyed_tuples, lines
+from bench.inputs import TIMERS_DISORDER_MS, ListReader, keyed_tuples, lines, timed_tuples
 from bench.outputs import NoCommit
-from bench.programs import counted, doubled_odd, key_of, word_counts
-from bench.timed_programs import records_per_ms, tumbling_counts
+from bench.programs import counted, doubled_odd, key_of, reminded, word_counts
+from bench.timed_programs import PAUSE_MS, WINDOW_MS, records_per_ms, session_counts, tumbling_counts
 from headgate.common import Configuration, WatermarkStrategy
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.deploy.handles.running_job import RunningJob
@@ -37,6 +37,8 @@ READING_MS: Final = 0.05
 """By so much the clock moves at each reading; a batch reads it about six times."""
 WORDS_IN_LINE: Final = 5
 WINDOW_RECORDS: Final = 20
+SESSION_RECORDS: Final = 2
+TIMERS_OF_KEY: Final = 10
 
 Build = Callable[[DataStream], DataStream]
 
@@ -46,14 +48,27 @@ Build = Callable[[DataStream], DataStream]
 class Job:
     """A job over a list that `make` returns; `in_one` records are counted for each element of the list.
 
-    With `per_ms`, so many elements have each millisecond as their event time.
+    `time_ms` returns the event time of an element, given its number too. `strategy` makes the watermarks: without one,
+    event time stands still until the input ends.
     """
 
     build: Build
     make: Callable[[], list[Any]]
     slots: int = 1
     in_one: int = 1
-    per_ms: int | None = None
+    time_ms: Callable[[int, Any], int] | None = None
+    strategy: WatermarkStrategy | None = None
+
+
+def steadily(number: int, element: Any, per_ms: int, pause_ms: int = 0) -> int:
+    """Return event times with so many elements in each millisecond, and a pause after each length of a window."""
+    ms = number // per_ms
+    return ms + ms // WINDOW_MS * pause_ms
+
+
+def own(number: int, element: tuple[int, int]) -> int:
+    """Return the second field of an element."""
+    return element[1]
 
 
 JOBS: Final = {
@@ -61,8 +76,18 @@ JOBS: Final = {
     "c": Job(counted, keyed_tuples, slots=2),
     "d": Job(doubled_odd, keyed_tuples),
     "e": Job(word_counts, lines, in_one=WORDS_IN_LINE),
+    "r": Job(reminded, lambda: timed_tuples(COUNTS[1], TIMERS_DISORDER_MS, COUNTS[1] // TIMERS_OF_KEY), time_ms=own),
     "ae": Job(
-        lambda tuples: tumbling_counts(tuples.key_by(key_of)), keyed_tuples, per_ms=records_per_ms(WINDOW_RECORDS)
+        lambda tuples: tumbling_counts(tuples.key_by(key_of)),
+        keyed_tuples,
+        time_ms=partial(steadily, per_ms=records_per_ms(WINDOW_RECORDS)),
+        strategy=WatermarkStrategy.for_monotonous_timestamps(),
+    ),
+    "ai": Job(
+        lambda tuples: session_counts(tuples.key_by(key_of)),
+        keyed_tuples,
+        time_ms=partial(steadily, per_ms=records_per_ms(SESSION_RECORDS), pause_ms=PAUSE_MS),
+        strategy=WatermarkStrategy.for_monotonous_timestamps(),
     ),
 }
 """The jobs by row of the benchmark."""
@@ -73,7 +98,7 @@ def elements(row: str) -> tuple[list[Any], list[int] | None]:
     """Return the whole input of a job, with its event times if it has any. It is made in the warm-up."""
     job = JOBS[row]
     made = job.make()
-    return made, None if job.per_ms is None else [number // job.per_ms for number in range(len(made))]
+    return made, None if job.time_ms is None else list(map(job.time_ms, range(len(made)), made))
 
 
 @final
@@ -136,8 +161,7 @@ def run(row: str, count: int, folder: str) -> None:
     conf = Configuration.from_dict({"headgate.deploy.target": "minicluster", "headgate.storage.dir": folder})
     env = StreamExecutionEnvironment.get_execution_environment(conf)
     env.set_parallelism(job.slots)
-    strategy = None if job.per_ms is None else WatermarkStrategy.for_monotonous_timestamps()
-    job.build(env.from_source(FirstRecords(row, count // job.in_one), strategy, "records")).sink_to(Nowhere())
+    job.build(env.from_source(FirstRecords(row, count // job.in_one), job.strategy, "records")).sink_to(Nowhere())
     plan = env.job_graph(f"instructions of {row}")
     outcome = RunningJob(plan, LocalHost(plan, CountingClock())).start().wait()
     if outcome is None or outcome.cause is not None:

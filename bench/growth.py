@@ -24,7 +24,7 @@ from typing import Final, final
 import psutil
 
 from bench.counted_jobs import JOBS, Nowhere, elements
-from headgate.common import Configuration, WatermarkStrategy
+from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
 from headgate.types.record_copies import ATOMIC
@@ -103,8 +103,8 @@ class Repeating(SourceReader[int]):
         self._read += len(found)
         if self._is_first and before // step != self._read // step:
             SAMPLES.append(sample(self._read * self._job.in_one))
-        per_ms = self._job.per_ms
-        return Records(found, None if per_ms is None else [number // per_ms for number in range(before, self._read)])
+        time_ms = self._job.time_ms
+        return Records(found, None if time_ms is None else list(map(time_ms, range(before, self._read), found)))
 
     def snapshot(self) -> list[int]:
         return self._splits
@@ -118,9 +118,8 @@ def samples_of(row: str, records: int, folder: str) -> list[Sample]:
     env = StreamExecutionEnvironment.get_execution_environment(
         Configuration.from_dict({**conf, "headgate.storage.dir": folder})
     ).set_parallelism(job.slots)
-    strategy = None if job.per_ms is None else WatermarkStrategy.for_monotonous_timestamps()
     source = AgainAndAgain(row, records // job.in_one)
-    job.build(env.from_source(source, strategy, "records")).sink_to(Nowhere())
+    job.build(env.from_source(source, job.strategy, "records")).sink_to(Nowhere())
     env.execute(f"growth of {row}")
     return list(SAMPLES)
 

@@ -45,6 +45,20 @@ def spread_tuples() -> list[tuple[int, int]]:
     return [(pick(SPREAD_KEYS), number) for number in range(RECORDS)]
 
 
+def timed_tuples(count: int, disorder_ms: int | None, keys: int = SPREAD_KEYS) -> list[tuple[int, int]]:
+    """Return (key, event time) tuples with so many event times.
+
+    The times are out of order by up to `disorder_ms`, as in a stream; None: they are in no order at all.
+    """
+    times_ms = list(range(count))
+    rng = random.Random(5)
+    if disorder_ms is None:
+        rng.shuffle(times_ms)
+    else:
+        times_ms.sort(key=lambda time_ms: time_ms + rng.uniform(0, disorder_ms))
+    return [(time_ms % keys, time_ms) for time_ms in times_ms]
+
+
 STRIDE = 7_368_787
 """A prime: its multiples, modulo the number of keys, are all keys in no order."""
 
@@ -191,13 +205,8 @@ class TimedSource(Source[int]):
         return [0]
 
     def reader(self, context: SourceContext) -> ListReader:
-        times_ms = list(range(self.count))
-        rng = random.Random(5)
-        if self.disorder_ms is None:
-            rng.shuffle(times_ms)
-        else:
-            times_ms.sort(key=lambda time_ms: time_ms + rng.uniform(0, self.disorder_ms or 0))
-        return ListReader([(time_ms % SPREAD_KEYS, time_ms) for time_ms in times_ms], times_ms)
+        records = timed_tuples(self.count, self.disorder_ms)
+        return ListReader(records, [time_ms for _, time_ms in records])
 
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import tempfile
 import time
@@ -170,6 +171,11 @@ def word_counts(lines: DataStream) -> DataStream:
     return lines.flat_map(split).key_by(key_of).reduce(add)
 
 
+def reminded(timed: DataStream) -> DataStream:
+    """A timer for each record."""
+    return timed.key_by(key_of).process(Remind())
+
+
 # --- jobs
 
 
@@ -218,7 +224,7 @@ def build_timers(
     env: StreamExecutionEnvironment, folder: str, seconds: float, timers: int, disorder_ms: int | None
 ) -> None:
     source = inputs.TimedSource(timers, disorder_ms)
-    env.from_source(source, None, "timed").key_by(key_of).process(Remind()).sink_to(TallySink(folder))
+    reminded(env.from_source(source, None, "timed")).sink_to(TallySink(folder))
 
 
 def build_latency(env: StreamExecutionEnvironment, folder: str, seconds: float, rate: float) -> None:
@@ -389,6 +395,41 @@ def bare_words() -> Callable[[], int]:
     return once
 
 
+@final
+class HeapTimers:
+    """The timers of a bare loop, and the context and the timer service of its functions."""
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, int]] = []
+        self.key = 0
+
+    def timer_service(self) -> HeapTimers:
+        return self
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        heapq.heappush(self.heap, (timestamp, self.key))
+
+
+def bare_timers(count: int, disorder_ms: int | None) -> Callable[[], int]:
+    """Return a pass over so many records by the function of the timers; it returns the number of timers."""
+    records = inputs.timed_tuples(count, disorder_ms)
+
+    def once() -> int:
+        outputs, function, timers = 0, Remind(), HeapTimers()
+        function.open(None)  # type: ignore[arg-type]  # it asks the context for nothing
+        process, on_timer = function.process_element, function.on_timer
+        for value in records:
+            timers.key = value[0]
+            process(value, timers)
+        while timers.heap:
+            time_ms, timers.key = heapq.heappop(timers.heap)
+            for _ in on_timer(time_ms, timers):
+                outputs += 1
+        return outputs
+
+    return once
+
+
 def bare_files() -> Callable[[], int]:
     """Return a pass over the lines of a file, by Python's own iteration; it returns the number of lines."""
     folder = tempfile.TemporaryDirectory(prefix="headgate-bench-")
@@ -409,4 +450,8 @@ LOOPS: dict[str, Callable[[], Callable[[], int]]] = {
     "chain": bare_chain,
     "words": bare_words,
     "files": bare_files,
+    **{
+        f"timers-{timers}-stream": partial(bare_timers, timers, inputs.TIMERS_DISORDER_MS)
+        for timers in (inputs.TIMERS, inputs.TIMERS_QUICK)
+    },
 }

@@ -10,6 +10,7 @@ from bench.big_state import run_big_state
 from bench.churn import run_churn
 from bench.effort import Effort, Say
 from bench.figures import Figure, Target
+from bench.rounds import bare
 from bench.state_settings import INCREMENTAL, ROCKSDB, ROCKSDB_BIG
 from bench.trial import Result, Trial, run_trial
 
@@ -160,8 +161,10 @@ def latency_figure(paced: Result) -> Figure:
 def timers(target: str, effort: Effort, say: Say) -> list[Figure]:
     """Measure (r): event-time timers of 100,000 keys, one for each record, all fired by the last watermark."""
     found: dict[str, list[Result]] = {"stream": [], "any": []}
+    loops: list[Result] = []
     for number in range(effort.rounds):
         say(f"{effort.timers:,} timers, {number + 1} of {effort.rounds}")
+        loops.append(run_trial(bare(f"timers-{effort.timers}-stream", effort)))
         for order, results in found.items():
             results.append(run_trial(Trial(program=f"timers-{effort.timers}-{order}", target=target, seconds=60.0)))
     count, stream = effort.timers, found["stream"]
@@ -174,8 +177,19 @@ def timers(target: str, effort: Effort, say: Say) -> list[Figure]:
             _timers("  both, one after the other", count, [_both_s(each) for each in stream], None),
             note=f"{cpu_ns:,.0f} ns of CPU each",
         ),
+        _to_heap(count, stream, loops),
         _timers("  the same at times in no order", count, [_both_s(each) for each in found["any"]], None),
     ]
+
+
+def _to_heap(count: int, jobs: list[Result], loops: list[Result]) -> Figure:
+    """Return the ratio to a bare loop with a heap of `heapq`, by processor time: the job's slots have no other work."""
+    ratios = tuple(loop["cpu_ns"] * count / job["cpu_s"] / 1e9 for job, loop in zip(jobs, loops, strict=True))
+    what = "  to heapq in a bare loop, by CPU time"
+    note = f"{median(loop['cpu_ns'] for loop in loops):,.0f} ns of CPU each in the loop"
+    return Figure(
+        row="r", what=what, value=median(ratios), unit="ratio", target=Target(least=0.5), of_runs=ratios, note=note
+    )
 
 
 def _both_s(result: Result) -> float:

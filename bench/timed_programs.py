@@ -82,6 +82,11 @@ def tumbling_counts(tuples: KeyedStream) -> DataStream:
     return tuples.window(TumblingEventTimeWindows(WINDOW_MS, 0)).aggregate(Counted())
 
 
+def session_counts(tuples: KeyedStream) -> DataStream:
+    """The count in sessions."""
+    return tuples.window(EventTimeSessionWindows.with_gap(Time.milliseconds(WINDOW_MS))).aggregate(Counted())
+
+
 # --- jobs
 
 
@@ -97,8 +102,7 @@ def build_windows(env: StreamExecutionEnvironment, folder: str, seconds: float, 
 
 def build_sessions(env: StreamExecutionEnvironment, folder: str, seconds: float, per_key: int) -> None:
     keyed = _timed(env, seconds, records_per_ms(per_key), PAUSE_MS)
-    gap = EventTimeSessionWindows.with_gap(Time.milliseconds(WINDOW_MS))
-    keyed.window(gap).aggregate(Counted()).sink_to(TallySink(folder))
+    session_counts(keyed).sink_to(TallySink(folder))
 
 
 def build_join(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
