@@ -34,8 +34,8 @@ ASSIGNERS: Final = {
     "sliding": SlidingEventTimeWindows.of(Time.milliseconds(40), TEN),
     "session": EventTimeSessionWindows.with_gap(Time.milliseconds(5)),
 }
-BYTES_MAX: Final = 80_000
-"""20 bytes for each of 4,000 windows: a window that stays takes hundreds."""
+BYTES_MAX: Final = 120_000
+"""30 bytes for each of 4,000 windows: a window that stays takes hundreds."""
 
 
 def through_windows(harness: Any, first: int, last: int) -> None:
