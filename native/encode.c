@@ -64,6 +64,7 @@ static Met *met_entry(Writer *w, PyObject *value) {
         Met *before = w->met;
         size_t room = w->met_room;
         w->met_room = room == 0 ? 64 : 4 * room;
+        while (w->met_room < 2 * (size_t)w->count) w->met_room *= 2; /* a source that keeps its records holds each */
         w->met = PyMem_Calloc(w->met_room, sizeof(Met));
         if (w->met == NULL) {
             w->met = before, w->met_room = room;
