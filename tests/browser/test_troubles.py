@@ -84,6 +84,7 @@ def stuck_watermark(env: StreamExecutionEnvironment) -> None:
     timed.key_by(lambda number: number % 3).process(Count()).name("counter").filter(lambda _: False).print()
 
 
+@pytest.mark.soak
 def test_a_stuck_watermark(browser: Browser) -> None:
     with serving(stuck_watermark) as job, visitor(browser, job.address) as anna:
         anna.follows("although records come")
@@ -106,6 +107,7 @@ def growing_state(env: StreamExecutionEnvironment) -> None:
     numbers(env).key_by(lambda number: number).process(Hoard()).name("hoard").filter(lambda _: False).print()
 
 
+@pytest.mark.soak
 def test_growing_state(browser: Browser, tmp_path: Path) -> None:
     settings = {"headgate__storage__dir": str(tmp_path), "execution__checkpointing__interval": "2 s"}
     with serving(growing_state, **settings) as job, visitor(browser, job.address) as anna:
@@ -119,6 +121,7 @@ def idle_source(env: StreamExecutionEnvironment) -> None:
     env.from_source(source, WatermarkStrategy.no_watermarks(), "rare events").filter(lambda _: False).print()
 
 
+@pytest.mark.soak
 def test_an_idle_source(browser: Browser) -> None:
     with serving(idle_source) as job, visitor(browser, job.address) as anna:
         anna.follows("The source 'Source: rare events")
@@ -195,6 +198,7 @@ def test_a_failing_checkpoint(browser: Browser) -> None:
         anna.page.get_by_role("alert").get_by_text("It failed: ").wait_for()
 
 
+@pytest.mark.soak
 def test_slow_storage(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = FileSystemStore.write
 

@@ -77,6 +77,7 @@ def test_reading_goes_on_where_a_client_has_stopped(
     ]
 
 
+@pytest.mark.soak
 def test_a_partition_that_was_read_to_the_end_of_what_is_committed_has_not_stalled(
     broker: KafkaBroker, fetcher: KafkaFetcher, caplog: pytest.LogCaptureFixture
 ) -> None:

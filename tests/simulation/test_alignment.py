@@ -17,7 +17,7 @@ def test_aligned_sources_read_all_whatever_goes_wrong(seeds: range) -> None:
     assert alignment_programs.PAUSED
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("plant", alignment_plants.PLANTS)
 def test_a_planted_fault_is_seen(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     check_seen(plant, alignment_programs.aligned_sources, monkeypatch)

@@ -18,7 +18,7 @@ def test_a_join_is_the_same_whatever_goes_wrong(program: Any, seeds: range) -> N
     assert any(report.restarts or report.rescales for report in reports)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("plant", "program"), PLANTS)
 def test_a_planted_fault_is_seen(plant: Plant, program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     check_seen(plant, program, monkeypatch)

@@ -17,7 +17,7 @@ def test_patterns_are_the_same_whatever_goes_wrong(program: Program, seeds: rang
     assert any(report.restarts or report.rescales for report in reports)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("plant", PLANTS)
 def test_a_planted_fault_is_seen(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     check_seen(plant, pattern, monkeypatch)

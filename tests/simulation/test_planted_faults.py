@@ -14,7 +14,7 @@ from tests.simulation.planted import PLANTED, Planted
 PAGE = Path(__file__).parents[2] / "docs" / "internals" / "simulation.md"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("planted", PLANTED, ids=[planted.name for planted in PLANTED])
 def test_the_simulator_sees_a_planted_fault(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     planted.plant(monkeypatch)

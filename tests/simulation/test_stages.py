@@ -15,7 +15,7 @@ def test_stages_are_read_once_whatever_goes_wrong(seeds: range) -> None:
     assert any(report.restarts or report.rescales for report in reports)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("plant", PLANTS)
 def test_a_planted_fault_is_seen(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     check_seen(plant, in_stages, monkeypatch)

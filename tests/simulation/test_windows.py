@@ -21,7 +21,7 @@ def test_windows_are_the_same_whatever_goes_wrong(program: Program, seeds: range
     assert any(report.restarts or report.rescales for report in reports)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("plant", window_plants.PLANTS)
 def test_a_planted_fault_is_seen(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     check_seen(plant, window_programs.event_time, monkeypatch, FAULT_SEEDS)
