@@ -16,6 +16,9 @@
 #define VARIED 255        /* as a length: the values of the column have different lengths */
 #define ROW_SHAPES_MAX 64 /* of names, in one column of rows */
 
+/* Sizes that damaged bytes tell are at most the number of bytes, times 255. */
+_Static_assert(sizeof(size_t) >= 8, "the codec needs 64 bits");
+
 /* The header of Python has a variable that we do not use: each codec finds the functions of dates by itself. */
 static inline void ignore_variable_of_header(void) { (void)PyDateTimeAPI; }
 

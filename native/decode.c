@@ -139,6 +139,11 @@ const char decode_doc[] = "decode(payload)\n--\n\n"
 PyObject *codec_decode(Codec *self, PyObject *payload) {
     Py_buffer view;
     if (PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE) < 0) return NULL;
+    if (!view.readonly) { /* lengths are checked once, and used after Python code has run */
+        PyBuffer_Release(&view);
+        PyErr_SetString(PyExc_TypeError, "an encoded batch is read from memory that cannot change");
+        return NULL;
+    }
     Reader r = {.codec = self, .at = view.buf, .end = (const unsigned char *)view.buf + view.len};
     PyObject *batch = read_batch(&r);
     if (batch == NULL) as_damaged(&r);

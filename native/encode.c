@@ -7,15 +7,18 @@
  * meanwhile, and no function of the exact types that is called here is written in Python. */
 #include "encode.h"
 
-/* Whether the type is `Row`, or a class that `row.py` makes for names. A program's own subclass defines __reduce__. */
+/* Whether the type is `Row`, or a class that `row.py` makes for names: in the module of `Row`, as no program's own is. */
 static int is_row(Writer *w, PyTypeObject *type) {
-    if (type == w->codec->row || type == w->known_rows) return 1;
-    if (type->tp_base != w->codec->row) return 0;
-    PyObject *name = PyUnicode_InternFromString("__reduce__");
-    int is_own = name == NULL ? -1 : PyDict_Contains(type->tp_dict, name);
+    PyTypeObject *row = w->codec->row;
+    if (type == row || type == w->known_rows) return 1;
+    if (type->tp_base != row) return 0;
+    PyObject *name = PyUnicode_InternFromString("__module__");
+    PyObject *own = name == NULL ? NULL : PyDict_GetItemWithError(type->tp_dict, name);
+    PyObject *of_row = own == NULL ? NULL : PyDict_GetItemWithError(row->tp_dict, name);
     Py_XDECREF(name);
-    if (is_own < 0) PyErr_Clear();
-    if (is_own != 0) return 0;
+    if (PyErr_Occurred()) PyErr_Clear();
+    if (of_row == NULL || !PyUnicode_CheckExact(own) || !PyUnicode_CheckExact(of_row)) return 0;
+    if (PyUnicode_Compare(own, of_row) != 0) return 0;
     w->known_rows = type;
     return 1;
 }

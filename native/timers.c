@@ -64,6 +64,7 @@ static int take(Timers *self, Current *current, PyObject *timers, PyObject *time
     int failed = cell == NULL || emptied == NULL || set_at(current, self->column, Py_None) < 0 ||
                  PyList_Append(emptied, cell) < 0;
     Py_XDECREF(cell);
+    if (failed && !PyErr_Occurred()) PyErr_SetString(PyExc_AttributeError, "emptied");
     return failed ? -1 : 1;
 }
 
@@ -137,6 +138,7 @@ typedef struct {
     Py_ssize_t limit, left; /* `left`: so many timers may still be taken from the index */
     PyObject *time, *keys;  /* the time that fires now, and its keys as a tuple or a list; NULL: none */
     Py_ssize_t at;          /* the next of the keys */
+    char is_running;        /* `next` looks for a timer: a key whose hash calls it is refused, as by a generator */
 } Due;
 
 /* Whether the index has a timer that is due. Returns -1 with an exception. */
@@ -200,8 +202,7 @@ static int fire(Due *self, PyObject *key) {
     return is_there;
 }
 
-static PyObject *next(Due *self) {
-    if (self->timers == NULL) return NULL;
+static PyObject *next_due(Due *self) {
     while (1) {
         while (self->keys != NULL && self->at < PySequence_Fast_GET_SIZE(self->keys)) {
             PyObject *key = Py_NewRef(PySequence_Fast_GET_ITEM(self->keys, self->at));
@@ -217,6 +218,18 @@ static PyObject *next(Due *self) {
         Py_ssize_t count = PyObject_Size(self->out);
         if (count < 0 || count >= self->limit || pop(self) < 0) return NULL;
     }
+}
+
+static PyObject *next(Due *self) {
+    if (self->timers == NULL) return NULL;
+    if (self->is_running) {
+        PyErr_SetString(PyExc_ValueError, "due timers are already being taken");
+        return NULL;
+    }
+    self->is_running = 1;
+    PyObject *time = next_due(self);
+    self->is_running = 0;
+    return time;
 }
 
 PyDoc_STRVAR(due_doc, "due(until_ms, limit, out=())\n--\n\n"

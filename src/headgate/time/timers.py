@@ -7,6 +7,7 @@ due when the watermark reaches their time, processing-time timers when the wall 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sized
 from typing import Final, cast, final
 
@@ -120,12 +121,12 @@ def timers_of(backend: KeyedBackend, name: str, current: Current | None = None) 
 
 def whole_time(timestamp: object) -> int:
     """Return the time as an int. Raises StateAccessError if it is not a whole number of 64 bits."""
-    number = getattr(timestamp, "__index__", None)
-    if number is None:
+    try:
+        whole = int(operator.index(timestamp))  # type: ignore[arg-type]
+    except TypeError:
         raise StateAccessError(
             f"the time of a timer must be a whole number of milliseconds, not {timestamp!r}: round it with int(...)"
-        )
-    whole: int = number()
+        ) from None
     if not -_TIME_MAX <= whole < _TIME_MAX:
         raise StateAccessError(f"the time of a timer is {whole} ms, but must be from -2**63 to 2**63-1 ms")
     return whole

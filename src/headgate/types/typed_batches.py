@@ -52,6 +52,12 @@ def codec(module: ModuleType) -> Codec | None:
     return made
 
 
+def reader(module: ModuleType | None) -> Callable[[bytes | memoryview], Lists]:
+    """Return the function that reads batches: of the compiled module where there is one, else `read`."""
+    compiled = None if module is None else codec(module)
+    return read if compiled is None else compiled.decode
+
+
 def read(payload: bytes | memoryview) -> Lists:
     """Return the records, timestamps and keys of a batch. Raises DamagedBatchError for bytes that are no batch."""
     reader = _Reader(memoryview(payload))

@@ -8,10 +8,12 @@ import pickle
 import sys
 import tracemalloc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
 from itertools import cycle
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -21,6 +23,7 @@ from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.errors import StateAccessError
 from headgate.functions.api import KeyedProcessFunction
 from headgate.operators.base import UserCodeError
+from headgate.state.backend import open_backend
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import NEVER
 from headgate.testing.harness import OperatorHarness, Setup
@@ -78,7 +81,23 @@ class Hostile(KeyedProcessFunction):
 
 KEYS = st.sampled_from([0, 1, "b", ("t", 2)])
 TIMES = st.integers(0, 12) | st.sampled_from([-5, 4095, 4096, 9000, 2**63 - 1, -(2**63)])
-ODD_TIMES = st.sampled_from([True, 5.0, 5.5, 2**63, -(2**70), "5", None])
+
+
+class Moment(IntEnum):
+    FIVE = 5
+
+
+class NoIndex:
+    """A number that is none."""
+
+    def __index__(self) -> Any:
+        return 5.5  # noqa: PLE0305  # that is the point
+
+    def __repr__(self) -> str:
+        return "NoIndex()"
+
+
+ODD_TIMES = st.sampled_from([True, Moment.FIVE, NoIndex(), 5.0, 5.5, 2**63, -(2**70), "5", None])
 STEPS = st.one_of(
     st.tuples(st.sampled_from(["sets", "deletes", "sets processing", "deletes processing"]), TIMES),
     st.tuples(st.sampled_from(["sets", "deletes"]), TIMES | ODD_TIMES),
@@ -265,7 +284,7 @@ def test_no_reference_is_left_behind() -> None:
         gc.collect()
         after = len(gc.get_objects()), sum(map(sys.getrefcount, keys)), sys.getallocatedblocks()
     assert after[1] == before[1]
-    assert all(abs(now - then) < 500 for now, then in zip(after, before, strict=True)), (before, after)
+    assert all(abs(now - then) < 1000 for now, then in zip(after, before, strict=True)), (before, after)
 
 
 def test_timers_refuse_what_does_not_fit() -> None:
@@ -296,6 +315,37 @@ def test_timers_refuse_what_does_not_fit() -> None:
         native.Timers(backend, "name", None, int)
     with pytest.raises(TypeError):
         native.Timers(backend)
+
+
+@dataclass(eq=False)
+class CallsBack:
+    """A key that calls back once, when it is compared."""
+
+    number: int
+    back: ClassVar[Callable[[], Any] | None] = None
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        back, CallsBack.back = CallsBack.back, None
+        if back is not None:
+            back()
+        return isinstance(other, CallsBack) and self.number == other.number
+
+
+@pytest.mark.parametrize("native", ["off", "on"])
+def test_due_timers_are_not_taken_while_they_are_taken(native: str) -> None:
+    compiled_module()
+    backend = open_backend(context_of(settings={"headgate.native": native}))
+    timers = timers_of(backend, EVENT_TIMERS)
+    for key in map(CallsBack, range(3)):
+        backend.current.cell = backend.enter(key, backend.cells.get(key))
+        timers.register(5)
+    due = timers.due(10, 100)
+    CallsBack.back = lambda: next(due)
+    with pytest.raises(ValueError, match="already"):
+        list(due)
 
 
 def test_timers_of_any_index_fire() -> None:

@@ -113,6 +113,31 @@ def test_rows_keep_their_names_kinds_and_containers(compiled: Any, decode: Any) 
     assert (found[0].a, found[1].a) == (9, 4)
 
 
+class Quiet:
+    """A base whose subclasses `Row` does not hear of."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        pass
+
+    def __reduce__(self) -> Any:
+        return OwnRow, tuple(self._values)  # type: ignore[attr-defined]
+
+
+class OwnRow(Quiet, Row):
+    __slots__ = ()
+
+
+def test_rows_of_a_programs_own_class_are_left_to_pickle(compiled: Any) -> None:
+    assert compiled.encode([OwnRow(1, 2)], None, None) is None
+
+
+def test_memory_that_may_change_meanwhile_is_not_read(compiled: Any) -> None:
+    with pytest.raises(TypeError, match="memory that cannot change"):
+        compiled.decode(bytearray(compiled.encode([1], None, None)))
+
+
 def test_rows_that_are_not_whole_are_left_to_pickle(compiled: Any) -> None:
     odd = make_row([1], ("a",))
     odd._values = range(3)  # type: ignore[assignment]

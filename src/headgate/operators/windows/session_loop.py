@@ -138,7 +138,9 @@ class SessionLoop:
 
 
 def session_loop(native: ModuleType | None, steps: SessionSteps) -> SessionLoop:
-    """Return the loops. They are compiled if the job runs compiled, and the gap is the same for all records."""
+    """Return the loops. They are compiled if the job runs compiled, and the gap is one of 64 bits for all records."""
     in_python = SessionLoop(steps)
-    made: SessionLoop = in_python if native is None or not steps.gap_ms else native.SessionLoop(steps, in_python)
+    if native is None or not 0 < steps.gap_ms < 2**63:
+        return in_python
+    made: SessionLoop = native.SessionLoop(steps, in_python)
     return made

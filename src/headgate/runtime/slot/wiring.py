@@ -59,7 +59,7 @@ class SlotWiring:
         compiled = native.chosen(plan.settings.get(options.NATIVE))
         codec = None if compiled is None else typed_batches.codec(compiled)
         self._write = None if codec is None or not placement.typed_batches else codec.encode
-        read = typed_batches.read if codec is None else codec.decode
+        read = typed_batches.reader(compiled)
         first = first_window(plan.settings)
         self.inputs: dict[ChannelId, InputChannel] = {
             channel.id: InputChannel(channel.id, first, read)

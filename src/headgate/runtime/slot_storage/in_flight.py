@@ -10,7 +10,7 @@ from typing import Final, final
 from headgate import options
 from headgate.checkpoint.handles import InFlightState
 from headgate.dataflow.channel import ChannelAddress
-from headgate.elements import Batch, Payload
+from headgate.elements import Batch, Payload, ReadTyped
 from headgate.errors import DamagedBatchError, RestoreError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import Partitioning
@@ -19,6 +19,7 @@ from headgate.ids import CheckpointId
 from headgate.operators.keys import KeySelection
 from headgate.state.formats.unpickle import loader
 from headgate.state.keygroups import key_group
+from headgate.types import typed_batches
 from headgate.types.by_value import is_by_value
 from headgate.types.typed_key import all_typed, key_hash_code
 
@@ -176,7 +177,9 @@ class Share:
         return batch.take([at for at, group in enumerate(groups) if group in self.key_groups])
 
 
-def restored_batches(fetched: FetchedFlight, share: Share | None, moved: Mapping[str, str]) -> Iterator[Batch]:
+def restored_batches(
+    fetched: FetchedFlight, share: Share | None, moved: Mapping[str, str], read: ReadTyped = typed_batches.read
+) -> Iterator[Batch]:
     """Yield the batches of a part that belong to a subtask, in order. Without `share`, all records belong to it.
 
     Raises RestoreError for a class that cannot be found, and for a damaged batch.
@@ -185,7 +188,7 @@ def restored_batches(fetched: FetchedFlight, share: Share | None, moved: Mapping
     unpickle = loader(moved, where)
     for payload in fetched.payloads:
         try:
-            batch = Batch.decode(payload, unpickle)
+            batch = Batch.decode(payload, unpickle, read)
         except DamagedBatchError as error:
             raise RestoreError(f"{where} cannot be read: {error}; restore another checkpoint") from error
         if share is None:

@@ -218,11 +218,12 @@ def test_the_loops_do_what_they_do_in_python(
     assert here.done(session_loop(native, here.steps), records, watermark_ms, due) == wanted
 
 
-def test_sessions_whose_gap_depends_on_the_record_run_in_python() -> None:
+def test_sessions_whose_gap_depends_on_the_record_or_has_no_64_bits_run_in_python() -> None:
     native = compiled_module()
     steps = Steps({}, keeps=False).steps
     assert type(session_loop(native, steps)) is native.SessionLoop
     assert type(session_loop(native, replace(steps, gap_ms=0))) is SessionLoop
+    assert type(session_loop(native, replace(steps, gap_ms=2**63))) is SessionLoop
 
 
 def test_a_loop_refuses_what_does_not_fit() -> None:
