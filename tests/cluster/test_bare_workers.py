@@ -147,8 +147,8 @@ def commands(workers: str) -> str:
     ("workers", "packages"),
     [
         ("bare workers", None),
-        ("workers with headgate", None),
-        ("workers with pyarrow", ["pyarrow", "cloudpickle"]),
+        pytest.param("workers with headgate", None, marks=pytest.mark.long),
+        pytest.param("workers with pyarrow", ["pyarrow", "cloudpickle"], marks=pytest.mark.long),
     ],
 )
 def test_the_commands_of_the_page_run(

@@ -61,6 +61,7 @@ def test_a_stream_of_spark_sql_gives_what_its_batch_gives(name: str, spark: Spar
 
 @pytest.mark.spark
 @pytest.mark.soak
+@pytest.mark.long
 def test_queries_survive_a_killed_worker() -> None:
     done = subprocess.run(
         [sys.executable, str(RUN), "q4", "q5", "q11", "p2"], capture_output=True, text=True, timeout=300

@@ -36,7 +36,10 @@ def stage(folder: Path) -> Iterator[Stage]:
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tests.kafka.histories.job"])
     with KafkaCluster(folder / "kafka") as cluster, Wire(cluster.ports) as wire:
-        yield Stage(cluster=cluster, wire=wire, folder=folder, processes=processes)
+        on = Stage(cluster=cluster, wire=wire, folder=folder, processes=processes)
+        yield on
+        with on.ruined:
+            pass  # a broker that is being started again
 
 
 def taken(on: Stage, number: int, seed: int) -> History:
@@ -85,11 +88,8 @@ def _sum(histories: list[dict[str, Any]], name: str) -> int:
 def _on_a_cluster(folder: Path, numbers: Iterable[int], given: argparse.Namespace) -> Iterator[History]:
     """Yield the histories of these numbers, taken on a cluster of their own, and leave no data of brokers."""
     folder.mkdir()
-    with stage(folder) as on:
-        with ThreadPoolExecutor(given.jobs) as pool:
-            yield from pool.map(lambda number: taken(on, number, given.seed), numbers)
-        with on.ruined:
-            pass  # a broker that is being started again
+    with stage(folder) as on, ThreadPoolExecutor(given.jobs) as pool:
+        yield from pool.map(lambda number: taken(on, number, given.seed), numbers)
     for data in (folder / "kafka").glob("*/data"):
         shutil.rmtree(data)
 

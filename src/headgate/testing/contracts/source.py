@@ -37,6 +37,8 @@ _POLLS_MAX: Final = 100_000
 _ASKED_MAX: Final = 7
 _QUIET_MAX: Final = 3
 """How many times in a row a reader without an end must return nothing before the check stops reading."""
+_SILENT_MAX: Final = 10
+"""The same, before it has returned a record: a client may take long to connect."""
 
 _RESUMED_MAX: Final = 10
 """How often to read again after splits are resumed, as their records may take a while."""
@@ -138,7 +140,7 @@ def read(
     quiet = 0
     for _ in range(_POLLS_MAX):
         wanted = asked if count is None else min(asked, count - len(records))
-        if wanted == 0 or quiet == _QUIET_MAX:
+        if wanted == 0 or quiet == (_QUIET_MAX if records else _SILENT_MAX):
             return records
         polled = reader.poll(wanted)
         if context.eager:
