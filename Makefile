@@ -54,13 +54,13 @@ lock: ## write the lock files anew from pyproject.toml (needs uv)
 	for spark in $(SPARKS); do $(LOCK) pyproject.toml --extra spark --group build --group $$spark -o requirements/$$spark.lock || exit; done
 	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra avro --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
 
-quick: build/native ## lint, types, import rules and every test that starts no JVM (about a minute and a half on two cores)
+quick: build/native ## lint, types, import rules and every test that starts no JVM (a minute and a quarter on two cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(wildcard src tests bench examples docs)
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
 
-test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (about twenty minutes)
+test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (about thirteen minutes)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(SLOW)" tests/simulation tests/scenarios
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" --ignore=tests/simulation --ignore=tests/scenarios
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)"
