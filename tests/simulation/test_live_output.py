@@ -6,6 +6,7 @@ import pytest
 
 from tests.simulation.own_jobs.rescaling import run_rescaled
 from tests.simulation.own_jobs.run import run
+from tests.simulation.some_seeds import all_passed
 
 LOOKS = ("live output",) * 6
 BLOCK = 5
@@ -17,15 +18,11 @@ BLOCKS = [
 
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_while_output_is_looked_at(first: int) -> None:
-    reports = [run(seed, often=LOOKS) for seed in range(first, first + BLOCK)]
-    failed = [report.describe() for report in reports if not report.passed]
-    assert not failed, "\n\n".join(failed)
+    reports = all_passed(run(seed, often=LOOKS) for seed in range(first, first + BLOCK))
     story = "\n".join(line for report in reports for line in report.trace)
     assert "user     sees" in story
 
 
 @pytest.mark.parametrize("first", BLOCKS[:4])
 def test_so_it_is_when_jobs_are_rescaled(first: int) -> None:
-    reports = [run_rescaled(seed, often=LOOKS) for seed in range(first, first + BLOCK)]
-    failed = [report.describe() for report in reports if not report.passed]
-    assert not failed, "\n\n".join(failed)
+    all_passed(run_rescaled(seed, often=LOOKS) for seed in range(first, first + BLOCK))

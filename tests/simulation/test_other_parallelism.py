@@ -17,6 +17,7 @@ from headgate.testing.sim.run import RunReport
 from tests.simulation.own_jobs.jobs import JobSpec
 from tests.simulation.own_jobs.rescaling import run_rescaled, width
 from tests.simulation.own_jobs.run import run
+from tests.simulation.some_seeds import all_passed
 
 UNALIGNED = {
     "execution.checkpointing.interval": 20,
@@ -73,16 +74,12 @@ def rescaled(report: RunReport, widths: Widths) -> set[str]:
 
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_when_each_attempt_has_another_parallelism(first: int) -> None:
-    reports = (run(seed, change=partial(placed, Widths(seed))) for seed in range(first, first + BLOCK))
-    failed = [report.describe() for report in reports if not report.passed]
-    assert not failed, "\n\n".join(failed)
+    all_passed(run(seed, change=partial(placed, Widths(seed))) for seed in range(first, first + BLOCK))
 
 
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_when_the_job_is_rescaled_while_it_runs(first: int) -> None:
-    reports = [run_rescaled(seed) for seed in range(first, first + BLOCK)]
-    failed = [report.describe() for report in reports if not report.passed]
-    assert not failed, "\n\n".join(failed)
+    reports = all_passed(run_rescaled(seed) for seed in range(first, first + BLOCK))
     assert sum(report.rescales for report in reports) > BLOCK // 2
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.simulation import plants
 from tests.simulation.own_jobs.run import run
+from tests.simulation.some_seeds import all_passed
 
 DAMAGE = ("damage",) * 3
 SEEDS = range(1, 31)
@@ -17,8 +18,7 @@ SEEDS = range(1, 31)
 
 
 def test_every_promise_is_kept_whatever_goes_wrong() -> None:
-    failed = [report.describe() for report in map(run, SEEDS[:2]) if not report.passed]
-    assert not failed, "\n\n".join(failed)
+    all_passed(map(run, SEEDS[:2]))
 
 
 @pytest.mark.slow
@@ -39,15 +39,12 @@ def test_the_oracle_asks_for_no_more_than_was_promised(seed: int, often: tuple[s
 
 @pytest.mark.slow
 def test_the_oracle_expects_what_a_job_without_faults_puts_out() -> None:
-    failed = [report.describe() for seed in range(1, 6) if not (report := run(seed, faults=False)).passed]
-    assert not failed, "\n\n".join(failed)
+    all_passed(run(seed, faults=False) for seed in range(1, 6))
 
 
 @pytest.mark.slow
 def test_every_promise_is_kept_through_all_that_the_seeds_bring_about() -> None:
-    reports = [*map(run, SEEDS), *(run(seed, often=("master presumed dead",) * 6) for seed in range(1, 4))]
-    failed = [report.describe() for report in reports if not report.passed]
-    assert not failed, "\n\n".join(failed)
+    reports = all_passed([*map(run, SEEDS), *(run(seed, often=("master presumed dead",) * 6) for seed in range(1, 4))])
     assert sum(report.restarts for report in reports) > 15
     assert sum(report.checkpoints for report in reports) > 100
     story = "\n".join(line for report in reports for line in report.trace)
