@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, final
 
-from headgate import native, options
+from headgate import options
 from headgate.dataflow.chain import restored_waiting
 from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
@@ -40,7 +40,6 @@ from headgate.runtime.slot.subtask import RestoredBatch, Subtask
 from headgate.runtime.slot.wiring import SlotWiring
 from headgate.runtime.slot_storage.in_flight import FetchedFlight, Share, restored_batches
 from headgate.state.keygroups import key_group_range
-from headgate.types import typed_batches
 
 _log = logging.getLogger(__name__)
 
@@ -194,10 +193,9 @@ class Execution:
         """Yield the restored batches of a chain, the last operator's batches first, because they are the oldest."""
         uids = [operator.uid for operator in self._plan.vertex_of(subtask).operators]
         moved = self._plan.settings.get(options.MOVED_CLASSES)
-        read = typed_batches.reader(native.chosen(self._plan.settings.get(options.NATIVE)))
         for flight, share in sorted(shares, key=lambda one: uids.index(one[0].state.uid), reverse=True):
             first = uids.index(flight.state.uid)
-            for batch in restored_batches(flight, share, moved, read):
+            for batch in restored_batches(flight, share, moved, self._wiring.read):
                 yield RestoredBatch(first, flight.state.input_index, batch)
 
     # --- work

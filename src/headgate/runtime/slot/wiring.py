@@ -59,10 +59,11 @@ class SlotWiring:
         compiled = native.chosen(plan.settings.get(options.NATIVE))
         codec = None if compiled is None else typed_batches.codec(compiled)
         self._write = None if codec is None or not placement.typed_batches else codec.encode
-        read = typed_batches.reader(compiled)
+        self.read = typed_batches.reader(compiled)
+        """Reads batches in their typed form, from channels and from snapshots."""
         first = first_window(plan.settings)
         self.inputs: dict[ChannelId, InputChannel] = {
-            channel.id: InputChannel(channel.id, first, read)
+            channel.id: InputChannel(channel.id, first, self.read)
             for subtask in placement.subtasks_of(slot)
             for channel in self._channels.into(subtask)
         }
