@@ -281,7 +281,7 @@ class _Reader:
 
 
 def _cut(values: list[Any], lengths: list[int]) -> list[list[Any]]:
-    """Return pieces of the list, one after the other; a length below 0 is that of an empty piece."""
+    """Cut the list into pieces of these lengths, in order. A piece of a length below 0 is empty."""
     items = iter(values)
     return [list(islice(items, max(0, length))) for length in lengths]
 

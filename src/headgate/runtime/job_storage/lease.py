@@ -82,8 +82,8 @@ class Lease:
     def begin_lineage(self, drawn: Lineage, *, goes_on: bool) -> Lineage:
         """Return the lineage that sinks write under, recorded in the job's folder. Blocks.
 
-        If the job goes on from a snapshot of its own, the lineage is the recorded one, else `drawn`. Raises LeaseLost,
-        StorageError.
+        A job that goes on from a snapshot of its own keeps the recorded lineage; any other job gets `drawn`. Raises
+        LeaseLost, StorageError.
         """
         folder = self.folder()
         lineage = job_records.read_lineage(folder) if goes_on else None
