@@ -31,6 +31,7 @@ from headgate.types.output_tag import OutputTag
 from headgate.types.record_copies import ATOMIC, BY_VALUE, Passing, copied, passing_by_value
 from headgate.types.row import RowKind
 from tests.compiled import compiled_module
+from tests.leaks import check_nothing_is_left
 
 
 @pytest.fixture(scope="module")
@@ -449,12 +450,4 @@ def test_no_reference_and_no_object_is_left_behind(compiled: Passing) -> None:
             compiled.owned(Records([1000.5, Broken()]))
         compiled.owned(SimpleNamespace(records=((1,), 2)))
 
-    for _ in range(500):
-        all_ways()
-    gc.collect()
-    before = len(gc.get_objects()), sys.getrefcount(held), sys.getallocatedblocks()
-    for _ in range(500):
-        all_ways()
-    gc.collect()
-    after = len(gc.get_objects()), sys.getrefcount(held), sys.getallocatedblocks()
-    assert all(abs(now - then) < 250 for now, then in zip(after, before, strict=True)), (before, after)
+    check_nothing_is_left(all_ways, 200, [held])

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import pickle
 import re
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,6 +25,7 @@ from headgate.options import NATIVE, OBJECT_REUSE
 from headgate.testing.harness import OperatorHarness, Setup
 from headgate.types.typeinfo import Types
 from tests.compiled import compiled_module
+from tests.leaks import check_nothing_is_left
 from tests.unit.state.backends import backend_of
 
 kept: list[Any] = []
@@ -275,13 +275,4 @@ def test_no_reference_is_left_behind(native: str) -> None:
                             harness.operator.process(Batch([(0, what, record)], timestamps, [0]))
                 kept.clear()
 
-            for _ in range(50):
-                use()
-            gc.collect()
-            before = sys.getrefcount(record), sys.getallocatedblocks()
-            for _ in range(200):
-                use()
-            gc.collect()
-            after = sys.getrefcount(record), sys.getallocatedblocks()
-        assert abs(after[0] - before[0]) < 10, build
-        assert abs(after[1] - before[1]) < 150 or build in KEYED, build  # where a thousand dead cells may wait
+            check_nothing_is_left(use, 30, [record], memory=build not in KEYED)

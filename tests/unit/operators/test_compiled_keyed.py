@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import sys
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from headgate.state.descriptors import ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, Setup
 from headgate.types.typeinfo import Types
 from tests.compiled import compiled_module
+from tests.leaks import check_nothing_is_left
 
 Step = tuple[str, Any]
 
@@ -368,16 +369,7 @@ def test_no_reference_is_left_behind(native: str) -> None:
 
     setup = Setup(settings=settings(native))
     with OperatorHarness.of(Hostile("any"), key_by=lambda record: record[0], setup=setup) as harness:
-        for _ in range(100):
-            all_ways(harness)
-        gc.collect()
-        before = len(gc.get_objects()), sys.getrefcount(shared), sys.getallocatedblocks()
-        for _ in range(1000):
-            all_ways(harness)
-        gc.collect()
-        after = len(gc.get_objects()), sys.getrefcount(shared), sys.getallocatedblocks()
-    assert after[1] == before[1]
-    assert all(abs(now - then) < 500 for now, then in zip(after, before, strict=True)), (before, after)
+        check_nothing_is_left(partial(all_ways, harness), 200, [shared])
 
 
 @pytest.mark.parametrize("way", WAYS[:4])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import pickle
-import sys
 import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from itertools import cycle
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from headgate.state.keyed.timer_index import NEVER
 from headgate.testing.harness import OperatorHarness, Setup
 from headgate.time.timers import EVENT_TIMERS, timers_of
 from tests.compiled import compiled_module
+from tests.leaks import check_nothing_is_left
 from tests.unit.operators.test_compiled_keyed import settings
 from tests.unit.state.backends import at, context_of
 
@@ -274,17 +275,9 @@ def test_no_reference_is_left_behind() -> None:
         harness.watermark(10)
 
     with OperatorHarness.of(Hostile(), key_by=lambda value: value[0], setup=setup) as harness:
-        for _ in range(100):
-            all_ways(harness)
+        all_ways(harness)
         assert type(harness.operator._context.timers.event) is native.Timers  # type: ignore[attr-defined]
-        gc.collect()
-        before = len(gc.get_objects()), sum(map(sys.getrefcount, keys)), sys.getallocatedblocks()
-        for _ in range(1000):
-            all_ways(harness)
-        gc.collect()
-        after = len(gc.get_objects()), sum(map(sys.getrefcount, keys)), sys.getallocatedblocks()
-    assert after[1] == before[1]
-    assert all(abs(now - then) < 1000 for now, then in zip(after, before, strict=True)), (before, after)
+        check_nothing_is_left(partial(all_ways, harness), 200, keys)
 
 
 def test_timers_refuse_what_does_not_fit() -> None:

@@ -6,7 +6,6 @@ import datetime as dt
 import gc
 import pickle
 import random
-import sys
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -19,6 +18,7 @@ from headgate.errors import DamagedBatchError
 from headgate.types.row import KeywordNames, Row, RowKind, make_row
 from headgate.types.typed_batches import codec, is_typed, read
 from tests.compiled import compiled_module
+from tests.leaks import check_nothing_is_left
 from tests.typed_batches.values import EDGES, OTHERS, Values, shown
 from tests.typed_batches.writer import encoded
 
@@ -335,12 +335,4 @@ def test_no_reference_and_no_object_is_left_behind(compiled: Any) -> None:
             damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
             outcome(compiled.decode, bytes(damaged))
 
-    for _ in range(20):
-        all_ways()
-    gc.collect()
-    before = len(gc.get_objects()), sys.getrefcount(None), sys.getrefcount(Row), sys.getallocatedblocks()
-    for _ in range(20):
-        all_ways()
-    gc.collect()
-    after = len(gc.get_objects()), sys.getrefcount(None), sys.getrefcount(Row), sys.getallocatedblocks()
-    assert all(abs(now - then) < 100 for now, then in zip(after, before, strict=True)), (before, after)
+    check_nothing_is_left(all_ways, 20, [None, Row])
