@@ -60,7 +60,13 @@ quick: build/native ## lint, types, import rules and every test that starts no J
 	$(BIN)/mypy $(wildcard src tests bench examples docs)
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
 
-test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (about thirteen minutes)
+# The JVMs of tests start, and run a first query, in half of the processor time when they read Spark's classes from it.
+JAVA_CLASSES := build/java-classes.jsa
+$(JAVA_CLASSES): $(STAMP)
+	@mkdir -p build
+	@$(BIN)/python -m tests.cluster.java_classes $(CURDIR)/$@ >$(@:.jsa=.log) 2>&1 || echo "no archive of Java classes, so that JVMs start slowly: see $(@:.jsa=.log)"
+
+test: quick $(JAVA_CLASSES) ## quick, then the rest: Spark, standalone clusters, slow tests (about thirteen minutes)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(SLOW)" tests/simulation tests/scenarios
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" --ignore=tests/simulation --ignore=tests/scenarios
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)"
@@ -149,10 +155,10 @@ endif
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-build-isolation -r requirements/dev.lock
 	@touch $@
 
-soak: build/native ## the demo, and half a minute of killed and frozen processes, as tests
+soak: build/native $(JAVA_CLASSES) ## the demo, and half a minute of killed and frozen processes, as tests
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "soak and not long"
 
-soak-long: build/native ## what takes longer than a change should wait for, among it a random search for examples that break a property
+soak-long: build/native $(JAVA_CLASSES) ## what takes longer than a change should wait for, among it a random search for examples that break a property
 	HEADGATE_SEARCH=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not spark and not standalone and not soak"
 	$(BIN)/python -m pytest -q -m long
 

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import settings
 
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
-from headgate.testing.servers.spark import QUICK_JAVA
+from tests.quick_java import quick_java
 from tests.sample_size import SEARCHES, sample_size
 from tests.scenarios.paced import HURRY
 
@@ -30,7 +30,8 @@ pytest.register_assert_rewrite("tests.contract.backends.backend", "tests.contrac
 
 settings.register_profile("headgate", deadline=None, derandomize=not SEARCHES, max_examples=sample_size(100))
 settings.load_profile("headgate")
-os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)  # what Spark itself adds to the options of a driver's JVM
+os.environ.setdefault("SPARK_SUBMIT_OPTS", quick_java())  # what Spark itself adds to the options of a driver's JVM
+os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", quick_java())  # and of a master and a worker
 
 MEMORY: Final = Path("/dev/shm")
 ROOM_MIN: Final = 3 << 30

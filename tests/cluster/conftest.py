@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 
 from headgate.deploy.spark import session as sessions
 from headgate.deploy.spark.java import ensure_java
-from headgate.testing.servers.spark import QUICK_JAVA, SparkCluster
+from headgate.testing.servers.spark import SparkCluster
+from tests.quick_java import quick_java
 
 # Other runs on the machine leave files in its folder for temporary ones, too, and tests look at what is left there.
 TEMPORARY = tempfile.mkdtemp(prefix="headgate-tests-")
@@ -134,7 +135,7 @@ def cluster_session(kept_session: KeptSession, cluster: SparkCluster) -> SparkSe
         "spark.master": cluster.url,
         "spark.executor.memory": "512m",
         "spark.executor.cores": "2",
-        "spark.executor.extraJavaOptions": QUICK_JAVA,
+        "spark.executor.extraJavaOptions": quick_java(),
         "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
         "spark.ui.enabled": "false",
     }

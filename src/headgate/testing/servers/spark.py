@@ -39,6 +39,8 @@ class SparkCluster:
 
     Entering, or `start`, blocks until all workers are registered, for two minutes at most: then `EnvironmentFault` is
     raised. Leaving, or `stop`, kills all processes of the cluster, executors and their Python workers too.
+
+    The JVMs of master and workers are started with `SPARK_DAEMON_JAVA_OPTS` of the environment, else with `QUICK_JAVA`.
     """
 
     def __init__(self, folder: Path, workers: int = 2) -> None:
@@ -109,7 +111,7 @@ class SparkCluster:
             "SPARK_NO_DAEMONIZE": "1",
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "200m",
-            "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
+            "SPARK_DAEMON_JAVA_OPTS": os.environ.get("SPARK_DAEMON_JAVA_OPTS", QUICK_JAVA),
         }
         environ.pop("PYTHONPATH", None)
         places = ("--host", "127.0.0.1", "--webui-port", "0")
