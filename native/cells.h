@@ -4,7 +4,7 @@
 
 #include "native.h"
 
-enum { GENERATION = 0, KEY = 3 }; /* places in a cell */
+enum { GENERATION = 0, SAVED = 1, KEY = 3, FIRST = 4 }; /* places in a cell */
 
 /* The current cell if it is a list with the place, borrowed; else NULL. */
 static inline PyObject *listed_cell(Current *current, Py_ssize_t place) {

@@ -17,7 +17,8 @@ static int exec_module(PyObject *module) {
     State *state = PyModule_GetState(module);
     if (PyModule_AddStringConstant(module, "INTERFACE", INTERFACE) < 0) return -1;
     if (PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0 ||
-        PyModule_AddFunctions(module, pane_methods) < 0)
+        PyModule_AddFunctions(module, pane_methods) < 0 || PyModule_AddFunctions(module, key_methods) < 0 ||
+        PyModule_AddFunctions(module, cache_methods) < 0)
         return -1;
     struct {
         PyType_Spec *spec;
@@ -34,6 +35,7 @@ static int exec_module(PyObject *module) {
         {&timers_spec, NULL},
         {&session_loop_spec, NULL},
         {&emission_spec, NULL},
+        {&single_column_spec, NULL},
     };
     for (size_t at = 0; at < Py_ARRAY_LENGTH(types); at++)
         if (add_type(module, types[at].spec, types[at].kept) < 0) return -1;

@@ -22,7 +22,7 @@
 #endif
 
 /* The CRC of _native.pyi. Python code refuses a module with another one than its own. */
-#define INTERFACE "cc1a30ab"
+#define INTERFACE "1e09e4d4"
 
 typedef struct {
     PyTypeObject *ownership, *current, *call, *timer_index, *due;
@@ -30,8 +30,8 @@ typedef struct {
 
 extern struct PyModuleDef native_module;
 extern PyType_Spec ownership_spec, current_spec, call_spec, keyed_loop_spec, record_loop_spec, codec_spec;
-extern PyType_Spec timer_index_spec, due_spec, timers_spec, session_loop_spec, emission_spec;
-extern PyMethodDef routing_methods[], handle_methods[], pane_methods[];
+extern PyType_Spec timer_index_spec, due_spec, timers_spec, session_loop_spec, emission_spec, single_column_spec;
+extern PyMethodDef routing_methods[], handle_methods[], pane_methods[], key_methods[], cache_methods[];
 
 /* The state of the module, by one of its types. NULL with an exception. */
 static inline State *state_of(PyTypeObject *type) {

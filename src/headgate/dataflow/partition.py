@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final, Protocol, final
 
@@ -129,20 +129,27 @@ class Broadcast:
 class RouteCache(dict[Any, int]):
     """A cache from key to index of the target channel. It is cleared when it holds `ROUTES_MAX` keys."""
 
-    __slots__ = ("_max_parallelism", "_parallelism")
+    __slots__ = ("_group_of", "_max_parallelism", "_parallelism")
 
-    def __init__(self, parallelism: int, max_parallelism: int) -> None:
+    def __init__(self, parallelism: int, max_parallelism: int, native: ModuleType | None = None) -> None:
         super().__init__()
         self._parallelism = parallelism
         self._max_parallelism = max_parallelism
+        self._group_of: Callable[[Any, int], int | None] = _group_in_python if native is None else native.key_group
 
     def __missing__(self, key: Any) -> int:
-        group = key_group(key_hash_code(key), self._max_parallelism)
+        group = self._group_of(key, self._max_parallelism)
+        if group is None:
+            group = _group_in_python(key, self._max_parallelism)
         target = subtask_of_group(group, self._parallelism, self._max_parallelism)
         if len(self) >= ROUTES_MAX:
             self.clear()
         self[key] = target
         return target
+
+
+def _group_in_python(key: Any, max_parallelism: int) -> int:
+    return key_group(key_hash_code(key), max_parallelism)
 
 
 def _deal(
@@ -177,7 +184,7 @@ class KeyGroupPartitioner:
         self._selection = KeySelection(selector, native)
         self._deal: Deal = _deal if native is None else native.deal
         self.spread = self._parallelism = parallelism
-        self._routes = RouteCache(parallelism, max_parallelism)
+        self._routes = RouteCache(parallelism, max_parallelism, native)
 
     def split(self, batch: Batch) -> Parts:
         """Return the parts. Raises `UserCodeError` naming the record if the selector fails or the key is invalid."""

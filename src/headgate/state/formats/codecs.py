@@ -74,6 +74,8 @@ class Codec:
 
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
+    scalar: bytes = b""
+    """The first byte of the values that are encoded without a pickle; none if these differ in it, or are rows."""
 
 
 def codec_for(type_info: TypeInformation, load: Load = pickle.loads) -> Codec:
@@ -150,7 +152,7 @@ def _int_codec(load: Load) -> Codec:
             return unpack(data)[1]
         return load(data)
 
-    return Codec(encode, decode)
+    return Codec(encode, decode, b"i")
 
 
 def _float_codec(load: Load) -> Codec:
@@ -164,7 +166,7 @@ def _float_codec(load: Load) -> Codec:
             return unpack(data)[1]
         return load(data)
 
-    return Codec(encode, decode)
+    return Codec(encode, decode, b"f")
 
 
 def _str_codec(load: Load) -> Codec:
@@ -181,7 +183,7 @@ def _str_codec(load: Load) -> Codec:
             return data[1:].decode()
         return load(data)
 
-    return Codec(encode, decode)
+    return Codec(encode, decode, b"s")
 
 
 def _bytes_codec(load: Load) -> Codec:
@@ -193,7 +195,7 @@ def _bytes_codec(load: Load) -> Codec:
             return data[1:]
         return load(data)
 
-    return Codec(encode, decode)
+    return Codec(encode, decode, b"b")
 
 
 def _bool_codec(load: Load) -> Codec:

@@ -69,8 +69,8 @@ class RocksDBBackend(CellCache):
         self._memory = Memory(
             settings.get(options.ROCKSDB_WRITE_BUFFER_SIZE), settings.get(options.ROCKSDB_BLOCK_CACHE_SIZE)
         )
-        self._groups = KeyGroups(context.key_groups, context.max_parallelism)
-        layouts = Layouts(loader(context.moved_classes, f"keyed state of operator {context.uid!r}"))
+        self._groups = KeyGroups(context.key_groups, context.max_parallelism, context.native)
+        layouts = Layouts(loader(context.moved_classes, f"keyed state of operator {context.uid!r}"), context.native)
         store = self._store_of(RocksDatabase(self._new_path("db"), self._memory), layouts)
         super().__init__(context, store, settings.get(options.ROCKSDB_CACHE_SIZE))
         self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
@@ -254,9 +254,8 @@ class RocksDBBackend(CellCache):
     # --- restoring
 
     def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
-        context = self._context
-        place = RestoreScope(where, context.key_groups, context.max_parallelism, context.moved_classes)
-        base = None if self._columns.metas else best_base(parts, context.key_groups)
+        place = RestoreScope(where, self._context)
+        base = None if self._columns.metas else best_base(parts, place.groups)
         if base is not None:
             self._adopt(base, place)
         self._store.cells.frames = None  # restored values are not changes

@@ -8,6 +8,7 @@ During a snapshot, cells that were touched after its barrier stay in the cache.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
@@ -33,6 +34,11 @@ class CellCache(CellBackend[StoredTimerIndex]):
     def __init__(self, context: BackendContext, store: Store, cache_bytes: int) -> None:
         super().__init__(context)
         self.prefetch = self.load
+        self._missing: Callable[[list[Any], dict[Any, Cell]], list[Any]]
+        self._evict: Callable[[dict[Any, Cell], list[Cell], int], None]
+        self._missing, self._evict = (
+            (_missing, _evict) if self.native is None else (self.native.missing, self.native.evict)
+        )
         self._store = store
         self._cache_bytes = cache_bytes
         self._pending: RowsSnapshot | None = None
@@ -46,13 +52,12 @@ class CellCache(CellBackend[StoredTimerIndex]):
 
     def load(self, keys: list[Any]) -> None:
         """Load the cells of these keys into the cache, marked as touched, if they are not in it."""
-        cells = self.cells
         try:
-            missing = [key for key in keys if key not in cells]
+            missing = self._missing(keys, self.cells)
         except TypeError:
             return  # a key is unhashable: the loop finds it and names its record
         if missing:
-            self._fill(list(dict.fromkeys(missing)))
+            self._fill(missing)
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
@@ -98,7 +103,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
         if len(self.cells) >= self._measured_at:
             self._measure()
         if len(self.cells) * self._store.cells.cell_bytes > self._cache_bytes:
-            self._evict()
+            self._make_room()
         if self._panes is not None:
             self._tend(self._panes)
         self._store.rows.trim()
@@ -110,7 +115,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
         self._measured_at = max(_MEASURED, 2 * len(self.cells))
         self._store.cells.measure(list(islice(reversed(self.cells.values()), _MEASURED)))
 
-    def _evict(self) -> None:
+    def _make_room(self) -> None:
         cells, room = self.cells, int(self._cache_bytes / self._store.cells.cell_bytes)
         if self._pending is not None and len(cells) > room + room // 2:
             self._finish_pending()
@@ -119,9 +124,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
             barrier = self._pending.generation
             oldest = [cell for cell in oldest if cell[GENERATION] <= barrier]
         self._store.cells.flush([cell for cell in oldest if cell[SAVED] != cell[GENERATION]])
-        for cell in oldest:
-            del cells[cell[KEY]]
-            cell[GENERATION] = DEAD
+        self._evict(cells, oldest, DEAD)
 
     def _tend(self, panes: StoredPanes) -> None:
         """Delete some rows of finished windows, and evict values if the panes are too large."""
@@ -142,9 +145,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
         closed = [cell for cell in self._closed.values() if self._is_closed(cell)]
         self._closed.clear()
         self._store.cells.flush([cell for cell in closed if cell[SAVED] != cell[GENERATION]])
-        for cell in closed:
-            del self.cells[cell[KEY]]
-            cell[GENERATION] = DEAD
+        self._evict(self.cells, closed, DEAD)
 
     def _is_closed(self, cell: Cell) -> bool:
         key = cell[KEY]
@@ -187,3 +188,15 @@ class CellCache(CellBackend[StoredTimerIndex]):
     def _widen(self) -> None:
         for cell in self.cells.values():
             cell.extend([None] * (FIRST + len(self._store.layouts.columns) - len(cell)))
+
+
+def _missing(keys: list[Any], cells: dict[Any, Cell]) -> list[Any]:
+    """Return the keys without a cell, each once, in their order."""
+    return list(dict.fromkeys([key for key in keys if key not in cells]))
+
+
+def _evict(cells: dict[Any, Cell], evicted: list[Cell], dead: int) -> None:
+    """Remove cells from the dict of cells, and mark them with the generation `dead`."""
+    for cell in evicted:
+        del cells[cell[KEY]]
+        cell[GENERATION] = dead

@@ -1,8 +1,9 @@
-"""Computes the key groups of many keys at a time."""
+"""Computes the key groups, and the names of rows, of many keys at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, Final, final
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from headgate.errors import InternalError
 from headgate.state.keyed.cells import plain_key
 from headgate.state.keygroups import key_group
+from headgate.state.rocksdb.row_keys import cell_rows
 from headgate.types.typed_key import key_hash_code
 
 _MANY: Final = 300
@@ -21,9 +23,22 @@ _MANY: Final = 300
 class KeyGroups:
     """The key groups of a subtask."""
 
-    def __init__(self, owned: range, max_parallelism: int) -> None:
+    def __init__(self, owned: range, max_parallelism: int, native: ModuleType | None) -> None:
         self.owned = owned
         self._max_parallelism = max_parallelism
+        self.native = native
+
+    def cell_rows(self, keys: list[Any]) -> list[bytes]:
+        """Return the keys of the rows of the cells with these keys. Raises `InternalError` as `of` does."""
+        if self.native is None:
+            return cell_rows(self.of(keys), keys)
+        names: list[bytes]
+        names, others = self.native.row_names(keys, self._max_parallelism, self.owned.start, self.owned.stop)
+        if others:
+            left = [keys[at] for at in others]
+            for at, name in zip(others, cell_rows(self.of(left), left), strict=True):
+                names[at] = name
+        return names
 
     def of(self, keys: Sequence[Any]) -> list[int]:
         """Return the key groups of the keys of cells. Raises `InternalError` if the subtask does not own one."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from types import ModuleType
 from typing import Any, Final, final
 
 from headgate.state.formats.codecs import Codec, Load, codec_for, codec_for_columns, codec_for_items
@@ -25,6 +26,7 @@ from headgate.state.formats.schema import Convert, StateMeta
 from headgate.state.keyed.cells import FIRST
 from headgate.state.keyed.columns import conversion
 from headgate.state.kinds.forms import StoredForm
+from headgate.state.rocksdb.single_column import CellRowLoops, loops_for
 from headgate.types.typeinfo import TypeInformation, Types
 
 _TAG: Final = struct.Struct("<H")
@@ -45,18 +47,19 @@ class Version:
 class Layouts:
     """The layouts of a database. The last one is the current one."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, native: ModuleType | None) -> None:
         self.load = load
+        self._native = native
         self.columns: list[list[Version]] = []
         self._layouts: list[list[int]] = []
         self._readers: dict[int, Callable[[bytes], list[Any]]] = {}
         self._items: dict[tuple[int, int], Callable[[bytes], Any]] = {}
         self._writers: list[tuple[bytes, bytes, Codec]] = []
         self._encode: Callable[[Any], bytes] = codec_for_columns([]).encode
-        self.tag = b""
+        self._tag = b""
         """The first bytes of rows of the current layout without a pickled key."""
-        self.single: Codec | None = None
-        """The codec of the only column, if there is one column and it holds no list or map."""
+        self.single: CellRowLoops | None = None
+        """The loops for cells with the only column, if there is one column and it holds no list or map."""
         self._original_tag = b""
         self.containers: list[tuple[int, StoredForm]] = []
         """Each column whose items have rows: its index in a cell, and its form."""
@@ -84,7 +87,7 @@ class Layouts:
         self._readers.clear()
         self._items.clear()
         number = len(self._layouts) - 1
-        self.tag, self._original_tag = _TAG.pack(number), _TAG.pack(number | _ORIGINAL_BIT)
+        self._tag, self._original_tag = _TAG.pack(number), _TAG.pack(number | _ORIGINAL_BIT)
         metas = [versions[-1].meta for versions in self.columns]
         self._encode = codec_for_columns([_stored_type(meta) for meta in metas], self.load).encode
         self._writers = [
@@ -97,7 +100,8 @@ class Layouts:
         ]
         self.containers = [(FIRST + column, meta.form) for column, meta in enumerate(metas) if meta.form.has_items]
         is_single = len(metas) == 1 and not self.containers
-        self.single = codec_for(_stored_type(metas[0]), self.load) if is_single else None
+        single = codec_for(_stored_type(metas[0]), self.load) if is_single else None
+        self.single = None if single is None else loops_for(single, self._tag, self._native)
 
     # --- cells
 
@@ -108,7 +112,7 @@ class Layouts:
         """
         body = self._encode(tuple(values))
         if original is None:
-            return self.tag + body
+            return self._tag + body
         return b"".join((self._original_tag, _LENGTH.pack(len(original)), original, body))
 
     def decode(self, row: bytes) -> tuple[list[Any], bytes | None]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 from headgate.errors import DamagedFileError, RestoreError
+from headgate.state.backend import BackendContext
 from headgate.state.files import KEY_FORMAT, FetchedKeyed, StateFile
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
@@ -36,13 +37,14 @@ class EntryTarget(Protocol):
 
 @final
 class RestoreScope:
-    """The key groups to restore, the new names of moved classes, and the beginning of error messages."""
+    """The backend that restores, and the beginning of error messages."""
 
-    def __init__(self, where: str, groups: range, max_parallelism: int, moved: Mapping[str, str]) -> None:
+    def __init__(self, where: str, context: BackendContext) -> None:
         self.where = where
-        self.groups = groups
-        self._max_parallelism = max_parallelism
-        self.moved = moved
+        self.groups = context.key_groups
+        self.moved = context.moved_classes
+        self.native = context.native
+        self._max_parallelism = context.max_parallelism
 
     def checked(self, found: Iterator[Entry]) -> Iterator[Entry]:
         """Yield the entries, after checking the first entry of each group: its key must still belong to the group.
@@ -118,7 +120,7 @@ def open_files(part: FetchedKeyed, folder: Path, memory: Memory, place: RestoreS
     except DamagedFileError as error:
         names = ", ".join(_name(file) for file in part.state.base)
         raise DamagedFileError(f"{place.where}: {error} (its files are {names})") from error
-    layouts = Layouts(loader(place.moved, place.where))
+    layouts = Layouts(loader(place.moved, place.where), place.native)
     if described is not None:
         layouts.take(described)
     return database, layouts

@@ -6,12 +6,13 @@ Only a cell that was touched since its last flush holds new values.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
+from operator import length_hint
 from typing import Any, Final, final
 
 from headgate.errors import SerializationError
-from headgate.state.formats.codecs import Codec, pickled
+from headgate.state.formats.codecs import pickled
 from headgate.state.formats.snapshot import VALUES, Entry
 from headgate.state.keyed.cells import FIRST, GENERATION, GROUP, KEY, SAVED, Cell
 from headgate.state.kinds.forms import LIST, MAP, StoredForm
@@ -22,6 +23,7 @@ from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.items import Items
 from headgate.state.rocksdb.layouts import Layouts
 from headgate.state.rocksdb.row_keys import key_of, name_of, original_of
+from headgate.state.rocksdb.single_column import PLAIN, CellRowLoops
 from headgate.state.rocksdb.timers import TimerRows
 
 _CELL_BYTES: Final = 230
@@ -63,28 +65,19 @@ class Cells:
 
     def load(self, keys: list[Any], generation: int) -> list[Cell]:
         """Return new cells for these keys, with the values last written. Reads from disk."""
-        layouts = self._layouts
-        empty = [None] * len(layouts.columns)
         rows = self._rows.fetch(keys)
-        if layouts.single is None:
-            return [
-                [generation, 0, None, key, *empty] if row is None else self._cell(key, row, generation)
-                for key, row in zip(keys, rows, strict=True)
-            ]
-        decode, tag = layouts.single.decode, layouts.tag
-        made = []
-        for key, row in zip(keys, rows, strict=True):
-            if row is None:
-                made.append([generation, 0, None, key, None])
-            elif row[:2] == tag and type(key) in _PLAIN:
-                made.append([generation, 0, None, key, decode(row[2:])])
-            else:
-                made.append(self._cell(key, row, generation))
-        return made
+        single = self._layouts.single
+        if single is not None:
+            return single.cells(keys, rows, generation, self._cell)
+        empty = [None] * len(self._layouts.columns)
+        return [
+            [generation, 0, None, key, *empty] if row is None else self._cell(key, row, generation)
+            for key, row in zip(keys, rows, strict=True)
+        ]
 
     def _cell(self, key: Any, row: bytes, generation: int) -> Cell:
         values, original = self._layouts.decode(row)
-        if original is not None or type(key) not in _PLAIN:
+        if original is not None or type(key) not in PLAIN:
             key = key_of(name_of(key), original, self._layouts.load)  # the key object that was given first
         cell = [generation, 0, None, key, *values]
         for column, form in self._layouts.containers:
@@ -115,7 +108,7 @@ class Cells:
 
     # --- writing
 
-    def flush(self, cells: Iterable[Cell]) -> None:
+    def flush(self, cells: list[Cell]) -> None:
         """Write the changes of these cells. Raises `SerializationError` that names state and key."""
         if self._layouts.single is not None:
             cells = self._flush_single(cells, self._layouts.single)
@@ -133,27 +126,20 @@ class Cells:
                 sizes_bytes.append(_CELL_BYTES + _BYTES_PER_BYTE * len(self._row(cell) or b""))
         self.cell_bytes = sum(sizes_bytes) / len(sizes_bytes)
 
-    def _flush_single(self, cells: Iterable[Cell], codec: Codec) -> list[Cell]:
+    def _flush_single(self, cells: list[Cell], single: CellRowLoops) -> list[Cell]:
         """Write the cells whose only column is the whole row; return the others."""
-        encode, tag = codec.encode, self._layouts.tag
-        fresh, flushed, others = {}, [], []
-        for cell in cells:
-            key, value = cell[KEY], cell[FIRST]
-            if value is None or type(key) not in _PLAIN:
-                others.append(cell)
-                continue
-            try:
-                fresh[key] = tag + encode(value)
-            except SerializationError as error:
-                raise self._named(cell, error) from error
-            cell[SAVED] = cell[GENERATION]
-            flushed.append(cell)
-        self._rows.put_all(fresh)
-        if self.frames is not None and flushed:
-            self._note(flushed, self.frames)
-        if fresh:
-            row_bytes = sum(map(len, fresh.values())) / len(fresh)
-            self.cell_bytes += (_CELL_BYTES + _BYTES_PER_BYTE * row_bytes - self.cell_bytes) / 8
+        position = iter(cells)
+        try:
+            count, size_bytes, others = single.write(position, self._rows.unwritten)
+        except SerializationError as error:
+            raise self._named(cells[len(cells) - length_hint(position) - 1], error) from error
+        finally:
+            if self.frames is not None:
+                self._note([cell for cell in cells if cell[SAVED] == cell[GENERATION]], self.frames)
+        if count:
+            mean_bytes = size_bytes / count
+            self._rows.adapt(mean_bytes)
+            self.cell_bytes += (_CELL_BYTES + _BYTES_PER_BYTE * mean_bytes - self.cell_bytes) / 8
         return others
 
     def _note(self, cells: list[Cell], frames: Frames) -> None:
@@ -195,7 +181,7 @@ class Cells:
         else:
             return None
         key = cell[KEY]
-        return self._layouts.encode(values, None if type(key) in _PLAIN else original_of(key))
+        return self._layouts.encode(values, None if type(key) in PLAIN else original_of(key))
 
     def _entry(self, cell: Cell) -> Entry:
         """Return the entry of the cell for a delta."""
@@ -223,7 +209,6 @@ class Cells:
         return error
 
 
-_PLAIN: Final = frozenset({int, str, bytes})
 _STORED: Final[dict[StoredForm, Callable[[Items, int, Any, Any], Container]]] = {LIST: StoredList, MAP: StoredMap}
 """The class of containers for each form whose items have rows.
 
