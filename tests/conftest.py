@@ -22,6 +22,7 @@ import pytest
 from hypothesis import settings
 
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
+from tests.by_server import pytest_xdist_make_scheduler  # noqa: F401  # a hook
 from tests.quick_java import quick_java
 from tests.sample_size import SEARCHES, sample_size
 from tests.scenarios.paced import HURRY

@@ -1,0 +1,31 @@
+"""With `--dist loadfile`, one process runs the tests of a file, and of all files that share a server.
+
+Each process starts its own broker and its own cluster of Spark, which cost ten seconds of a core and more.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+SHARED: Final = (
+    "tests/kafka/",
+    "tests/postgres/",
+    "tests/cluster/test_(bare_workers|late_executors|rescaling_on_a_cluster|shipping|standalone)",
+)
+"""What the files that share a server begin with."""
+
+
+class ByServer(LoadFileScheduling):  # type: ignore[misc]  # it has no types
+    """Deals whole files, and those that share a server together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((files for files in SHARED if re.match(files, nodeid)), super()._split_scope(nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Deal as `ByServer` does, if files are to be dealt."""
+    return ByServer(config, log) if config.getoption("dist") == "loadfile" else None
