@@ -5,21 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Final, NoReturn
+from importlib import import_module
+from typing import Final, NoReturn, final
 
 import click
 
 from headgate import __version__
-from headgate.cli.checkpoints import checkpoint, checkpoints
-from headgate.cli.describe import describe
 from headgate.cli.exits import CommandFailedError, ExitCode
-from headgate.cli.jobs import cancel, list_jobs, savepoint, stop, ui
-from headgate.cli.pack import pack
-from headgate.cli.rescale import rescale
-from headgate.cli.run import run
-from headgate.cli.state import state
-from headgate.cli.top import top
-from headgate.common.wait import is_reported
 from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError, JobSuspendedError
 
 _EPILOG: Final = """\b
@@ -36,7 +28,39 @@ Exit codes:
 """
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
+_COMMANDS: Final = {
+    "cancel": "jobs:cancel",
+    "checkpoint": "checkpoints:checkpoint",
+    "checkpoints": "checkpoints:checkpoints",
+    "describe": "describe:describe",
+    "list": "jobs:list_jobs",
+    "pack": "pack:pack",
+    "rescale": "rescale:rescale",
+    "run": "run:run",
+    "savepoint": "jobs:savepoint",
+    "state": "state:state",
+    "stop": "jobs:stop",
+    "top": "top:top",
+    "ui": "jobs:ui",
+}
+"""Module and function of each command."""
+
+
+@final
+class _Commands(click.Group):
+    """Imports the module of a command when the command is used: to import all of them takes half a second."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:  # click suggests one of all in place of another
+            module, _, function = _COMMANDS[name].partition(":")
+            self.add_command(getattr(import_module(f"headgate.cli.{module}"), function), name)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
 @click.version_option(__version__, prog_name="headgate")
 def cli() -> None:
     """Run and operate streaming jobs.
@@ -53,15 +77,6 @@ def cli() -> None:
     """
 
 
-_COMMANDS: Final = (
-    *(run, pack, list_jobs, describe, savepoint, stop, cancel),
-    *(rescale, checkpoints, checkpoint, state, ui, top),
-)
-
-for _command in _COMMANDS:
-    cli.add_command(_command)
-
-
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line `arguments`, by default the arguments of this process, and exit."""
     try:
@@ -70,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as error:
+        from headgate.common.wait import is_reported  # noqa: PLC0415  # `run` has loaded it; it takes others long
+
         if not (is_reported(error) or is_reported(error.__cause__)):
             click.echo("headgate: interrupted", err=True)
         sys.exit(128 + signal.SIGINT)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -123,3 +125,23 @@ def test_settings_of_the_command_are_weaker_than_those_of_the_program(monkeypatc
 
 def test_the_help_names_the_claim_modes_that_there_are() -> None:
     assert "[NO_CLAIM|CLAIM]" in headgate("run", "--help").out
+
+
+def test_a_command_loads_nothing_that_only_others_need() -> None:
+    program = "import sys; from headgate.cli.main import main; sys.exit = lambda code: print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; main(['pack', '--help'])"], capture_output=True, text=True, check=True
+    )
+    assert {"httpx", "pyarrow", "headgate.common"}.isdisjoint(done.stdout.split())
+
+
+def test_a_name_that_is_nearly_one_of_a_command_is_told_the_command() -> None:
+    done = headgate("savpoint")
+    assert done.code == ExitCode.USAGE
+    assert "Did you mean 'savepoint'?" in done.err
+
+
+def test_the_help_lists_all_commands() -> None:
+    listed = headgate("--help").out.partition("Commands:")[2].partition("Exit codes:")[0]
+    commands = "cancel checkpoint checkpoints describe list pack rescale run savepoint state stop top ui"
+    assert re.findall(r"^  (\w+)", listed, re.MULTILINE) == commands.split()
