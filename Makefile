@@ -60,11 +60,11 @@ quick: build/native ## lint, types, import rules and every test that starts no J
 	$(BIN)/mypy $(wildcard src tests bench examples docs)
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
 
-# The JVMs of tests start, and run a first query, in half of the processor time when they read Spark's classes from it.
-JAVA_CLASSES := build/java-classes.jsa
-$(JAVA_CLASSES): $(STAMP)
+# The JVMs of tests start, and run a first query, in half of the processor time when they read their classes from it.
+JAVA_CLASSES := build/spark-classes.jsa build/kafka-classes.jsa
+$(JAVA_CLASSES): build/%-classes.jsa: $(STAMP)
 	@mkdir -p build
-	@$(BIN)/python -m tests.cluster.java_classes $(CURDIR)/$@ >$(@:.jsa=.log) 2>&1 || echo "no archive of Java classes, so that JVMs start slowly: see $(@:.jsa=.log)"
+	@$(BIN)/python -m tests.$(if $(filter spark,$*),cluster,$*).java_classes $(CURDIR)/$@ >$(@:.jsa=.log) 2>&1 || echo "there is no archive of Java classes, and JVMs start slowly: see $(@:.jsa=.log)"
 
 test: quick $(JAVA_CLASSES) ## quick, then the rest: Spark, standalone clusters, slow tests (about thirteen minutes)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(SLOW)" tests/simulation tests/scenarios

@@ -23,7 +23,7 @@ from hypothesis import settings
 
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 from tests.by_server import pytest_xdist_make_scheduler  # noqa: F401  # a hook
-from tests.quick_java import quick_java
+from tests.quick_java import from_archive, quick_java
 from tests.sample_size import SEARCHES, sample_size
 from tests.scenarios.paced import HURRY
 
@@ -33,6 +33,7 @@ settings.register_profile("headgate", deadline=None, derandomize=not SEARCHES, m
 settings.load_profile("headgate")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", quick_java())  # what Spark itself adds to the options of a driver's JVM
 os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", quick_java())  # and of a master and a worker
+os.environ.setdefault("KAFKA_OPTS", from_archive("kafka"))
 
 MEMORY: Final = Path("/dev/shm")
 ROOM_MIN: Final = 3 << 30

@@ -7,10 +7,18 @@ from typing import Final
 
 from headgate.testing.servers.spark import QUICK_JAVA
 
-ARCHIVE: Final = Path(__file__).parents[1] / "build" / "java-classes.jsa"
-"""Classes that Spark loads (`tests.cluster.java_classes`). Other Javas, and other releases of Spark, do not use it."""
+BUILD: Final = Path(__file__).parents[1] / "build"
+
+
+def from_archive(of: str) -> str:
+    """Return the options of a JVM that reads its classes from an archive of `spark` or `kafka`, if there is one.
+
+    The JVM says nothing of an archive that does not fit. Such an archive is of another Java, or of other jar files.
+    """
+    archive = BUILD / f"{of}-classes.jsa"
+    return f"-XX:SharedArchiveFile={archive} -Xlog:disable" if archive.exists() else ""
 
 
 def quick_java() -> str:
-    """Return the options of a JVM that runs briefly, and says nothing of an archive that does not fit."""
-    return f"{QUICK_JAVA} -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable" if ARCHIVE.exists() else QUICK_JAVA
+    """Return the options of a JVM of Spark that runs briefly."""
+    return f"{QUICK_JAVA} {from_archive('spark')}".rstrip()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -82,7 +83,8 @@ class Cluster:
 class KafkaBroker:
     """A broker that keeps its data and logs in `folder`. It can be stopped, killed, and started again with its data.
 
-    `node` is the broker's place in `cluster`, from 0 on; without `cluster` it is the only broker of a new cluster.
+    `node` is the broker's place in `cluster`, from 0 on; without `cluster` it is the only broker of a new cluster. Its
+    JVM gets the options in `KAFKA_OPTS` of the environment, as with Kafka's own scripts.
     """
 
     def __init__(
@@ -273,7 +275,8 @@ class KafkaBroker:
         java = shutil.which(_JAVA[0])
         if java is None:
             raise EnvironmentFault("a Kafka broker needs Java 17 or newer: there is no java on the PATH")
-        return [java, *_JAVA[1:], "-cp", f"{broker_files()}{os.sep}*", program, *arguments]
+        options = shlex.split(os.environ.get("KAFKA_OPTS", ""))
+        return [java, *_JAVA[1:], *options, "-cp", f"{broker_files()}{os.sep}*", program, *arguments]
 
     def _answers(self) -> bool:
         if self._running().poll() is not None:
