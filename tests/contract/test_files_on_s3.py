@@ -39,6 +39,7 @@ from headgate.types.typeinfo import Types
 from tests.contract import file_sinks
 from tests.contract.buckets import FolderOf
 from tests.contract.file_sinks import Folders, read
+from tests.sample_size import sample_size
 from tests.unit.datastream.environments import environment
 
 pytestmark = pytest.mark.slow
@@ -79,21 +80,21 @@ SOURCES = [lines, parquet]
 @pytest.mark.parametrize("check", SOURCE_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("case", SOURCES, ids=lambda case: case.__name__)
 def test_source(case: Callable[[str], SourceCase], check: Callable[[SourceCase], None], new_folder: FolderOf) -> None:
-    check(case(new_folder()))
+    check(replace(case(new_folder()), histories=sample_size(40)))
 
 
 CHECKED = [
     pytest.param(case, check, id=f"{case.__name__}-{check.__name__}")
     for case in (file_sinks.lines, file_sinks.many_small_json_files, file_sinks.parquet)
     for check in SINK_CHECKS
-    # Some hundred files for each of 20 examples take ten seconds; files of lines do for all formats there.
+    # Each example writes some hundred files; files of lines do for all formats there.
     if case is file_sinks.lines or check is not check_stops_at_any_point_give_each_record_once
 ]
 
 
 @pytest.mark.parametrize(("case", "check"), CHECKED)
 def test_sink(case: Callable[[Folders], SinkCase], check: Callable[[SinkCase], None], new_folder: FolderOf) -> None:
-    check(replace(case(Folders(new_folder)), histories=20))
+    check(replace(case(Folders(new_folder)), histories=sample_size(40)))
 
 
 def test_missing_folder_and_bucket_are_named_without_the_key(new_folder: FolderOf) -> None:

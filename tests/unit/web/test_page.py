@@ -30,7 +30,7 @@ def job() -> Iterator[Served]:
 def entered(job: Served, **grant: bool) -> Iterator[tuple[httpx.Client, httpx.Response]]:
     """A browser that has used a new link, and what it was answered."""
     link = job.http.post("/login-links", json={"job": job.job.job_id, **grant}).json()["path"]
-    with httpx.Client(base_url=job.address.url) as browser:
+    with httpx.Client(base_url=job.address.url, verify=False) as browser:
         yield browser, browser.get(link)
 
 
@@ -48,7 +48,7 @@ def test_a_link_leads_to_the_job_and_sets_a_cookie_for_this_server_alone(job: Se
 
 
 def test_a_link_leads_nowhere_else_whatever_job_it_names(job: Served) -> None:
-    answer = httpx.get(job.address.url + "/login", params={"job": "//evil.example/?#\r\nX: y"})
+    answer = httpx.get(job.address.url + "/login", params={"job": "//evil.example/?#\r\nX: y"}, verify=False)
     assert answer.headers["Location"] == "/#/jobs/%2F%2Fevil.example%2F%3F%23%0D%0AX%3A%20y"
 
 
@@ -59,8 +59,8 @@ def test_in_a_frame_the_cookie_is_kept_apart_for_the_site_around_it(job: Served)
 
 def test_a_used_link_leads_to_the_page_without_a_session(job: Served) -> None:
     link = job.http.post("/login-links", json={"job": "x"}).json()["path"]
-    assert "Set-Cookie" in httpx.get(job.address.url + link).headers
-    again = httpx.get(job.address.url + link)
+    assert "Set-Cookie" in httpx.get(job.address.url + link, verify=False).headers
+    again = httpx.get(job.address.url + link, verify=False)
     assert (again.status_code, "Set-Cookie" in again.headers) == (303, False)
 
 
@@ -76,7 +76,7 @@ def test_cookies_of_other_servers_of_this_host_are_let_be(job: Served, other: st
     with entered(job) as (_, answer):
         own = answer.headers["Set-Cookie"].partition(";")[0]
     for cookies in (f"{other}; {own}", f"{own}; {other}"):
-        assert httpx.get(f"{job.address.url}/session", headers={"Cookie": cookies}).status_code == 200
+        assert httpx.get(f"{job.address.url}/session", headers={"Cookie": cookies}, verify=False).status_code == 200
 
 
 def test_orders_need_the_csrf_token_and_rights(job: Served) -> None:
@@ -104,7 +104,7 @@ def test_who_logs_out_is_out(job: Served) -> None:
 def test_a_server_that_is_read_only_gives_no_rights_to_act() -> None:
     with served(**{"headgate.web.read-only": "true"}) as own:
         link = own.http.post("/login-links", json={"job": own.job.job_id}).json()["path"]
-        with httpx.Client(base_url=own.address.url) as browser:
+        with httpx.Client(base_url=own.address.url, verify=False) as browser:
             browser.get(link)
             assert browser.get("/session").json()["rights"] == "read"
         assert own.http.post("/jobs/" + own.job.job_id + "/checkpoints").is_success
@@ -114,7 +114,7 @@ def test_a_server_that_is_read_only_gives_no_rights_to_act() -> None:
 def test_without_the_page_there_is_none(capfd: pytest.CaptureFixture[str]) -> None:
     with served(**{"headgate.web.enabled": "false"}) as own:
         for path in ("/", "/login", "/static/index.html"):
-            assert httpx.get(own.address.url + path).status_code == 401
+            assert httpx.get(own.address.url + path, verify=False).status_code == 401
         assert own.http.get("/session").status_code == 404
         assert own.job.page_address(framed=False) is None
     assert "the page of job" not in capfd.readouterr().err
@@ -128,7 +128,7 @@ def test_a_terminal_is_told_an_address_that_works(monkeypatch: pytest.MonkeyPatc
             printed = os.read(screen, 10_000).decode()
             assert f"`headgate ui {own.job.job_id}`" in printed
             address = next(word for word in printed.split() if "/login?link=" in word)
-            assert "Set-Cookie" in httpx.get(address).headers
+            assert "Set-Cookie" in httpx.get(address, verify=False).headers
         assert own.job.page_address(framed=False) is None
     os.close(screen)
 
@@ -143,24 +143,24 @@ def test_a_log_is_told_the_command_and_no_link(capfd: pytest.CaptureFixture[str]
 @pytest.mark.slow
 def test_the_files_are_open_and_may_load_nothing_from_elsewhere(job: Served) -> None:
     for path in ("/", "/static/app/main.js", "/static/style.css"):
-        answer = httpx.get(job.address.url + path)
+        answer = httpx.get(job.address.url + path, verify=False)
         assert answer.is_success
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'; script-src 'self'" in policy
         assert "frame-ancestors 'self' http://localhost:*" in policy
     for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/vendor/LICENSES.md", "/static/"):
-        assert httpx.get(job.address.url + path).status_code in (401, 404)
+        assert httpx.get(job.address.url + path, verify=False).status_code in (401, 404)
 
 
 @pytest.mark.parametrize("part", ["", "bytes=5-1", "lines=1"])
 def test_a_file_is_answered_whole_whatever_part_is_asked_for(job: Served, part: str) -> None:
-    answer = httpx.get(f"{job.address.url}/", headers={"Range": part})
+    answer = httpx.get(f"{job.address.url}/", headers={"Range": part}, verify=False)
     assert (answer.status_code, answer.text[:9]) == (200, "<!doctype")
 
 
 def test_other_sites_may_be_named_that_show_the_page() -> None:
     with served(**{"headgate.web.frame-ancestors": "https://notebooks.example.org, https://*.example.com"}) as own:
-        policy = httpx.get(own.address.url).headers["Content-Security-Policy"]
+        policy = httpx.get(own.address.url, verify=False).headers["Content-Security-Policy"]
         assert policy.endswith("frame-ancestors 'self' https://notebooks.example.org https://*.example.com")
 
 
