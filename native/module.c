@@ -36,6 +36,8 @@ static int exec_module(PyObject *module) {
         {&session_loop_spec, NULL},
         {&emission_spec, NULL},
         {&single_column_spec, NULL},
+        {&due_keys_spec, &state->due_keys},
+        {&due_times_spec, &state->due_times},
     };
     for (size_t at = 0; at < Py_ARRAY_LENGTH(types); at++)
         if (add_type(module, types[at].spec, types[at].kept) < 0) return -1;
@@ -49,6 +51,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->call);
     Py_VISIT(state->timer_index);
     Py_VISIT(state->due);
+    Py_VISIT(state->due_keys);
+    Py_VISIT(state->due_times);
     return 0;
 }
 
@@ -59,6 +63,8 @@ static int clear(PyObject *module) {
     Py_CLEAR(state->call);
     Py_CLEAR(state->timer_index);
     Py_CLEAR(state->due);
+    Py_CLEAR(state->due_keys);
+    Py_CLEAR(state->due_times);
     return 0;
 }
 

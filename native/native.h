@@ -22,15 +22,16 @@
 #endif
 
 /* The CRC of _native.pyi. Python code refuses a module with another one than its own. */
-#define INTERFACE "1e09e4d4"
+#define INTERFACE "059bf2a0"
 
 typedef struct {
-    PyTypeObject *ownership, *current, *call, *timer_index, *due;
+    PyTypeObject *ownership, *current, *call, *timer_index, *due, *due_keys, *due_times;
 } State;
 
 extern struct PyModuleDef native_module;
 extern PyType_Spec ownership_spec, current_spec, call_spec, keyed_loop_spec, record_loop_spec, codec_spec;
 extern PyType_Spec timer_index_spec, due_spec, timers_spec, session_loop_spec, emission_spec, single_column_spec;
+extern PyType_Spec due_keys_spec, due_times_spec;
 extern PyMethodDef routing_methods[], handle_methods[], pane_methods[], key_methods[], cache_methods[];
 
 /* The state of the module, by one of its types. NULL with an exception. */

@@ -2,12 +2,14 @@
  *
  * A record whose cell or time has anything but lists, and integers of 64 bits, goes to the loop in Python. */
 #include "cells.h"
+#include "due_keys.h"
 
 typedef struct {
     PyObject_HEAD
     PyObject *in_python; /* the same in Python */
     /* what a `SessionSteps` has */
     PyObject *backend, *first, *more, *note, *drop, *merge, *take;
+    DueKeys *due_keys; /* the owner of `note` and `drop` if it is compiled, which these keep alive; else NULL */
     Py_ssize_t start, end, value, others;
     long long gap_ms;
     int keeps;
@@ -82,11 +84,23 @@ static int add_in_python(SessionLoop *self, PyObject *key, PyObject *time, PyObj
     return failed;
 }
 
-/* Note a time at which the session of a key is due. Returns -1 with an exception. */
-static int note(SessionLoop *self, PyObject *key, long long time_ms) {
-    PyObject *time = PyLong_FromLongLong(time_ms);
-    int failed = time == NULL ? -1 : discard(call_two(self->note, time, key));
-    Py_XDECREF(time);
+/* Note a time at which sessions of a key may be due. Returns -1 with an exception. */
+static inline int note(SessionLoop *self, PyObject *key, PyObject *time) {
+    if (self->due_keys != NULL) return due_add(self->due_keys, time, key);
+    return discard(call_two(self->note, time, key));
+}
+
+/* Forget a key that has no sessions left. Returns -1 with an exception. */
+static inline int drop(SessionLoop *self, PyObject *key) {
+    if (self->due_keys != NULL) return due_drop(self->due_keys, key);
+    return discard(call_one(self->drop, key));
+}
+
+/* Note that a session which begins is due at its last time. Returns -1 with an exception. */
+static int note_end(SessionLoop *self, PyObject *key, long long until_ms) {
+    PyObject *last = PyLong_FromLongLong(until_ms - 1);
+    int failed = last == NULL ? -1 : note(self, key, last);
+    Py_XDECREF(last);
     return failed;
 }
 
@@ -116,7 +130,7 @@ static int close_open(SessionLoop *self, PyObject *cell) {
 /* Begin a session with a record. `is_only`: the key has no other open session. Returns -1 with an exception. */
 static int begin(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *time, PyObject *value, long long until_ms,
                  int is_only) {
-    if ((is_only ? note(self, key, until_ms - 1) : close_open(self, cell)) < 0) return -1;
+    if ((is_only ? note_end(self, key, until_ms) : close_open(self, cell)) < 0) return -1;
     PyObject *made = call_one(self->first, value);
     if (made == NULL) return -1;
     int failed = put(cell, self->start, Py_NewRef(time)) < 0 ||
@@ -249,7 +263,7 @@ static int take_only(SessionLoop *self, PyObject *cell, PyObject *key, PyObject 
         put(cell, self->end, Py_NewRef(Py_None)) < 0 || put(cell, self->value, Py_NewRef(Py_None)) < 0 ||
         note_emptied(self, cell) < 0)
         return -1;
-    return discard(call_one(self->drop, key));
+    return drop(self, key);
 }
 
 /* Take out the first of several sessions of a key. Returns -1 with an exception. */
@@ -260,9 +274,9 @@ static int take_first(SessionLoop *self, PyObject *cell, PyObject *key, PyObject
     if (!failed && PyList_GET_SIZE(others) == 0) failed = put(cell, self->others, Py_NewRef(Py_None)) < 0;
     Py_DECREF(others);
     if (!failed && end == Py_None)
-        failed = discard(call_one(self->drop, key)) < 0 || note_emptied(self, cell) < 0;
+        failed = drop(self, key) < 0 || note_emptied(self, cell) < 0;
     else if (!failed)
-        failed = (last = last_of(end)) == NULL || discard(call_two(self->note, last, key)) < 0;
+        failed = (last = last_of(end)) == NULL || note(self, key, last) < 0;
     Py_XDECREF(last);
     Py_XDECREF(end);
     return failed ? -1 : 0;
@@ -275,7 +289,7 @@ static int look(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *time
     if (!failed && end != Py_None) {
         int is_later = (last = last_of(end)) == NULL ? -1 : PyObject_RichCompareBool(last, time, Py_GT);
         if (is_later != 0)
-            failed = is_later < 0 ? -1 : discard(call_two(self->note, last, key));
+            failed = is_later < 0 ? -1 : note(self, key, last);
         else if (!self->keeps && has_others(self, cell))
             failed = take_first(self, cell, key, due);
         else if (!self->keeps)
@@ -353,11 +367,13 @@ static PyObject *take_all(SessionLoop *self, PyObject *due_keys) {
 
 static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     PyObject *steps, *in_python;
-    if (!PyArg_ParseTuple(args, "OO", &steps, &in_python)) return NULL;
+    State *state = state_of(type);
+    if (state == NULL || !PyArg_ParseTuple(args, "OO", &steps, &in_python)) return NULL;
     SessionLoop *self = (SessionLoop *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->in_python = Py_NewRef(in_python);
     if (read_steps(self, steps) < 0) Py_CLEAR(self);
+    if (self != NULL) self->due_keys = due_keys_of(state, self->note, self->drop);
     return (PyObject *)self;
 }
 
@@ -371,6 +387,7 @@ static int traverse(SessionLoop *self, visitproc visit, void *arg) {
 static int clear(SessionLoop *self) {
     /* None, and not NULL: a finaliser may still call a method, which raises then. */
     PyObject **objects[] = OBJECTS(self);
+    self->due_keys = NULL;
     for (size_t i = 0; i < Py_ARRAY_LENGTH(objects); i++) Py_XSETREF(*objects[i], Py_NewRef(Py_None));
     return 0;
 }

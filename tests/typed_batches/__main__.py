@@ -2,7 +2,7 @@
 
 Random batches go there and back. Their bytes are then damaged: bits are flipped, bytes changed, removed, copied and
 inserted, and numbers set to edges. Both readers must find the same, or refuse the bytes; the compiled reader must
-neither end the process nor keep memory. `make sanitized-fuzz` runs this with the sanitisers of the compiler.
+neither end the process nor keep memory. `make fuzz` runs this with the sanitisers of the compiler.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Iterator
 from operator import itemgetter
+from types import ModuleType
 from typing import Any, Final, final
 
 from headgate.elements import MAX_TIMESTAMP
@@ -156,3 +157,11 @@ class DueKeys:
 
     def _counts(self, time_ms: int, key: Any) -> bool:
         return self._earlier.get(key, time_ms) == time_ms
+
+
+def due_keys(native: ModuleType | None) -> DueKeys:
+    """Return an empty `DueKeys`. It is compiled if the job runs compiled."""
+    if native is None:
+        return DueKeys()
+    made: DueKeys = native.DueKeys(NEVER, heapq.heappush, heapq.heappop)
+    return made

@@ -22,9 +22,9 @@ from headgate.operators.windows.contexts import AnyWindowFunction
 from headgate.operators.windows.session_loop import SessionSteps, session_loop
 from headgate.operators.windows.session_snapshots import MergedSessions, SessionRows, SessionTerms, cells_of, saved_keys
 from headgate.operators.windows.session_state import (
-    DueKeys,
     Session,
     columns_of,
+    due_keys,
     first_due,
     met,
     over_ms,
@@ -56,7 +56,7 @@ class SessionWindows(BulkWindows):
         self._terms = SessionTerms(
             contents.described, self._lateness, lambda: opened.context.services.scratch(opened.context.uid)
         )
-        self._due_keys = DueKeys()
+        self._due_keys = due_keys(opened.context.native)
         steps = SessionSteps(
             backend=self._backend,
             start=self._start,

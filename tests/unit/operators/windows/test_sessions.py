@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, final
 
@@ -26,10 +27,11 @@ from headgate.operators.base import UserCodeError
 from headgate.operators.windows import operator
 from headgate.operators.windows.merging_windows import MERGING_SET, MergingWindows
 from headgate.operators.windows.operator import WindowOperator
-from headgate.operators.windows.session_state import DueKeys, columns_of, first_due, rows_of
+from headgate.operators.windows.session_state import DueKeys, columns_of, due_keys, first_due, rows_of
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.typeinfo import Types
+from tests.compiled import compiled_module
 from tests.unit.operators.windows.kept import kept
 
 LATE: Final = OutputTag("late")
@@ -337,15 +339,35 @@ def test_nothing_grows_over_ten_thousand_sessions() -> None:
                 sessions, (f"{time % 70}", time), (f"at {time}", time), ("late", late), ("always", time), ("late", time)
             )
             sessions.watermark(time)
-            due = windows_of(sessions)._due_keys
-            kept = [len(rows) for rows in due._keys.values()]
-            sizes.append(len(due._times) + sum(kept) + len(due._earlier) + len(windows_of(sessions)._backend))
+            sizes.append(len(windows_of(sessions)._due_keys) + len(windows_of(sessions)._backend))
         assert max(sizes[5_000:]) <= max(sizes[100:5_000])
         sessions.watermark(MAX_TIMESTAMP)
-        assert not due._keys
-        assert not due._times
-        assert not due._earlier
+        assert not windows_of(sessions)._due_keys
         assert not len(windows_of(sessions)._backend)
+
+
+def keys_held(due: DueKeys) -> int:
+    """Return how many references to keys it holds, directly or in dicts and lists."""
+    found = gc.get_referents(due)
+    inner = [each for held in found if isinstance(held, dict) for each in held.values() if isinstance(each, list)]
+    return sum(len(each) for each in [*found, *inner] if isinstance(each, dict | list))
+
+
+@pytest.mark.parametrize("native", ["off", "on"])
+def test_no_time_stays_behind_for_keys_that_come_and_go(native: str) -> None:
+    due = due_keys(None if native == "off" else compiled_module())
+    sizes = []
+    for time in range(0, 20_000, 10):
+        due.add(time + 50, "always")
+        due.add(time + 60, f"{time % 70}")
+        due.add_earlier(time + 20, f"{time % 70}")
+        for _, keys in due.until(time, 100):
+            for key in keys:
+                due.drop(key)
+        sizes.append(keys_held(due))
+    assert max(sizes[1_000:]) <= max(sizes[100:1_000])
+    list(due.until(MAX_TIMESTAMP, 10**6))
+    assert (len(due), due.head_ms > MAX_TIMESTAMP) == (0, True)
 
 
 # --- the columns, and what is due
@@ -366,8 +388,9 @@ def test_what_was_evaluated_is_due_when_it_is_over_unless_an_other_ends_before()
     assert first_due(rows[:2], MAX_TIMESTAMP)[0] > MAX_TIMESTAMP
 
 
-def test_a_key_counts_at_its_earliest_time_only() -> None:
-    due = DueKeys()
+@pytest.mark.parametrize("native", ["off", "on"])
+def test_a_key_counts_at_its_earliest_time_only(native: str) -> None:
+    due = due_keys(None if native == "off" else compiled_module())
     due.add(50, "a")
     due.add(20, "b")
     due.add_earlier(10, "a")
