@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 SHARED: Final = (
     "tests/kafka/",
     "tests/postgres/",
-    "tests/cluster/test_(bare_workers|late_executors|rescaling_on_a_cluster|shipping|standalone)",
+    "tests/cluster/test_(bare_workers|chaos|late_executors|rescaling_on_a_cluster|shipping|standalone)",
 )
 """What the files that share a server begin with."""
 

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.standalone, pytest.mark.soak]
 SITE = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 HEAVY = ["hypothesis", "kafka-python", "pip", "psycopg-binary", "pytest", "pytz", "rich", "setuptools", "tzdata"]
 HEAVY += ["boto3", "botocore", "confluent-kafka", "deltalake", "moto", "mypy", "numpy", "pandas", "rocksdict", "ruff"]
+HEAVY += ["arro3-core", "babel", "cryptography", "fastavro", "grimp", "playwright", "pygments", "sphinx"]
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "deploy-spark-submit.md"
 PROGRAM = """
 import shop

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from tests.contract.buckets import FolderOf
@@ -15,6 +14,8 @@ from tests.contract.buckets import FolderOf
 @pytest.fixture(scope="module")
 def new_folder() -> Iterator[FolderOf]:
     """The URI of a folder in a bucket, another one at each call."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415  # takes long to load
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

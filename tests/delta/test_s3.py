@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from deltalake import DeltaTable
-from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from headgate.connectors.datagen import DataGeneratorSource
@@ -36,6 +35,8 @@ NewTable = Callable[[], tuple[str, dict[str, str]]]
 @pytest.fixture(scope="module")
 def new_table() -> Iterator[NewTable]:
     """Gives the URI and the storage options of a table in a bucket that is not there yet, another at each call."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415  # takes long to load
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

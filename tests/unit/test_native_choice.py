@@ -75,6 +75,7 @@ def test_a_job_that_must_run_compiled_names_what_is_missing_before_it_starts() -
     assert "unset the variable, on the driver and every worker; or set headgate.native to auto" in last
 
 
+@pytest.mark.slow
 @NOT_TO_BE_USED
 def test_a_job_that_must_run_compiled_does_not_start_with_such_a_module(before: str, reason: str, step: str) -> None:
     done = run(before + PROGRAM)

@@ -160,6 +160,7 @@ def test_results_errors_and_state_are_those_of_the_python_path(
     assert here == there
 
 
+@pytest.mark.slow
 @given(RECORDS, st.booleans())
 def test_the_same_on_rocksdb(records: list[Any], timed: bool) -> None:
     compiled_module()

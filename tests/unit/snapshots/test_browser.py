@@ -140,7 +140,7 @@ def test_long_values_are_cut_and_a_page_has_a_bounded_size(tmp_path: Path) -> No
     text = ValueStateDescriptor("text", Types.STRING())
     location = (
         SavepointWriter.new(128)
-        .with_keyed_state("a", text, dict.fromkeys(range(500), "x" * 10**5))
+        .with_keyed_state("a", text, dict.fromkeys(range(150), "x" * 10**5))
         .write(str(tmp_path))
     )
     with SnapshotBrowser(location, {}) as browser:

@@ -166,6 +166,7 @@ def test_timers_fire_as_in_python(events: list[Any]) -> None:
     assert outcome(events, ("off", "on"), "hashmap") == wanted
 
 
+@pytest.mark.slow
 @given(EVENTS)
 def test_the_same_on_rocksdb(events: list[Any]) -> None:
     compiled_module()

@@ -112,6 +112,7 @@ def test_sessions_are_those_of_the_python_path(events: list[Any], lateness: int,
     assert outcome(events, ("on", "off"), "hashmap", lateness, function) == wanted
 
 
+@pytest.mark.slow
 @given(EVENTS, FUNCTIONS)
 def test_the_same_on_rocksdb(events: list[Any], function: Any) -> None:
     compiled_module()

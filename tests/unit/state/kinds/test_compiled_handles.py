@@ -144,10 +144,12 @@ COMMON = st.one_of(
 )
 
 
-def check(descriptor: Callable[[], StateDescriptor], uses: list[Use]) -> None:
-    for backend in ("hashmap", "rocksdb"):
-        there = outcomes(opened("off", backend), descriptor(), uses)
-        assert outcomes(opened("on", backend), descriptor(), uses) == there
+ON_EACH_BACKEND = pytest.mark.parametrize("backend", ["hashmap", pytest.param("rocksdb", marks=pytest.mark.slow)])
+
+
+def check(backend: str, descriptor: Callable[[], StateDescriptor], uses: list[Use]) -> None:
+    there = outcomes(opened("off", backend), descriptor(), uses)
+    assert outcomes(opened("on", backend), descriptor(), uses) == there
 
 
 BY_NAME = st.sampled_from(
@@ -166,9 +168,10 @@ VALUE_USES = st.one_of(
 )
 
 
+@ON_EACH_BACKEND
 @given(st.lists(VALUE_USES, max_size=20), st.sampled_from(TYPES))
-def test_value_state(uses: list[Use], declared: TypeInformation) -> None:
-    check(lambda: ValueStateDescriptor("v", declared), uses)
+def test_value_state(backend: str, uses: list[Use], declared: TypeInformation) -> None:
+    check(backend, lambda: ValueStateDescriptor("v", declared), uses)
 
 
 LIST_USES = st.one_of(
@@ -181,9 +184,10 @@ LIST_USES = st.one_of(
 )
 
 
+@ON_EACH_BACKEND
 @given(st.lists(LIST_USES, max_size=20), st.sampled_from(TYPES))
-def test_list_state(uses: list[Use], declared: TypeInformation) -> None:
-    check(lambda: ListStateDescriptor("l", declared), uses)
+def test_list_state(backend: str, uses: list[Use], declared: TypeInformation) -> None:
+    check(backend, lambda: ListStateDescriptor("l", declared), uses)
 
 
 MAP_KEYS = st.one_of(VALUES, st.sampled_from(["k", "k", "m"]))
@@ -201,27 +205,30 @@ MAP_USES = st.one_of(
 )
 
 
+@ON_EACH_BACKEND
 @given(st.lists(MAP_USES, max_size=20), st.sampled_from(TYPES), st.sampled_from(TYPES[:3]))
-def test_map_state(uses: list[Use], declared: TypeInformation, keys: TypeInformation) -> None:
-    check(lambda: MapStateDescriptor("m", keys, declared), uses)
+def test_map_state(backend: str, uses: list[Use], declared: TypeInformation, keys: TypeInformation) -> None:
+    check(backend, lambda: MapStateDescriptor("m", keys, declared), uses)
 
 
 ADDED = st.one_of(VALUES, st.sampled_from(["none", "fails", "tuple", "no result", "x", ""]))
 ADDING_USES = st.one_of(also_wrongly("add"), COMMON, st.just(("get", ())), ADDED.map(lambda value: ("add", (value,))))
 
 
+@ON_EACH_BACKEND
 @given(st.lists(ADDING_USES, max_size=20), st.sampled_from(TYPES))
-def test_reducing_state(uses: list[Use], declared: TypeInformation) -> None:
-    check(lambda: ReducingStateDescriptor("r", combined, declared), uses)
+def test_reducing_state(backend: str, uses: list[Use], declared: TypeInformation) -> None:
+    check(backend, lambda: ReducingStateDescriptor("r", combined, declared), uses)
 
 
+@ON_EACH_BACKEND
 @given(
     st.lists(ADDING_USES, max_size=20),
     st.sampled_from([Types.LIST(Types.STRING()), Types.STRING(), Types.PICKLED_BYTE_ARRAY()]),
 )
-def test_aggregating_state(uses: list[Use], declared: TypeInformation) -> None:
-    check(lambda: AggregatingStateDescriptor("a", Gather(), declared), uses)
-    check(lambda: AggregatingStateDescriptor("a", Created(), declared), uses)
+def test_aggregating_state(backend: str, uses: list[Use], declared: TypeInformation) -> None:
+    check(backend, lambda: AggregatingStateDescriptor("a", Gather(), declared), uses)
+    check(backend, lambda: AggregatingStateDescriptor("a", Created(), declared), uses)
 
 
 @pytest.mark.parametrize("native", ["off", "on"])
