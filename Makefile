@@ -185,7 +185,7 @@ sanitized-module: $(STAMP)
 	CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g" $(BUILD_EXT) --build-lib $(SANITIZED) --build-temp $(SANITIZED)/objects
 
 sanitized: sanitized-module ## the tests of the compiled module and of all operators under AddressSanitizer and UndefinedBehaviorSanitizer (needs gcc)
-	$(SANITIZED_PYTHON) -m pytest -q -n $(WORKERS) tests/unit/test_native.py tests/unit/types tests/unit/operators tests/unit/dataflow tests/unit/state/kinds tests/unit/state/rocksdb/test_compiled_rows.py
+	$(SANITIZED_PYTHON) -m pytest -q -n $(WORKERS) tests/unit/test_native.py tests/unit/types tests/unit/operators tests/unit/dataflow tests/unit/state/kinds tests/unit/state/rocksdb/test_compiled_rows.py tests/unit/state/test_key_columns.py
 
 fuzz: sanitized-module ## an hour of damaged batches for both readers of typed batches, under the same sanitisers, result into docs/results
 	$(SANITIZED_PYTHON) -m tests.typed_batches --minutes 60 --out docs/results/typed-batches.txt

@@ -144,7 +144,110 @@ static PyObject *key_group_of(PyObject *Py_UNUSED(module), PyObject *const *args
     return PyLong_FromLong(group);
 }
 
+/* --- columns of Arrow */
+
+/* An Arrow column of 64-bit integers, strings or bytes. `sizes`: where its values end, in 4 or 8 bytes each. */
+typedef struct {
+    Py_buffer validity, sizes, data;
+    Py_ssize_t width; /* of the numbers in `sizes`; 0: the values are integers */
+    Py_ssize_t first, count;
+    unsigned char kind;
+} Column;
+
+static void release_column(Column *column) {
+    Py_buffer *buffers[] = {&column->validity, &column->sizes, &column->data};
+    for (int i = 0; i < 3; i++)
+        if (buffers[i]->obj != NULL) PyBuffer_Release(buffers[i]);
+}
+
+/* Get a buffer, or none for None. Returns -1 with an exception. */
+static int get_buffer(PyObject *object, Py_buffer *buffer) {
+    return object == Py_None ? 0 : PyObject_GetBuffer(object, buffer, PyBUF_SIMPLE);
+}
+
+static inline int is_null(const Column *column, Py_ssize_t at) {
+    return column->validity.obj != NULL && !(((unsigned char *)column->validity.buf)[at / 8] >> (at % 8) & 1);
+}
+
+static int64_t size_at(const Column *column, Py_ssize_t at) {
+    int64_t wide;
+    int32_t narrow;
+    const char *from = (const char *)column->sizes.buf + at * column->width;
+    if (column->width == 4) return memcpy(&narrow, from, 4), narrow;
+    return memcpy(&wide, from, 8), wide;
+}
+
+/* Whether the buffers have as many values as the column is to have. */
+static int is_whole(const Column *column) {
+    if (column->first < 0 || column->count < 0 || column->first > PY_SSIZE_T_MAX / 8 - 1 - column->count) return 0;
+    Py_ssize_t end = column->first + column->count;
+    if (column->validity.obj != NULL && column->validity.len < (end + 7) / 8) return 0;
+    if (column->width == 0) return column->data.len >= 8 * end;
+    return column->count == 0 || column->sizes.len >= column->width * (end + 1);
+}
+
+/* Get the bytes of a value. Returns -1 with an exception. */
+static int value_bytes(const Column *column, Py_ssize_t at, KeyBytes *bytes) {
+    bytes->owner = NULL;
+    bytes->is_int32 = 0;
+    if (is_null(column, at)) {
+        bytes->kind = 'n';
+        bytes->size = 0;
+    } else if (column->width == 0) {
+        int64_t number;
+        memcpy(&number, (const char *)column->data.buf + 8 * at, 8);
+        bytes->kind = 'i';
+        write_digits(bytes, number);
+    } else {
+        int64_t start = size_at(column, at), end = size_at(column, at + 1);
+        if (start < 0 || end < start || end > column->data.len) {
+            PyErr_Format(PyExc_ValueError, "value %zd of a column lies outside of its data", at);
+            return -1;
+        }
+        bytes->kind = column->kind;
+        bytes->data = (const unsigned char *)column->data.buf + start;
+        bytes->size = (Py_ssize_t)(end - start);
+    }
+    return 0;
+}
+
+PyDoc_STRVAR(column_groups_doc,
+             "column_groups(kind, width, validity, sizes, data, first, count, max_parallelism)\n--\n\n"
+             "Return the key groups of values of an Arrow column, as 32-bit numbers.\n\n"
+             "`kind` is the first of a value's canonical bytes: i for 64-bit integers, s or b. `width` is that of the\n"
+             "numbers in `sizes`, 0 for integers. Raises ValueError for buffers that are too short.");
+
+static PyObject *column_groups(PyObject *Py_UNUSED(module), PyObject *args) {
+    Column column = {0};
+    PyObject *validity, *sizes, *data, *groups = NULL;
+    int kind, max_parallelism;
+    if (!PyArg_ParseTuple(args, "CnOOOnni", &kind, &column.width, &validity, &sizes, &data, &column.first,
+                          &column.count, &max_parallelism))
+        return NULL;
+    column.kind = (unsigned char)kind;
+    if (get_buffer(validity, &column.validity) == 0 && get_buffer(sizes, &column.sizes) == 0 &&
+        get_buffer(data, &column.data) == 0) {
+        int fits = (column.width == 0 || column.width == 4 || column.width == 8) && max_parallelism > 0;
+        if (fits && is_whole(&column))
+            groups = PyBytes_FromStringAndSize(NULL, 4 * column.count);
+        else
+            PyErr_SetString(PyExc_ValueError, "the buffers of a column are too short, or its width is wrong");
+    }
+    for (Py_ssize_t i = 0; groups != NULL && i < column.count; i++) {
+        KeyBytes bytes;
+        if (value_bytes(&column, column.first + i, &bytes) < 0) {
+            Py_CLEAR(groups);
+        } else {
+            int32_t group = (int32_t)key_group(hash_code(&bytes), (uint32_t)max_parallelism);
+            memcpy(PyBytes_AS_STRING(groups) + 4 * i, &group, 4);
+        }
+    }
+    release_column(&column);
+    return groups;
+}
+
 PyMethodDef key_methods[] = {
+    {"column_groups", column_groups, METH_VARARGS, column_groups_doc},
     {"key_group", FASTCALL(key_group_of), key_group_doc},
     {"row_names", FASTCALL(row_names), row_names_doc},
     {NULL, NULL, 0, NULL},

@@ -22,7 +22,7 @@
 #endif
 
 /* The CRC of _native.pyi. Python code refuses a module with another one than its own. */
-#define INTERFACE "059bf2a0"
+#define INTERFACE "3d3755fc"
 
 typedef struct {
     PyTypeObject *ownership, *current, *call, *timer_index, *due, *due_keys, *due_times;

@@ -2,6 +2,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from decimal import Decimal
 from typing import Any, TypeVar, final
 
+from pyarrow import Buffer
+
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.keyed_loop import KeyedCall
 from headgate.operators.plain import C, FlatCall, RecordCall
@@ -162,6 +164,17 @@ def buffered(
 ) -> tuple[list[bytes | None], list[int]]: ...
 def evict(cells: dict[Any, Cell], evicted: list[Cell], dead: int, /) -> None: ...
 def key_group(key: Any, max_parallelism: int, /) -> int | None: ...
+def column_groups(
+    kind: str,
+    width: int,
+    validity: Buffer | None,
+    sizes: Buffer | None,
+    data: Buffer | None,
+    first: int,
+    count: int,
+    max_parallelism: int,
+    /,
+) -> bytes: ...
 def row_names(
     keys: list[Any], max_parallelism: int, first: int, end: int, /
 ) -> tuple[list[bytes | None], list[int]]: ...

@@ -1,0 +1,58 @@
+"""The key groups of the values of an Arrow column: those that the same values have as Python objects.
+
+A dictionary-encoded column is as its values are. `docs/reference/key-hash.md` describes hash codes and key groups.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.state.keygroups import key_group
+from headgate.types.keys import hash_code
+
+_TEXTS: Final = {
+    pa.string(): ("s", 4),
+    pa.large_string(): ("s", 8),
+    pa.binary(): ("b", 4),
+    pa.large_binary(): ("b", 8),
+}
+"""The first canonical byte of values, and the bytes of each offset, by type."""
+
+
+def column_groups(column: pa.Array | pa.ChunkedArray, max_parallelism: int, native: ModuleType | None) -> pa.Array:
+    """Return the key group of each value as an int32 column without nulls: null has the key group of None.
+
+    Compiled for integers, booleans, strings and bytes; other values become Python objects. Raises `SerializationError`
+    for a value that cannot be a key.
+
+    >>> column_groups(pa.array(["a", "b", None]), 128, None).to_pylist()
+    [75, 114, 11]
+    """
+    if isinstance(column, pa.ChunkedArray):
+        pieces = [column_groups(chunk, max_parallelism, native) for chunk in column.chunks]
+        return pa.concat_arrays(pieces) if pieces else pa.array([], pa.int32())
+    if isinstance(column, pa.DictionaryArray) and not column.dictionary.null_count:
+        of_value = column_groups(column.dictionary, max_parallelism, native)
+        of_null = key_group(hash_code(None), max_parallelism)
+        return pc.fill_null(of_value.take(column.indices), of_null)
+    kind = column.type
+    if native is not None and kind in _TEXTS:
+        letter, width = _TEXTS[kind]
+        validity, sizes, data = column.buffers()
+        return _groups(native.column_groups(letter, width, validity, sizes, data, *_range(column), max_parallelism))
+    if native is not None and (pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and kind != pa.uint64())):
+        validity, data = (numbers := column.cast(pa.int64())).buffers()
+        return _groups(native.column_groups("i", 0, validity, None, data, *_range(numbers), max_parallelism))
+    return pa.array([key_group(hash_code(value), max_parallelism) for value in column.to_pylist()], pa.int32())
+
+
+def _range(column: pa.Array) -> tuple[int, int]:
+    return column.offset, len(column)
+
+
+def _groups(groups: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.int32(), len(groups) // 4, [None, pa.py_buffer(groups)])
