@@ -170,7 +170,7 @@ def test_files_end_at_their_size_and_hold_all_rows_in_order(tmp_path: Path) -> N
     sink = DeltaSink(tmp_path, SCHEMA, file_bytes_max=1 << 20)
     sink.prepare(JOB)
     writer = sink.writer(CONTEXT)
-    rows = 600_000
+    rows = 400_000
     for first in range(0, rows, 10_000):
         writer.write([(number, str(number * 7919)) for number in range(first, first + 10_000)])
     files = writer.prepare_commit(CheckpointId(1))

@@ -69,8 +69,8 @@ _NEW_DRIVERS: Final = ("master presumed dead",) * 6 + ("slow storage",) * 3
 _NO_POWER: Final = ("loss of power",) * 3
 
 PLANTED: Final = (
-    Planted(plant=plants.no_alignment, seeds_max=60, symptom="output"),
-    Planted(plant=plants.no_fencing, seeds_max=80, settings=_BUSY, often=_CRASHES),
+    Planted(plant=plants.no_alignment, seeds_max=60, seen_by=(6,), symptom="output"),
+    Planted(plant=plants.no_fencing, seeds_max=80, seen_by=(6,), settings=_BUSY, often=_CRASHES),
     Planted(
         plant=plants.ack_of_an_old_attempt,
         seeds_max=40,
@@ -84,12 +84,13 @@ PLANTED: Final = (
     Planted(
         plant=plants.abort_in_doubt,
         seeds_max=30,
+        seen_by=(4,),
         symptom="is not whole|output|newest checkpoint|names it|neither pending nor final",
         settings=_BUSY,
         often=_DOUBTS,
     ),
     Planted(plant=plants.lost_replay, seeds_max=60, symptom="missing"),
-    Planted(plant=plants.double_commit, seeds_max=60, symptom="too many"),
+    Planted(plant=plants.double_commit, seeds_max=60, seen_by=(4,), symptom="too many"),
     Planted(plant=plants.position_ahead_of_the_barrier, seeds_max=60, seen_by=(5,), symptom="missing"),
     Planted(plant=plants.no_barrier_after_the_end, seeds_max=5, symptom="no end after"),
     Planted(plant=plants.clean_up_of_named_files, seeds_max=20, symptom="names it"),
@@ -110,6 +111,7 @@ PLANTED: Final = (
     Planted(
         plant=plants.pending_inputs_forgotten,
         seeds_max=30,
+        seen_by=(6,),
         symptom="missing|too few",
         jobs="asking|calling",
         often=_CRASHES,
@@ -127,6 +129,7 @@ PLANTED: Final = (
     Planted(
         plant=async_plants.batch_in_flight_forgotten,
         seeds_max=30,
+        seen_by=(6,),
         symptom="missing|too few",
         jobs="scoring",
         settings=_BUSY,
@@ -139,7 +142,9 @@ PLANTED: Final = (
         symptom="is ahead of",
         jobs="awaitingx",
     ),
-    Planted(plant=async_plants.watermark_ahead_of_timers, seeds_max=20, symptom="missing", jobs="awaitingx"),
+    Planted(
+        plant=async_plants.watermark_ahead_of_timers, seeds_max=20, seen_by=(31,), symptom="missing", jobs="awaitingx"
+    ),
     Planted(
         plant=async_plants.invocation_of_an_earlier_attempt,
         seeds_max=60,
@@ -188,6 +193,7 @@ PLANTED: Final = (
     Planted(
         plant=plants.shared_files_deleted_at_once,
         seeds_max=60,
+        seen_by=(4,),
         symptom="names it|is not whole",
         jobs=_INCREMENTAL,
         settings=_MANY_AT_A_TIME,
@@ -218,7 +224,14 @@ PLANTED: Final = (
         settings=_UNALIGNED,
         often=_CRASHES,
     ),
-    Planted(plant=mode_plants.recording_goes_on, seeds_max=60, symptom="too many", settings=_UNALIGNED, often=_CRASHES),
+    Planted(
+        plant=mode_plants.recording_goes_on,
+        seeds_max=60,
+        seen_by=(5,),
+        symptom="too many",
+        settings=_UNALIGNED,
+        often=_CRASHES,
+    ),
     Planted(
         plant=mode_plants.new_input_before_what_was_in_flight,
         seeds_max=250,
@@ -282,6 +295,7 @@ PLANTED: Final = (
     Planted(
         plant=mode_plants.increment_on_foreign_state,
         seeds_max=60,
+        seen_by=(55,),
         symptom="is not whole",
         jobs="(value|list|reduce|clearing)x.*loses its driver for good; then",
         settings=_SMALL_INCREMENTS,
