@@ -36,6 +36,7 @@ static int exec_module(PyObject *module) {
         {&session_loop_spec, NULL},
         {&emission_spec, NULL},
         {&single_column_spec, NULL},
+        {&step_spec, NULL},
         {&due_keys_spec, &state->due_keys},
         {&due_times_spec, &state->due_times},
     };

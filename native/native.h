@@ -22,7 +22,7 @@
 #endif
 
 /* The CRC of _native.pyi. Python code refuses a module with another one than its own. */
-#define INTERFACE "3d3755fc"
+#define INTERFACE "f15e4028"
 
 typedef struct {
     PyTypeObject *ownership, *current, *call, *timer_index, *due, *due_keys, *due_times;
@@ -31,7 +31,7 @@ typedef struct {
 extern struct PyModuleDef native_module;
 extern PyType_Spec ownership_spec, current_spec, call_spec, keyed_loop_spec, record_loop_spec, codec_spec;
 extern PyType_Spec timer_index_spec, due_spec, timers_spec, session_loop_spec, emission_spec, single_column_spec;
-extern PyType_Spec due_keys_spec, due_times_spec;
+extern PyType_Spec due_keys_spec, due_times_spec, step_spec;
 extern PyMethodDef routing_methods[], handle_methods[], pane_methods[], key_methods[], cache_methods[];
 
 /* The state of the module, by one of its types. NULL with an exception. */

@@ -124,6 +124,15 @@ class SessionLoop:
     def take(self, due_keys: Iterable[tuple[int, list[Any]]], /) -> list[tuple[Any, Session]]: ...
 
 @final
+class Step:
+    """A function of `headgate.operators.windows.combined_contents`, by its name, with the functions that it calls."""
+
+    def __new__(
+        cls, kind: str, function: Callable[[Any, Any], Any] | None, create: Callable[[], Any] | None
+    ) -> Step: ...
+    def __call__(self, *arguments: Any) -> Any: ...
+
+@final
 class DueKeys:
     """See `headgate.operators.windows.session_state`. `push` and `pop` are the functions of a heap."""
 

@@ -25,9 +25,10 @@ from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation, Types
 
 STATE_NAME: Final = "window-contents"
 
-
 First = Callable[[Any], Any]
+"""Makes a value of the first record of a window."""
 More = Callable[[Any, Any], Any]
+"""Adds a record to the value so far."""
 
 
 class Contents(ABC):
