@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final, Protocol, final
 
@@ -11,9 +11,8 @@ from headgate.elements import Batch, Deal
 from headgate.graph.job_graph import EdgePlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
 from headgate.operators.keys import CustomPartition, KeySelection, invalid_key, look_up
-from headgate.state.keygroups import key_group, subtask_of_group
+from headgate.state.keygroups import groups_of_keys, subtask_of_group
 from headgate.types.record_copies import Passing
-from headgate.types.typed_key import key_hash_code
 
 ROUTES_MAX: Final = 1 << 20
 
@@ -135,21 +134,14 @@ class RouteCache(dict[Any, int]):
         super().__init__()
         self._parallelism = parallelism
         self._max_parallelism = max_parallelism
-        self._group_of: Callable[[Any, int], int | None] = _group_in_python if native is None else native.key_group
+        self._group_of = groups_of_keys(max_parallelism, native)
 
     def __missing__(self, key: Any) -> int:
-        group = self._group_of(key, self._max_parallelism)
-        if group is None:
-            group = _group_in_python(key, self._max_parallelism)
-        target = subtask_of_group(group, self._parallelism, self._max_parallelism)
+        target = subtask_of_group(self._group_of(key), self._parallelism, self._max_parallelism)
         if len(self) >= ROUTES_MAX:
             self.clear()
         self[key] = target
         return target
-
-
-def _group_in_python(key: Any, max_parallelism: int) -> int:
-    return key_group(key_hash_code(key), max_parallelism)
 
 
 def _deal(

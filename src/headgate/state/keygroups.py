@@ -7,9 +7,12 @@ groups.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Final
 
 from headgate.errors import ProgramError
+from headgate.types.typed_key import key_hash_code
 
 PARALLELISM_MAX: Final = 2**15
 DEFAULT_GROUPS_MIN: Final = 2**7
@@ -46,6 +49,27 @@ def murmur32(code: int) -> int:
 def key_group(code: int, max_parallelism: int) -> int:
     """Return the key group of a hash code."""
     return murmur32(code) % max_parallelism
+
+
+def groups_of_keys(max_parallelism: int, native: ModuleType | None) -> Callable[[Any], int]:
+    """Return a function from a key, as lookups use it, to its key group. It is compiled for int, str and bytes.
+
+    >>> groups_of_keys(128, None)("a")
+    75
+    """
+
+    def in_python(key: Any) -> int:
+        return key_group(key_hash_code(key), max_parallelism)
+
+    if native is None:
+        return in_python
+    compiled: Callable[[Any, int], int | None] = native.key_group
+
+    def group_of(key: Any) -> int:
+        group = compiled(key, max_parallelism)
+        return in_python(key) if group is None else group
+
+    return group_of
 
 
 def subtask_of_group(group: int, parallelism: int, max_parallelism: int) -> int:

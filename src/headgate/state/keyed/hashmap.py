@@ -43,10 +43,9 @@ from headgate.state.keyed.saved_files import SavedFile, check_group, saved_files
 from headgate.state.keyed.timer_index import HeapTimerIndex, timer_index
 from headgate.state.keyed.ttl_cleanup import TIMES_A_BATCH, IncrementalCleanup, cleanup_of
 from headgate.state.keyed.walk import DeltaWalk, PaneEntries, Walk, WholeWalk
-from headgate.state.keygroups import murmur32
+from headgate.state.keygroups import groups_of_keys
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner
-from headgate.types.typed_key import key_hash_code
 
 CHANGES_MAX: Final = 100_000
 """If checkpoints fail and the changed cells exceed this and four times all keys, the next snapshot is whole."""
@@ -63,7 +62,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def __init__(self, context: BackendContext) -> None:
         super().__init__(context)
-        self._max_parallelism = context.max_parallelism
+        self._group_of_plain = groups_of_keys(context.max_parallelism, context.native)
         self._key_groups = context.key_groups
         self._blank: list[Any] = []
         """None for each state: the values of an empty cell."""
@@ -123,7 +122,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def _group_of(self, key: Any) -> int:
         plain = plain_key(key) if type(key) is tuple else key
-        group = murmur32(key_hash_code(plain)) % self._max_parallelism
+        group = self._group_of_plain(plain)
         if group not in self._key_groups:
             raise InternalError(
                 f"key {key!r} of key group {group} reached a subtask that owns {self._context.key_groups}"
