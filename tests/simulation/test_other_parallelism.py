@@ -86,7 +86,7 @@ def test_every_promise_is_kept_when_the_job_is_rescaled_while_it_runs(first: int
 @pytest.mark.slow
 def test_attempts_go_on_at_another_parallelism_from_data_in_flight_and_from_subtasks_that_had_ended() -> None:
     missing = {"in flight", "ended"}
-    for seed in range(1, 61):
+    for seed in (11, *range(1, 61)):  # today the first of them shows both
         widths = Widths(seed)
         report = run(seed, settings=UNALIGNED, change=partial(placed, widths))
         assert report.passed, report.describe()
