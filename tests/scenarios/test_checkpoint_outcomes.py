@@ -143,7 +143,10 @@ def test_all_records_are_committed_by_one_checkpoint_at_the_end(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_checkpoints_go_on_when_a_source_has_ended_and_a_job_from_one_reads_none_of_it_again(tmp_path: Path) -> None:
-    kept = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
+    kept = {
+        "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+        "execution.checkpointing.num-retained": "1000",  # later ones do not replace the one that is started from
+    }
     job = short_and_long(environment(tmp_path, **kept))._job
     wait_for(job, 4)
     location = job.trigger_checkpoint().result(120.0)
