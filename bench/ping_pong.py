@@ -25,7 +25,7 @@ _WARM_UP: Final = 0.25
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PingPong:
-    """So many messages in a second, for so long: each is sent back whole before the next one."""
+    """`rate` messages a second for `seconds`. Each message is sent back whole before the next one leaves."""
 
     rate: float
     seconds: float

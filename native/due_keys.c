@@ -9,6 +9,7 @@ struct DueKeys {
     PyObject *times;   /* the heap of the times that keys have, a list */
     PyObject *earlier; /* dict: the time that counts, for keys that may have others */
     PyObject *never, *push, *pop;
+    PyTypeObject *times_type;
 };
 
 /* What `until` returns: an iterator that takes out times. */
@@ -63,7 +64,7 @@ static PyObject *drop(DueKeys *self, PyObject *key) { return none_unless(due_dro
 /* --- taking out times */
 
 /* Return the keys for which a time counts, a new list, or NULL with an exception. */
-static PyObject *that_count(DueKeys *self, PyObject *time, PyObject *keys) {
+static PyObject *keys_that_count(DueKeys *self, PyObject *time, PyObject *keys) {
     PyObject *kept = PyList_New(0);
     for (Py_ssize_t i = 0; kept != NULL && i < PyList_GET_SIZE(keys); i++) {
         PyObject *key = Py_NewRef(PyList_GET_ITEM(keys, i));
@@ -76,38 +77,41 @@ static PyObject *that_count(DueKeys *self, PyObject *time, PyObject *keys) {
     return kept;
 }
 
-/* Take out the first time with all of its keys, at most so many. Return these, or NULL with an exception. */
+/* Take out keys of the first time: all of them, or the last `most`. Return a list, or NULL with an exception. */
 static PyObject *take_keys(DueKeys *self, PyObject *time, Py_ssize_t most) {
-    PyObject *keys = PyDict_GetItemWithError(self->keys, time), *taken;
-    if (keys == NULL || !PyList_CheckExact(keys)) {
+    PyObject *keys = Py_XNewRef(PyDict_GetItemWithError(self->keys, time)), *taken = NULL;
+    if (keys == NULL) {
         if (!PyErr_Occurred()) PyErr_SetObject(PyExc_KeyError, time);
-        return NULL;
+    } else if (PyList_GET_SIZE(keys) <= most) {
+        if (discard(call_one(self->pop, self->times)) == 0 && PyDict_DelItem(self->keys, time) == 0)
+            taken = Py_NewRef(keys);
+    } else if ((taken = PyList_New(0)) != NULL) {
+        /* The size is asked again: to make an object may run a finaliser. */
+        Py_ssize_t first = Py_MAX(PyList_GET_SIZE(keys) - most, 0);
+        for (Py_ssize_t i = first; taken != NULL && i < PyList_GET_SIZE(keys); i++)
+            if (PyList_Append(taken, PyList_GET_ITEM(keys, i)) < 0) Py_CLEAR(taken);
+        if (taken != NULL && PyList_SetSlice(keys, first, PY_SSIZE_T_MAX, NULL) < 0) Py_CLEAR(taken);
     }
-    Py_ssize_t count = PyList_GET_SIZE(keys);
-    if (count <= most) {
-        Py_INCREF(keys);
-        if (discard(call_one(self->pop, self->times)) == 0 && PyDict_DelItem(self->keys, time) == 0) return keys;
-        Py_DECREF(keys);
-        return NULL;
-    }
-    taken = PyList_GetSlice(keys, count - most, count);
-    if (taken != NULL && PyList_SetSlice(keys, count - most, count, NULL) < 0) Py_CLEAR(taken);
+    Py_XDECREF(keys);
     return taken;
 }
 
 static PyObject *next(DueTimes *self) {
     DueKeys *due = self->due;
-    if (due == NULL || self->left <= 0 || PyList_GET_SIZE(due->times) == 0) return NULL;
+    if (due == NULL) return NULL;
     Py_INCREF(due); /* the hash of a key may be Python code */
-    PyObject *time = Py_NewRef(PyList_GET_ITEM(due->times, 0)), *keys = NULL, *counted = NULL, *found = NULL;
-    if (PyObject_RichCompareBool(time, self->until, Py_LE) == 1 && (keys = take_keys(due, time, self->left)) != NULL) {
+    PyObject *time = NULL, *keys = NULL, *counted = NULL, *found = NULL;
+    if (self->left > 0 && PyList_GET_SIZE(due->times) > 0) time = Py_NewRef(PyList_GET_ITEM(due->times, 0));
+    if (time != NULL && PyObject_RichCompareBool(time, self->until, Py_LE) == 1) keys = take_keys(due, time, self->left);
+    if (keys != NULL) {
         self->left -= PyList_GET_SIZE(keys);
-        counted = PyDict_GET_SIZE(due->earlier) == 0 ? Py_NewRef(keys) : that_count(due, time, keys);
-        if (counted != NULL) found = PyTuple_Pack(2, time, counted);
+        counted = PyDict_GET_SIZE(due->earlier) == 0 ? Py_NewRef(keys) : keys_that_count(due, time, keys);
     }
+    if (counted != NULL) found = PyTuple_Pack(2, time, counted);
+    if (found == NULL) Py_CLEAR(self->due); /* an iterator that has ended stays so */
     Py_XDECREF(counted);
     Py_XDECREF(keys);
-    Py_DECREF(time);
+    Py_XDECREF(time);
     Py_DECREF(due);
     return found;
 }
@@ -119,8 +123,8 @@ PyDoc_STRVAR(until_doc, "until(until_ms, limit)\n--\n\n"
 static PyObject *until(DueKeys *self, PyObject *const *args, Py_ssize_t count) {
     if (!takes("until", 2, count)) return NULL;
     Py_ssize_t limit = PyLong_AsSsize_t(args[1]);
-    State *state = limit == -1 && PyErr_Occurred() ? NULL : state_of(Py_TYPE(self));
-    DueTimes *times = state == NULL ? NULL : (DueTimes *)state->due_times->tp_alloc(state->due_times, 0);
+    if (limit == -1 && PyErr_Occurred()) return NULL;
+    DueTimes *times = (DueTimes *)self->times_type->tp_alloc(self->times_type, 0);
     if (times == NULL) return NULL;
     times->due = (DueKeys *)Py_NewRef(self);
     times->until = Py_NewRef(args[0]);
@@ -169,13 +173,16 @@ PyType_Spec due_times_spec = {
 
 /* The attributes that are objects, in any order. */
 #define OBJECTS(self) \
-    {&(self)->keys, &(self)->times, &(self)->earlier, &(self)->never, &(self)->push, &(self)->pop}
+    {&(self)->keys, &(self)->times, &(self)->earlier, &(self)->never, &(self)->push, &(self)->pop, \
+     (PyObject **)&(self)->times_type}
 
 static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     PyObject *never, *push, *pop;
-    if (!PyArg_ParseTuple(args, "OOO", &never, &push, &pop)) return NULL;
+    State *state = state_of(type);
+    if (state == NULL || !PyArg_ParseTuple(args, "OOO", &never, &push, &pop)) return NULL;
     DueKeys *self = (DueKeys *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
+    self->times_type = (PyTypeObject *)Py_NewRef((PyObject *)state->due_times);
     self->never = Py_NewRef(never);
     self->push = Py_NewRef(push);
     self->pop = Py_NewRef(pop);

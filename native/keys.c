@@ -69,8 +69,8 @@ int key_bytes(KeyBytes *bytes, PyObject *key) {
 
 PyDoc_STRVAR(row_names_doc,
              "row_names(keys, max_parallelism, first, end)\n--\n\n"
-             "Return the names of the rows of cells with these keys, and the places of keys that only Python names,\n"
-             "or whose key groups are not from `first` up to `end`: the name there is None.\n\n"
+             "Return the names of the rows of cells with these keys, and the places of keys that Python code must name,\n"
+             "or whose key groups are not from `first` up to `end`: their names here are None.\n\n"
              "A name is the key group (2 bytes), a zero, the length of the key's bytes (4 bytes), and these bytes.");
 
 /* Return the name of a row, a new reference; None for a key that only Python names; NULL with an exception. */
@@ -108,15 +108,17 @@ static PyObject *row_names(PyObject *Py_UNUSED(module), PyObject *const *args, P
         PyErr_SetString(PyExc_TypeError, "row_names() takes a list, a max parallelism, and a range of its key groups");
         return NULL;
     }
-    PyObject *keys = args[0], *names = PyList_New(PyList_GET_SIZE(keys)), *others = PyList_New(0);
+    PyObject *keys = args[0], *names = PyList_New(0), *others = PyList_New(0);
+    /* The size is asked each time: to make an object may run a finaliser. */
     for (Py_ssize_t i = 0; names != NULL && others != NULL && i < PyList_GET_SIZE(keys); i++) {
-        PyObject *name = row_name(PyList_GET_ITEM(keys, i), numbers[0], numbers[1], numbers[2]);
-        if (name == NULL) goto fail;
-        PyList_SET_ITEM(names, i, name);
-        if (name != Py_None) continue;
-        PyObject *place = PyLong_FromSsize_t(i);
-        int failed = place == NULL || PyList_Append(others, place) < 0;
+        PyObject *key = Py_NewRef(PyList_GET_ITEM(keys, i)), *place = NULL;
+        PyObject *name = row_name(key, numbers[0], numbers[1], numbers[2]);
+        int failed = name == NULL || PyList_Append(names, name) < 0;
+        if (!failed && name == Py_None)
+            failed = (place = PyLong_FromSsize_t(i)) == NULL || PyList_Append(others, place) < 0;
         Py_XDECREF(place);
+        Py_XDECREF(name);
+        Py_DECREF(key);
         if (failed) goto fail;
     }
     if (names != NULL && others != NULL) return Py_BuildValue("NN", names, others);

@@ -54,7 +54,7 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:  # click suggests one of all in place of another
+        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:  # an unknown name: click suggests another
             module, _, function = _COMMANDS[name].partition(":")
             self.add_command(getattr(import_module(f"headgate.cli.{module}"), function), name)
         return super().get_command(ctx, cmd_name)
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as error:
-        from headgate.common.wait import is_reported  # noqa: PLC0415  # `run` has loaded it; it takes others long
+        from headgate.common.wait import is_reported  # noqa: PLC0415  # slow to import; only `run` has done so
 
         if not (is_reported(error) or is_reported(error.__cause__)):
             click.echo("headgate: interrupted", err=True)

@@ -1,6 +1,7 @@
-"""The key groups of the values of an Arrow column: those that the same values have as Python objects.
+"""The key groups of the values of an Arrow column. As Python objects, the values have the same key groups.
 
-A dictionary-encoded column is as its values are. `docs/reference/key-hash.md` describes hash codes and key groups.
+A dictionary-encoded column has the key groups of its values. `docs/reference/key-hash.md` describes hash codes and key
+groups.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.errors import SerializationError
 from headgate.state.keygroups import key_group
 from headgate.types.keys import hash_code
 
 _TEXTS: Final = {
-    pa.string(): ("s", 4),
-    pa.large_string(): ("s", 8),
-    pa.binary(): ("b", 4),
-    pa.large_binary(): ("b", 8),
+    pa.string().id: ("s", 4),
+    pa.large_string().id: ("s", 8),
+    pa.binary().id: ("b", 4),
+    pa.large_binary().id: ("b", 8),
 }
-"""The first canonical byte of values, and the bytes of each offset, by type."""
+"""The first canonical byte of values, and the bytes of each offset, by the number of the type."""
 
 
 def column_groups(column: pa.Array | pa.ChunkedArray, max_parallelism: int, native: ModuleType | None) -> pa.Array:
@@ -35,13 +37,15 @@ def column_groups(column: pa.Array | pa.ChunkedArray, max_parallelism: int, nati
     if isinstance(column, pa.ChunkedArray):
         pieces = [column_groups(chunk, max_parallelism, native) for chunk in column.chunks]
         return pa.concat_arrays(pieces) if pieces else pa.array([], pa.int32())
-    if isinstance(column, pa.DictionaryArray) and not column.dictionary.null_count:
-        of_value = column_groups(column.dictionary, max_parallelism, native)
-        of_null = key_group(hash_code(None), max_parallelism)
-        return pc.fill_null(of_value.take(column.indices), of_null)
+    if isinstance(column, pa.DictionaryArray):
+        try:
+            of_value = column_groups(column.dictionary, max_parallelism, native)
+        except SerializationError:  # of a value that the column may not have
+            return column_groups(column.dictionary_decode(), max_parallelism, native)
+        return pc.fill_null(of_value.take(column.indices), key_group(hash_code(None), max_parallelism))
     kind = column.type
-    if native is not None and kind in _TEXTS:
-        letter, width = _TEXTS[kind]
+    if native is not None and kind.id in _TEXTS:
+        letter, width = _TEXTS[kind.id]
         validity, sizes, data = column.buffers()
         return _groups(native.column_groups(letter, width, validity, sizes, data, *_range(column), max_parallelism))
     if native is not None and (pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and kind != pa.uint64())):

@@ -49,6 +49,23 @@ def test_key_groups_are_those_of_the_values(
         assert (found.type, found.null_count, found.to_pylist()) == (pa.int32(), 0, expected)
 
 
+class Named(pa.ExtensionType):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__(pa.string(), "headgate.tests.named")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
+def test_types_of_others_and_values_that_no_row_has_are_read_in_python() -> None:
+    named = pa.ExtensionArray.from_storage(Named(), pa.array(["a"]))
+    unused = pa.DictionaryArray.from_arrays(pa.array([1, None]), pa.array([float("nan"), 2.0]))
+    for native in (None, compiled_module()):
+        assert column_groups(named, 128, native).to_pylist() == [key_group(hash_code("a"), 128)]
+        expected = [key_group(hash_code(value), 128) for value in (2, None)]
+        assert column_groups(unused, 128, native).to_pylist() == expected
+
+
 def test_buffers_that_do_not_fit_are_refused() -> None:
     groups = compiled_module().column_groups
     eight, offsets = bytes(8), (0).to_bytes(4, "little") + (5).to_bytes(4, "little")

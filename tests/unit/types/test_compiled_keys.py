@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -27,6 +28,14 @@ KEYS = st.one_of(
     st.tuples(st.integers(), st.text()),
     st.sampled_from([None, True, 1.0, 2.5, [1], {"a": None}]).map(typed),
 )
+
+
+def test_integers_at_every_edge_have_the_key_groups_of_python() -> None:
+    native = compiled_module()
+    for key in (0, *BITS, *(-number for number in BITS)):
+        group = native.key_group(key, 2**15)
+        assert group in (None, key_group(key_hash_code(key), 2**15)), key
+        assert (group is None) is not (-(2**63) <= key < 2**63), key
 
 
 @given(KEYS, st.integers(1, 2**15))
@@ -57,6 +66,27 @@ def test_the_first_key_of_another_subtask_is_named(keys: list[Any], start: int, 
         except InternalError as error:
             outcomes.append(str(error))
     assert outcomes[0] == outcomes[1]
+
+
+def test_a_finaliser_may_add_keys_while_names_are_made() -> None:
+    """The names are of no use then; the process survives."""
+    keys: list[Any] = ["first"]
+
+    class Adds:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            keys.extend(range(10_000))
+
+    Adds()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        names, _ = compiled_module().row_names(keys, 128, 0, 128)
+    finally:
+        gc.set_threshold(*thresholds)
+    assert names[0] is not None
 
 
 def test_wrong_arguments_are_refused() -> None:

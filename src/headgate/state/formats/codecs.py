@@ -75,7 +75,7 @@ class Codec:
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
     scalar: bytes = b""
-    """The first byte of the values that are encoded without a pickle; none if these differ in it, or are rows."""
+    """The first byte of every value that is encoded without a pickle; empty if they do not share one."""
 
 
 def codec_for(type_info: TypeInformation, load: Load = pickle.loads) -> Codec:

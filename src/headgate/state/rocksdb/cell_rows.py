@@ -48,7 +48,7 @@ class CellRows:
         self.unwritten[key] = row
 
     def adapt(self, mean_bytes: float) -> None:
-        """Adapt the mean size of rows to that of some rows more."""
+        """Update the estimated mean size of rows with the mean of further rows."""
         self._mean_bytes += (mean_bytes - self._mean_bytes) / 8
 
     def is_known(self, key: Any) -> bool:

@@ -26,7 +26,7 @@ from headgate.state.formats.schema import Convert, StateMeta
 from headgate.state.keyed.cells import FIRST
 from headgate.state.keyed.columns import conversion
 from headgate.state.kinds.forms import StoredForm
-from headgate.state.rocksdb.single_column import CellRowLoops, loops_for
+from headgate.state.rocksdb.single_column import SingleColumn, single_column
 from headgate.types.typeinfo import TypeInformation, Types
 
 _TAG: Final = struct.Struct("<H")
@@ -58,7 +58,7 @@ class Layouts:
         self._encode: Callable[[Any], bytes] = codec_for_columns([]).encode
         self._tag = b""
         """The first bytes of rows of the current layout without a pickled key."""
-        self.single: CellRowLoops | None = None
+        self.single: SingleColumn | None = None
         """The loops for cells with the only column, if there is one column and it holds no list or map."""
         self._original_tag = b""
         self.containers: list[tuple[int, StoredForm]] = []
@@ -100,8 +100,8 @@ class Layouts:
         ]
         self.containers = [(FIRST + column, meta.form) for column, meta in enumerate(metas) if meta.form.has_items]
         is_single = len(metas) == 1 and not self.containers
-        single = codec_for(_stored_type(metas[0]), self.load) if is_single else None
-        self.single = None if single is None else loops_for(single, self._tag, self._native)
+        codec = codec_for(_stored_type(metas[0]), self.load) if is_single else None
+        self.single = None if codec is None else single_column(codec, self._tag, self._native)
 
     # --- cells
 

@@ -8,34 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 from headgate.state.formats.codecs import Codec
 from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED, Cell
 
 PLAIN: Final = frozenset({int, str, bytes})
 """The types of keys whose names restore the same object."""
-
-
-class CellRowLoops(Protocol):
-    """What `SingleColumn` does, in Python or compiled."""
-
-    def cells(
-        self, keys: list[Any], rows: list[bytes | None], generation: int, other: Callable[[Any, bytes, int], Cell], /
-    ) -> list[Cell]:
-        """Return new cells for keys, from their rows.
-
-        `other` makes the cells of rows with another tag, and of keys that are not plain.
-        """
-        ...
-
-    def write(self, position: Iterator[Cell], into: dict[Any, bytes | None], /) -> tuple[int, int, list[Cell]]:
-        """Put the rows of cells into a dict, and mark the cells as saved.
-
-        Return the number of these rows, their total size in bytes, and the cells left: those without a value, and those
-        with keys that are not plain. Raises `SerializationError` for the last cell that `position` gave.
-        """
-        ...
 
 
 @final
@@ -49,6 +28,10 @@ class SingleColumn:
     def cells(
         self, keys: list[Any], rows: list[bytes | None], generation: int, other: Callable[[Any, bytes, int], Cell], /
     ) -> list[Cell]:
+        """Return new cells for keys, from their rows.
+
+        `other` makes the cells of rows with another tag, and of keys that are not plain.
+        """
         decode, tag = self._codec.decode, self._tag
         made = []
         for key, row in zip(keys, rows, strict=True):
@@ -61,6 +44,11 @@ class SingleColumn:
         return made
 
     def write(self, position: Iterator[Cell], into: dict[Any, bytes | None], /) -> tuple[int, int, list[Cell]]:
+        """Put the rows of cells into a dict, and mark the cells as saved.
+
+        Return the number of these rows, their total size in bytes, and the cells not written: those without a value,
+        and those with keys that are not plain. Raises `SerializationError` for the last cell that `position` gave.
+        """
         encode, tag = self._codec.encode, self._tag
         rows = size_bytes = 0
         others = []
@@ -76,9 +64,9 @@ class SingleColumn:
         return rows, size_bytes, others
 
 
-def loops_for(codec: Codec, tag: bytes, native: ModuleType | None) -> CellRowLoops:
+def single_column(codec: Codec, tag: bytes, native: ModuleType | None) -> SingleColumn:
     """Return the loops of a layout with one column. They are compiled if the job runs compiled."""
     if native is None:
         return SingleColumn(tag, codec)
-    compiled: CellRowLoops = native.SingleColumn(tag, codec.scalar, codec.encode, codec.decode)
+    compiled: SingleColumn = native.SingleColumn(tag, codec.scalar, codec.encode, codec.decode)
     return compiled

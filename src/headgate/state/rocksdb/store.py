@@ -23,7 +23,7 @@ from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.items import Items
 from headgate.state.rocksdb.layouts import Layouts
 from headgate.state.rocksdb.row_keys import key_of, name_of, original_of
-from headgate.state.rocksdb.single_column import PLAIN, CellRowLoops
+from headgate.state.rocksdb.single_column import PLAIN, SingleColumn
 from headgate.state.rocksdb.timers import TimerRows
 
 _CELL_BYTES: Final = 230
@@ -126,7 +126,7 @@ class Cells:
                 sizes_bytes.append(_CELL_BYTES + _BYTES_PER_BYTE * len(self._row(cell) or b""))
         self.cell_bytes = sum(sizes_bytes) / len(sizes_bytes)
 
-    def _flush_single(self, cells: list[Cell], single: CellRowLoops) -> list[Cell]:
+    def _flush_single(self, cells: list[Cell], single: SingleColumn) -> list[Cell]:
         """Write the cells whose only column is the whole row; return the others."""
         position = iter(cells)
         try:
@@ -143,7 +143,25 @@ class Cells:
         return others
 
     def _note(self, cells: list[Cell], frames: Frames) -> None:
-        """Add the values of cells with a single column to the changelog."""
+        """Add the values of cells with a single column to the changelog.
+
+        A value may fit into its row, and not into a frame, which pickles it some levels deeper. Then each cell gets a
+        frame of its own, and the cell at fault counts as changed.
+        """
+        try:
+            self._add_to(frames, cells)
+        except SerializationError:
+            failure = None
+            for cell in cells:
+                try:
+                    self._add_to(frames, [cell])
+                except SerializationError as error:
+                    cell[SAVED] = 0
+                    failure = failure or self._named(cell, error)
+            if failure is not None:
+                raise failure from None
+
+    def _add_to(self, frames: Frames, cells: list[Cell]) -> None:
         entries: dict[int, list[Entry]] = {}
         for group, cell in zip(self._items.groups.of([cell[KEY] for cell in cells]), cells, strict=True):
             entries.setdefault(cell[GENERATION], []).append([group, cell[KEY], cell[FIRST]])
@@ -206,7 +224,7 @@ class Cells:
                 pickled(value)
             except SerializationError as culprit:
                 return SerializationError(f"state {versions[-1].meta.name!r} of key {cell[KEY]!r}: {culprit}")
-        return error
+        return SerializationError(f"state of key {cell[KEY]!r}: {error}")
 
 
 _STORED: Final[dict[StoredForm, Callable[[Items, int, Any, Any], Container]]] = {LIST: StoredList, MAP: StoredMap}

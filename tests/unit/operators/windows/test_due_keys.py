@@ -6,6 +6,7 @@ import contextlib
 import gc
 import pickle
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,6 +48,78 @@ def outcome(due: DueKeys, steps: list[tuple[Any, ...]]) -> list[Any]:
 @given(STEPS)
 def test_keys_are_due_when_they_are_in_python(steps: list[tuple[Any, ...]]) -> None:
     assert outcome(due_keys(compiled_module()), steps) == outcome(due_keys(None), steps)
+
+
+@pytest.mark.parametrize("native", ["off", "on"])
+def test_the_last_keys_of_a_time_go_first_where_there_are_too_many(native: str) -> None:
+    due = due_keys(None if native == "off" else compiled_module())
+    for key in "abc":
+        due.add(5, key)
+    position = due.until(9, 2)
+    assert [*position] == [(5, ["b", "c"])]
+    due.add(6, "d")
+    assert next(position, "ended") == "ended"
+    assert [*due.until(9, 2)] == [(5, ["a"]), (6, ["d"])]
+    assert [*due.until(9, 2)] == []
+
+
+def test_an_iterator_that_has_ended_stays_so() -> None:
+    for native in (None, compiled_module()):
+        due = due_keys(native)
+        position = due.until(9, 2)
+        assert next(position, "ended") == "ended"
+        due.add(5, "a")
+        assert next(position, "ended") == "ended"
+
+
+@pytest.mark.parametrize("is_one", [True, False])
+def test_sessions_drop_their_keys_where_they_are_told_to(is_one: bool) -> None:
+    native = compiled_module()
+    notes = due_keys(native)
+    drops = notes if is_one else due_keys(native)
+    drops.add(5, "a")
+    drops.add_earlier(1, "a")
+    cells = {"a": [1, 0, 0, "a", 0, 10, "v", None]}
+    steps = SimpleNamespace(
+        backend=SimpleNamespace(cells=cells, generation=1, enter=None, emptied=[], prefetch=None),
+        start=4,
+        end=5,
+        value=6,
+        others=7,
+        gap_ms=5,
+        keeps=False,
+        **dict.fromkeys(["first", "more", "merge", "take"]),
+        note=notes.add,
+        drop=drops.drop,
+    )
+    assert native.SessionLoop(steps, None).take([(9, ["a"])]) == [("a", (0, 10, "v", False))]
+    assert list(drops.until(9, 9)) == [(1, ["a"]), (5, ["a"])]  # of a key that was not dropped, only 1 counts
+
+
+class Adds:
+    """Garbage that looks for due keys while the collector removes it."""
+
+    def __init__(self, due: DueKeys) -> None:
+        self.itself = self
+        self.due = due
+
+    def __del__(self) -> None:
+        list(self.due.until(5, 10**6))
+
+
+def test_a_finaliser_may_take_out_times_meanwhile() -> None:
+    """The times are of no use then; the process survives."""
+    due = due_keys(compiled_module())
+    for number in range(1000):
+        due.add(1, ("key", number))
+    position = due.until(5, 10)
+    Adds(due)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        list(position)
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 class Hostile:

@@ -17,13 +17,14 @@ from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.formats.codecs import codec_for
 from headgate.state.keyed.cells import DEAD, SAVED, Cell
 from headgate.state.rocksdb import cache, cell_rows
-from headgate.state.rocksdb.single_column import CellRowLoops, SingleColumn, loops_for
+from headgate.state.rocksdb.single_column import SingleColumn, single_column
 from headgate.types.typed_key import typed
 from headgate.types.typeinfo import TypeInformation, Types
 from tests.compiled import compiled_module
 from tests.leaks import check_nothing_is_left
-from tests.unit.state.backends import put, saved
-from tests.unit.state.rocksdb.stores import CHANGELOG, TINY, fill, restored, rocksdb, values
+from tests.typed_batches.values import EDGES, OTHERS
+from tests.unit.state.backends import get, put, saved, value_state
+from tests.unit.state.rocksdb.stores import CHANGELOG, INCREMENTAL, TINY, at, fill, restored, rocksdb, values
 
 TAG = b"\3\0"
 TYPES = [
@@ -48,16 +49,26 @@ VALUES = st.one_of(
 KEYS = st.one_of(st.integers(), st.text(), st.binary(), st.tuples(st.integers()), st.booleans().map(typed))
 
 
-def both(type_info: TypeInformation) -> list[CellRowLoops]:
-    return [loops_for(codec_for(type_info), TAG, native) for native in (None, compiled_module())]
+def both(type_info: TypeInformation) -> list[SingleColumn]:
+    return [single_column(codec_for(type_info), TAG, native) for native in (None, compiled_module())]
 
 
 def other(key: Any, row: bytes, generation: int) -> Cell:
     return ["other", key, row, generation]
 
 
+def test_rows_of_values_at_every_edge_are_written_and_read_alike() -> None:
+    edges = [each for each in (*EDGES, *OTHERS) if type(each) is not int or abs(each) < 10**500]  # which have a repr
+    for type_info in TYPES:
+        check_alike(type_info, {f"{number}": value for number, value in enumerate(edges)})
+
+
 @given(st.sampled_from(TYPES), st.dictionaries(KEYS, VALUES))
 def test_rows_are_written_and_read_alike(type_info: TypeInformation, values: dict[Any, Any]) -> None:
+    check_alike(type_info, values)
+
+
+def check_alike(type_info: TypeInformation, values: dict[Any, Any]) -> None:
     seen = []
     for loops in both(type_info):
         cells: list[Cell] = [[7, 5, None, key, value] for key, value in values.items()]
@@ -82,6 +93,34 @@ def test_damaged_rows_and_rows_of_other_layouts_are_read_alike(
         except Exception as error:  # noqa: BLE001  # whatever damaged bytes make of the decoder
             seen.append(f"{type(error).__name__}: {error}")
     assert seen[0] == seen[1]
+
+
+class PickledOnce:
+    """A value that fits into its row, and not into the changelog: as one nested almost too deeply to be pickled."""
+
+    def __init__(self) -> None:
+        self.is_pickled = False
+
+    def __reduce__(self) -> Any:
+        if self.is_pickled:
+            raise RecursionError("nested too deeply")
+        self.is_pickled = True
+        return int, (0,)
+
+
+@pytest.mark.parametrize("native", ["off", "on"])
+def test_a_value_that_does_not_fit_into_the_changelog_fails_alone(native: str) -> None:
+    compiled_module()
+    backend = rocksdb(CHANGELOG | {"headgate.native": native})
+    saved(backend)
+    fill(backend, ["a"], 1)
+    fill(backend, ["deep"], PickledOnce())
+    fill(backend, ["b"], 2)
+    with pytest.raises(SerializationError, match="'v' of key 'deep'"):
+        backend._store.cells.flush([backend.cells[key] for key in ("a", "deep", "b")])
+    fill(backend, ["deep"], 3)
+    backend._clear_cache()
+    assert values(restored(saved(backend))) == {"a": 1, "deep": 3, "b": 2}
 
 
 @pytest.mark.parametrize("native", ["off", "on"])
@@ -155,7 +194,7 @@ def test_lists_may_shrink_while_they_are_read() -> None:
     assert len(loops.cells([1, 2], rows, 1, other)) == 1
     cell: Cell = []
     cell[:] = [2, 1, None, 1, Hostile(cell.clear)]
-    loops = loops_for(codec_for(Types.PICKLED_BYTE_ARRAY()), TAG, native)
+    loops = single_column(codec_for(Types.PICKLED_BYTE_ARRAY()), TAG, native)
     with pytest.raises(RuntimeError, match="changed"):
         loops.write(iter([cell]), {})
     key = Hostile(lambda: None)
@@ -219,11 +258,44 @@ def test_nothing_is_left_behind() -> None:
 
 def test_loops_are_compiled_where_the_job_is() -> None:
     native = compiled_module()
-    for wish, kind in (("off", SingleColumn), ("on", native.SingleColumn)):
-        backend = rocksdb(TINY | {"headgate.native": wish})
-        state = backend.state(ValueStateDescriptor("v", Types.LONG()))
-        put(backend, state, "a", 1)
-        assert type(backend._store.layouts.single) is kind
+    files = saved_files()
+    for wish, module, kind in (("off", None, SingleColumn), ("on", native, native.SingleColumn)):
+        for backend in (rocksdb(TINY | {"headgate.native": wish}), restored(files, settings={"headgate.native": wish})):
+            put(backend, backend.state(ValueStateDescriptor("v", Types.LONG())), "a", 1)
+            assert type(backend._store.layouts.single) is kind
+            assert backend._store.groups.native is module
+
+
+def saved_files() -> Any:
+    """Return a checkpoint whose files are those of a database."""
+    backend = rocksdb(INCREMENTAL)
+    put(backend, backend.state(ValueStateDescriptor("v", Types.LONG())), "a", 1)
+    return saved(backend)
+
+
+def test_large_rows_do_not_fill_more_than_the_buffer() -> None:
+    backend = rocksdb(TINY | {"state.backend.rocksdb.writebuffer.size": "1 mb"})
+    for start in range(0, 400, 20):
+        fill(backend, range(start, start + 20), "x" * 10_000)
+        backend.leave()
+    rows = backend._store.rows
+    assert sum(len(row or b"") for row in (*rows.unwritten.values(), *rows._written.values())) < 2 * 2**20
+    assert backend._store.cells.cell_bytes > 10_000
+    assert set(values(backend).values()) == {"x" * 10_000}
+
+
+def test_a_state_that_was_cleared_does_not_come_back_from_the_database() -> None:
+    backend = rocksdb(TINY)
+    state = value_state(backend)
+    put(backend, state, "a", 1)
+    backend._clear_cache()
+    while not backend._store.rows.write():
+        pass
+    backend._store.rows._written.clear()
+    with at(backend, "a"):
+        state.clear()
+    backend._clear_cache()
+    assert get(backend, state, "a") is None
 
 
 def test_the_iterator_tells_which_cell_failed() -> None:
