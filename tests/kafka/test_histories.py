@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,9 +28,6 @@ def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     need_brokers()
     with stage(tmp_path_factory.mktemp("histories")) as on:
         yield on
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.mark.soak
