@@ -213,7 +213,7 @@ def throughput_figures(rounds: Rounds) -> Iterator[Figure]:
     yield from rounds.rate("l", "the same on RocksDB, cache for all keys", "l")
     yield from rounds.ratio("l", "  to the hash map", ("l", "k"), Target(least=0.6))
     yield from rounds.rate("m", "the same on RocksDB, cache for 10 % of the keys", "m")
-    yield from rounds.ratio("m", "  to the hash map", ("m", "k"), Target(least=0.25))
+    yield from rounds.ratio("m", "  to the hash map", ("m", "k"), Target(least=0.33))
     yield from rounds.ratio("m", "  to the bare loop", ("m", "bare spread"))
     yield from rounds.ratio("n", "changelog on the hash map, to (k)", ("k log", "k"), Target(least=0.8))
     yield from rounds.ratio("n", "changelog on RocksDB, to (l)", ("l log", "l"), Target(least=0.8))
