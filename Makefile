@@ -120,7 +120,7 @@ sim-20000: build/native ## twenty thousand simulated runs, result into docs/resu
 kafka-histories: build/native ## a thousand short jobs into Kafka under faults, and what consumers saw of them, result into docs/results (an hour; needs Java and Maven)
 	$(BIN)/python -m tests.kafka.histories --histories 1000 --jobs 4 --out docs/results/kafka-histories.txt
 
-mutants: build/native ## small changes of the cores that some test has to notice, result into docs/results (under half an hour)
+mutants: build/native ## small changes of the cores that some test has to notice, result into docs/results (an hour and a half)
 	$(BIN)/python -m tests.mutants --sample 160 --seed $(SEED) --out docs/results/mutants.txt
 
 spark35: ## a job of each kind, and the programs of the documentation, on Spark 3.5, the oldest there is
