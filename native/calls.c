@@ -2,8 +2,7 @@
  *
  * The loops of this module take what a method emits without a tuple around it; other code calls a `Call` like the
  * Python function that it stands in for. */
-#include "native.h"
-#include <string.h>
+#include "objects.h"
 
 /* What a method takes and returns. The first kinds emit at most one record. */
 typedef enum { ONE, OPTIONAL, ITSELF, REDUCED, MANY, MANY_OF_ONE } Kind;
@@ -82,9 +81,8 @@ static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     const char *kind;
     PyObject *method, *other;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "sOO", names, &kind, &method, &other)) return NULL;
-    int at = 0;
-    while (kind_names[at] != NULL && strcmp(kind_names[at], kind) != 0) at++;
-    if (kind_names[at] == NULL) return PyErr_Format(PyExc_ValueError, "no kind of call is named %s", kind);
+    int at = kind_named("call", kind_names, kind);
+    if (at < 0) return NULL;
     if (at == REDUCED && !is_value_handle(other))
         return PyErr_Format(PyExc_TypeError, "a reduced call takes a compiled handle of value state, not %R", other);
     Call *self = (Call *)type->tp_alloc(type, 0);
@@ -96,11 +94,10 @@ static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     return (PyObject *)self;
 }
 
+#define OBJECTS(self) {&(self)->method, &(self)->other}
+
 static int call_traverse(Call *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->method);
-    Py_VISIT(self->other);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
 static int call_clear(Call *self) {
@@ -110,14 +107,7 @@ static int call_clear(Call *self) {
     return 0;
 }
 
-static void call_dealloc(Call *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->method);
-    Py_XDECREF(self->other);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void call_dealloc(Call *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static PyMemberDef members[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(Call, vectorcall), Py_READONLY, NULL},

@@ -29,13 +29,18 @@ static inline PyObject *get_at(Current *current, Py_ssize_t place) {
     return content;
 }
 
+/* Put a new reference into a place that a list has, and let go of what was there. */
+static inline void replace(PyObject *cell, Py_ssize_t place, PyObject *content) {
+    PyObject *before = PyList_GET_ITEM(cell, place);
+    PyList_SET_ITEM(cell, place, content);
+    Py_DECREF(before);
+}
+
 /* Set what is at a place of the current cell. Returns -1 with an exception. */
 static inline int set_at(Current *current, Py_ssize_t place, PyObject *content) {
     PyObject *cell = listed_cell(current, place), *index;
     if (cell != NULL) {
-        PyObject *before = PyList_GET_ITEM(cell, place);
-        PyList_SET_ITEM(cell, place, Py_NewRef(content));
-        Py_DECREF(before);
+        replace(cell, place, Py_NewRef(content));
         return 0;
     }
     int failed = -1;

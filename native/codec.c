@@ -1,5 +1,6 @@
 /* The object that writes and reads batches: it knows Row, and the types that C has no names for. */
 #include "codec.h"
+#include "objects.h"
 
 /* Find where objects of a class have an attribute of its __slots__. Returns -1 with an exception. */
 static int offset_of(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
@@ -39,29 +40,15 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     return (PyObject *)self;
 }
 
+#define OBJECTS(self)                                                                                          \
+    {(PyObject **)&(self)->row, (PyObject **)&(self)->keyword_names, (PyObject **)&(self)->decimal, \
+     &(self)->row_kinds, &(self)->class_of, &(self)->damaged}
+
 static int codec_traverse(Codec *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->row);
-    Py_VISIT(self->keyword_names);
-    Py_VISIT(self->decimal);
-    Py_VISIT(self->row_kinds);
-    Py_VISIT(self->class_of);
-    Py_VISIT(self->damaged);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
-static void codec_dealloc(Codec *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->row);
-    Py_XDECREF(self->keyword_names);
-    Py_XDECREF(self->decimal);
-    Py_XDECREF(self->row_kinds);
-    Py_XDECREF(self->class_of);
-    Py_XDECREF(self->damaged);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void codec_dealloc(Codec *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static PyMethodDef methods[] = {
     {"encode", FASTCALL(codec_encode), encode_doc},

@@ -2,6 +2,7 @@
 #ifndef HEADGATE_DECODE_H
 #define HEADGATE_DECODE_H
 
+#include "bytes.h"
 #include "codec.h"
 #include <string.h>
 
@@ -26,12 +27,6 @@ static inline int damaged(Reader *r, const char *what) {
 static inline int need(Reader *r, size_t n) {
     if ((size_t)(r->end - r->at) >= n) return 0;
     return damaged(r, "it is cut off");
-}
-
-static inline uint64_t load(const unsigned char *from, int bytes) {
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)from[i] << (8 * i);
-    return value;
 }
 
 /* Return room for n references, all NULL; NULL with an exception. */

@@ -2,6 +2,7 @@
  *
  * Times are Python integers of any size, in a heap that the functions of `heapq` keep. */
 #include "due_keys.h"
+#include "objects.h"
 
 struct DueKeys {
     PyObject_HEAD
@@ -132,26 +133,19 @@ static PyObject *until(DueKeys *self, PyObject *const *args, Py_ssize_t count) {
     return (PyObject *)times;
 }
 
+#define TIMES_OBJECTS(self) {(PyObject **)&(self)->due, &(self)->until}
+
 static int times_traverse(DueTimes *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->due);
-    Py_VISIT(self->until);
-    return 0;
+    return visit_all(self, visit, arg, ALL(TIMES_OBJECTS(self)));
 }
 
 static int times_clear(DueTimes *self) {
-    Py_CLEAR(self->due);
+    Py_CLEAR(self->due); /* without due keys the iterator has ended */
     Py_CLEAR(self->until);
     return 0;
 }
 
-static void times_dealloc(DueTimes *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    times_clear(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void times_dealloc(DueTimes *self) { free_with_all(self, ALL(TIMES_OBJECTS(self))); }
 
 static PyType_Slot times_slots[] = {
     {Py_tp_iter, PyObject_SelfIter},
@@ -171,7 +165,6 @@ PyType_Spec due_times_spec = {
 
 /* --- the type */
 
-/* The attributes that are objects, in any order. */
 #define OBJECTS(self) \
     {&(self)->keys, &(self)->times, &(self)->earlier, &(self)->never, &(self)->push, &(self)->pop, \
      (PyObject **)&(self)->times_type}
@@ -194,10 +187,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
 }
 
 static int traverse(DueKeys *self, visitproc visit, void *arg) {
-    PyObject **objects[] = OBJECTS(self);
-    Py_VISIT(Py_TYPE(self));
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(objects); i++) Py_VISIT(*objects[i]);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
 static int clear(DueKeys *self) {
@@ -207,14 +197,7 @@ static int clear(DueKeys *self) {
     return PyList_SetSlice(self->times, 0, PY_SSIZE_T_MAX, NULL);
 }
 
-static void dealloc(DueKeys *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject **objects[] = OBJECTS(self);
-    PyObject_GC_UnTrack(self);
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(objects); i++) Py_XDECREF(*objects[i]);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void dealloc(DueKeys *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static Py_ssize_t length(DueKeys *self) { return PyList_GET_SIZE(self->times); }
 

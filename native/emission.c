@@ -1,5 +1,5 @@
 /* The loops that emit values of windows: `Emission` of headgate/operators/windows/emission.py. */
-#include "native.h"
+#include "objects.h"
 
 typedef struct {
     PyObject_HEAD
@@ -83,33 +83,19 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     return (PyObject *)self;
 }
 
+#define OBJECTS(self) {&(self)->result, &(self)->none_made, &(self)->extend.function}
+
 static int traverse(Emission *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->result);
-    Py_VISIT(self->none_made);
-    Py_VISIT(self->extend.function);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
 static int clear(Emission *self) {
-    /* None, and not NULL: a finaliser may still call a method, which raises then. */
-    PyObject *extend = self->extend.function;
-    self->extend = (Extend){.function = Py_NewRef(Py_None)};
-    Py_XDECREF(extend);
-    Py_XSETREF(self->result, Py_NewRef(Py_None));
-    Py_XSETREF(self->none_made, Py_NewRef(Py_None));
-    return 0;
+    self->extend.ownership = NULL;
+    self->extend.is_by_reference = 0;
+    return forget_all(ALL(OBJECTS(self)));
 }
 
-static void dealloc(Emission *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->result);
-    Py_XDECREF(self->none_made);
-    Py_XDECREF(self->extend.function);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void dealloc(Emission *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static PyMethodDef methods[] = {
     {"emit_windows", FASTCALL(emit_windows), windows_doc},

@@ -2,6 +2,7 @@
 #ifndef HEADGATE_ENCODE_H
 #define HEADGATE_ENCODE_H
 
+#include "bytes.h"
 #include "codec.h"
 #include <string.h>
 
@@ -32,10 +33,6 @@ int reserve_more(Writer *w, size_t more);
 
 /* Have room for so many bytes. */
 static inline int reserve(Writer *w, size_t more) { return w->room - w->size >= more ? DONE : reserve_more(w, more); }
-
-static inline void store(unsigned char *to, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(value >> (8 * i));
-}
 
 int put_byte(Writer *w, int value);
 int put_bytes(Writer *w, const void *bytes, size_t n);

@@ -3,6 +3,7 @@
  * A type is made for each class of headgate/state/kinds that is given, as its subclass. It has the methods that every
  * record calls; other methods are inherited, and read the attributes here. */
 #include "handles.h"
+#include "objects.h"
 
 PyObject *as_in_python(Handle *self, const char *method, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Py_ssize_t total = count + (names == NULL ? 0 : PyTuple_GET_SIZE(names));
@@ -41,39 +42,20 @@ static PyObject *handle_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return (PyObject *)self;
 }
 
+/* What a handle refers to, apart from `current`, which takes itself apart. */
+#define OWN(self) &(self)->name, &(self)->owner, &(self)->fitting, &(self)->type_check, &(self)->more
+#define OBJECTS(self) {OWN(self), (PyObject **)&(self)->current}
+
 static int handle_traverse(Handle *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->name);
-    Py_VISIT(self->owner);
-    Py_VISIT(self->fitting);
-    Py_VISIT(self->type_check);
-    Py_VISIT(self->more);
-    Py_VISIT(self->current);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
 static int handle_clear(Handle *self) {
-    /* None, and not NULL: a finaliser may still call a method, which raises then. `current` clears itself. */
-    Py_XSETREF(self->name, Py_NewRef(Py_None));
-    Py_XSETREF(self->owner, Py_NewRef(Py_None));
-    Py_XSETREF(self->fitting, Py_NewRef(Py_None));
-    Py_XSETREF(self->type_check, Py_NewRef(Py_None));
-    Py_XSETREF(self->more, Py_NewRef(Py_None));
-    return 0;
+    PyObject **const own[] = {OWN(self)};
+    return forget_all(own, Py_ARRAY_LENGTH(own));
 }
 
-static void handle_dealloc(Handle *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->name);
-    Py_XDECREF(self->owner);
-    Py_XDECREF(self->fitting);
-    Py_XDECREF(self->type_check);
-    Py_XDECREF(self->more);
-    Py_XDECREF(self->current);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void handle_dealloc(Handle *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 #define MEMBERS                                                                     \
     {"_name", Py_T_OBJECT_EX, offsetof(Handle, name), Py_READONLY, NULL},             \

@@ -1,6 +1,7 @@
 /* The loops over the records of a batch: `KeyedLoop` of headgate/operators/keyed_loop.py, and `RecordLoop` of
  * headgate/operators/plain.py, which has no keys. */
 #include "cells.h"
+#include "objects.h"
 
 typedef struct {
     PyObject_HEAD
@@ -221,34 +222,21 @@ static PyObject *keyed_loop_new(PyTypeObject *type, PyObject *args, PyObject *ke
     return (PyObject *)self;
 }
 
+#define OBJECTS(self)                                                                                   \
+    {(PyObject **)&(self)->call_type, &(self)->extend.function, &(self)->backend, (PyObject **)&(self)->current}
+
 static int loop_traverse(Loop *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->call_type);
-    Py_VISIT(self->extend.function);
-    Py_VISIT(self->backend);
-    Py_VISIT(self->current);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
 static int loop_clear(Loop *self) {
-    /* None, and not NULL: a finaliser may still call a method, which raises then. `current` takes itself apart. */
-    PyObject *extend = self->extend.function;
-    self->extend = (Extend){.function = Py_NewRef(Py_None)};
-    Py_XDECREF(extend);
-    Py_XSETREF(self->backend, Py_NewRef(Py_None));
-    return 0;
+    self->extend.ownership = NULL;
+    self->extend.is_by_reference = 0;
+    PyObject **const taken[] = {&self->extend.function, &self->backend}; /* `current` takes itself apart */
+    return forget_all(taken, Py_ARRAY_LENGTH(taken));
 }
 
-static void loop_dealloc(Loop *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->call_type);
-    Py_XDECREF(self->extend.function);
-    Py_XDECREF(self->backend);
-    Py_XDECREF(self->current);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void loop_dealloc(Loop *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static PyMethodDef keyed_methods[] = {
     {"run", FASTCALL(keyed_run), keyed_run_doc},

@@ -8,6 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stddef.h>
+#include <string.h>
 
 #ifdef Py_GIL_DISABLED
 #error "reference counts do not tell who holds an object in a build without the global interpreter lock"
@@ -48,6 +49,14 @@ static inline int takes(const char *name, Py_ssize_t wanted, Py_ssize_t count) {
     if (count == wanted) return 1;
     PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, count);
     return 0;
+}
+
+/* Return the place of a name in a list that ends with NULL, or -1 with an exception. */
+static inline int kind_named(const char *what, const char *const *names, const char *name) {
+    for (int at = 0; names[at] != NULL; at++)
+        if (strcmp(names[at], name) == 0) return at;
+    PyErr_Format(PyExc_ValueError, "no kind of %s is named %s", what, name);
+    return -1;
 }
 
 /* Let go of the result of a call. Returns -1 if there is none, but an exception. */

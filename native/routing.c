@@ -1,5 +1,5 @@
 /* Dealing records to the channels of an edge by their keys. */
-#include "native.h"
+#include "keys.h"
 
 #define CHANNELS_ON_STACK 64
 
@@ -102,7 +102,7 @@ static PyObject *selected(PyObject *Py_UNUSED(module), PyObject *const *args, Py
         PyObject *key = call_one(select, record);
         Py_DECREF(record);
         if (key == NULL) break;
-        are_simple &= PyLong_CheckExact(key) || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key);
+        are_simple &= is_plain_key(key);
         int failed = PyList_Append(keys, key);
         Py_DECREF(key);
         if (failed < 0) break;

@@ -3,6 +3,7 @@
  * A record whose cell or time has anything but lists, and integers of 64 bits, goes to the loop in Python. */
 #include "cells.h"
 #include "due_keys.h"
+#include "objects.h"
 
 typedef struct {
     PyObject_HEAD
@@ -56,9 +57,7 @@ static inline int is_wide(const SessionLoop *self, PyObject *cell) {
 static inline int put(PyObject *cell, Py_ssize_t column, PyObject *content) {
     if (content == NULL) return -1;
     if (column >= PyList_GET_SIZE(cell)) return PyList_SetItem(cell, column, content); /* raises IndexError */
-    PyObject *before = PyList_GET_ITEM(cell, column);
-    PyList_SET_ITEM(cell, column, content);
-    Py_DECREF(before);
+    replace(cell, column, content);
     return 0;
 }
 
@@ -360,7 +359,6 @@ static PyObject *take_all(SessionLoop *self, PyObject *due_keys) {
 
 /* --- the type */
 
-/* The attributes that are objects, in any order. */
 #define OBJECTS(self)                                                                                          \
     {&(self)->in_python, &(self)->backend, &(self)->first, &(self)->more, &(self)->note, &(self)->drop, \
      &(self)->merge,     &(self)->take}
@@ -378,28 +376,15 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
 }
 
 static int traverse(SessionLoop *self, visitproc visit, void *arg) {
-    PyObject **objects[] = OBJECTS(self);
-    Py_VISIT(Py_TYPE(self));
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(objects); i++) Py_VISIT(*objects[i]);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
 static int clear(SessionLoop *self) {
-    /* None, and not NULL: a finaliser may still call a method, which raises then. */
-    PyObject **objects[] = OBJECTS(self);
     self->due_keys = NULL;
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(objects); i++) Py_XSETREF(*objects[i], Py_NewRef(Py_None));
-    return 0;
+    return forget_all(ALL(OBJECTS(self)));
 }
 
-static void dealloc(SessionLoop *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject **objects[] = OBJECTS(self);
-    PyObject_GC_UnTrack(self);
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(objects); i++) Py_XDECREF(*objects[i]);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void dealloc(SessionLoop *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static PyMethodDef methods[] = {
     {"add", FASTCALL(add_all), add_doc},

@@ -1,6 +1,8 @@
 /* Rows of cells that have a single column: `SingleColumn` of headgate/state/rocksdb/single_column.py. */
+#include "bytes.h"
 #include "cells.h"
 #include "keys.h"
+#include "objects.h"
 #include <string.h>
 
 #define TAG_SIZE 2
@@ -13,16 +15,6 @@ typedef struct {
     PyObject *encode, *decode;
 } SingleColumn;
 
-static inline void put_number(unsigned char *at, uint64_t number) {
-    for (int i = 0; i < 8; i++) at[i] = (unsigned char)(number >> (8 * i));
-}
-
-static inline uint64_t number_at(const unsigned char *at) {
-    uint64_t number = 0;
-    for (int i = 0; i < 8; i++) number |= (uint64_t)at[i] << (8 * i);
-    return number;
-}
-
 /* --- reading */
 
 /* Return the value in a row, a new reference, or NULL with an exception. */
@@ -32,11 +24,11 @@ static PyObject *value_of(SingleColumn *self, PyObject *row) {
     if (size > 0 && body[0] == (unsigned char)self->scalar) {
         switch (self->scalar) {
         case 'i':
-            if (size == 9) return PyLong_FromLongLong((long long)number_at(body + 1));
+            if (size == 9) return PyLong_FromLongLong((long long)load(body + 1, 8));
             break;
         case 'f':
             if (size == 9) {
-                uint64_t bits = number_at(body + 1);
+                uint64_t bits = load(body + 1, 8);
                 double value;
                 memcpy(&value, &bits, sizeof value);
                 return PyFloat_FromDouble(value);
@@ -114,14 +106,14 @@ static PyObject *row_of(SingleColumn *self, PyObject *value) {
         int overflow;
         long long integer = PyLong_AsLongLongAndOverflow(value, &overflow);
         if (!overflow) {
-            put_number(number + 1, (uint64_t)integer);
+            store(number + 1, (uint64_t)integer, 8);
             body = (const char *)number, size = 9;
         }
     } else if (self->scalar == 'f' && PyFloat_CheckExact(value)) {
         double real = PyFloat_AS_DOUBLE(value);
         uint64_t bits;
         memcpy(&bits, &real, sizeof bits);
-        put_number(number + 1, bits);
+        store(number + 1, bits, 8);
         body = (const char *)number, size = 9;
     }
     if (body == NULL) {
@@ -163,9 +155,7 @@ static Py_ssize_t write_cell(SingleColumn *self, PyObject *cell, PyObject *into)
         PyErr_SetString(PyExc_RuntimeError, "a cell has changed while it was written");
         return -1;
     }
-    PyObject *saved = PyList_GET_ITEM(cell, SAVED);
-    PyList_SET_ITEM(cell, SAVED, Py_NewRef(PyList_GET_ITEM(cell, GENERATION)));
-    Py_DECREF(saved);
+    replace(cell, SAVED, Py_NewRef(PyList_GET_ITEM(cell, GENERATION)));
     return size;
 }
 
@@ -215,28 +205,15 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     return (PyObject *)self;
 }
 
+#define OBJECTS(self) {&(self)->encode, &(self)->decode}
+
 static int traverse(SingleColumn *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->encode);
-    Py_VISIT(self->decode);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
-static int clear(SingleColumn *self) {
-    /* None, and not NULL: a finaliser may still call a method, which raises then. */
-    Py_XSETREF(self->encode, Py_NewRef(Py_None));
-    Py_XSETREF(self->decode, Py_NewRef(Py_None));
-    return 0;
-}
+static int clear(SingleColumn *self) { return forget_all(ALL(OBJECTS(self))); }
 
-static void dealloc(SingleColumn *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->encode);
-    Py_XDECREF(self->decode);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void dealloc(SingleColumn *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static PyMethodDef methods[] = {
     {"cells", FASTCALL(cells), cells_doc},
@@ -340,11 +317,8 @@ static PyObject *evict(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
         PyObject *key = Py_NewRef(PyList_GET_ITEM(cell, KEY));
         int failed = PyDict_DelItem(cells, key);
         Py_DECREF(key);
-        if (!failed && PyList_GET_SIZE(cell) > GENERATION) { /* to hash a key may run Python code */
-            PyObject *before = PyList_GET_ITEM(cell, GENERATION);
-            PyList_SET_ITEM(cell, GENERATION, Py_NewRef(dead));
-            Py_DECREF(before);
-        }
+        if (!failed && PyList_GET_SIZE(cell) > GENERATION) /* to hash a key may run Python code */
+            replace(cell, GENERATION, Py_NewRef(dead));
         Py_DECREF(cell);
         if (failed) return NULL;
     }

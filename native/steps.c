@@ -1,6 +1,5 @@
 /* The functions that make values of windows of records: those of headgate/operators/windows/combined_contents.py. */
-#include "native.h"
-#include <string.h>
+#include "objects.h"
 
 typedef enum { ITSELF, ADDED, SWAPPED } StepKind;
 static const char *const kind_names[] = {"itself", "added", "swapped", NULL};
@@ -31,9 +30,8 @@ static PyObject *step_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     const char *kind;
     PyObject *function, *create;
     if (!PyArg_ParseTuple(args, "sOO", &kind, &function, &create)) return NULL;
-    int at = 0;
-    while (kind_names[at] != NULL && strcmp(kind_names[at], kind) != 0) at++;
-    if (kind_names[at] == NULL) return PyErr_Format(PyExc_ValueError, "no kind of step is named %s", kind);
+    int at = kind_named("step", kind_names, kind);
+    if (at < 0) return NULL;
     Step *self = (Step *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->vectorcall = step_vectorcall;
@@ -43,28 +41,13 @@ static PyObject *step_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     return (PyObject *)self;
 }
 
-static int step_traverse(Step *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->function);
-    Py_VISIT(self->create);
-    return 0;
-}
+#define OBJECTS(self) {&(self)->function, &(self)->create}
 
-static int step_clear(Step *self) {
-    /* None, and not NULL: a finaliser may still call it, which raises then. */
-    Py_XSETREF(self->function, Py_NewRef(Py_None));
-    Py_XSETREF(self->create, Py_NewRef(Py_None));
-    return 0;
-}
+static int traverse(Step *self, visitproc visit, void *arg) { return visit_all(self, visit, arg, ALL(OBJECTS(self))); }
 
-static void step_dealloc(Step *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->function);
-    Py_XDECREF(self->create);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static int clear(Step *self) { return forget_all(ALL(OBJECTS(self))); }
+
+static void dealloc(Step *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static PyMemberDef members[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(Step, vectorcall), Py_READONLY, NULL},
@@ -79,9 +62,9 @@ static PyType_Slot slots[] = {
     {Py_tp_new, step_new},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, members},
-    {Py_tp_traverse, step_traverse},
-    {Py_tp_clear, step_clear},
-    {Py_tp_dealloc, step_dealloc},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},
     {0, NULL},
 };
 

@@ -1,4 +1,5 @@
 /* The timers of one time domain: `Timers` of headgate/time/timers.py, and the iterator over those that are due. */
+#include "objects.h"
 #include "timers.h"
 
 #define KEYS_AT_ONCE 128
@@ -338,38 +339,21 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     return (PyObject *)self;
 }
 
+#define OBJECTS(self)                                                                                 \
+    {&(self)->backend, &(self)->index, &(self)->whole_time, (PyObject **)&(self)->due_type, \
+     (PyObject **)&(self)->current, (PyObject **)&(self)->fired}
+
 static int traverse(Timers *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->backend);
-    Py_VISIT(self->index);
-    Py_VISIT(self->whole_time);
-    Py_VISIT(self->due_type);
-    Py_VISIT(self->current);
-    Py_VISIT(self->fired);
-    return 0;
+    return visit_all(self, visit, arg, ALL(OBJECTS(self)));
 }
 
 static int clear(Timers *self) {
-    /* None, and not NULL: a finaliser may still call a method, which raises then. The others clear themselves. */
     self->own = NULL;
-    Py_XSETREF(self->index, Py_NewRef(Py_None));
-    Py_XSETREF(self->backend, Py_NewRef(Py_None));
-    Py_XSETREF(self->whole_time, Py_NewRef(Py_None));
-    return 0;
+    PyObject **const taken[] = {&self->index, &self->backend, &self->whole_time}; /* the others take themselves apart */
+    return forget_all(taken, Py_ARRAY_LENGTH(taken));
 }
 
-static void dealloc(Timers *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->backend);
-    Py_XDECREF(self->index);
-    Py_XDECREF(self->whole_time);
-    Py_XDECREF(self->due_type);
-    Py_XDECREF(self->current);
-    Py_XDECREF(self->fired);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+static void dealloc(Timers *self) { free_with_all(self, ALL(OBJECTS(self))); }
 
 static PyGetSetDef attributes[] = {
     {"head_ms", (getter)head_ms, NULL, NULL, NULL},
