@@ -100,8 +100,7 @@ class Reduced(Combined):
 
     def steps(self) -> tuple[First, More]:
         function = method_of(self._function, "reduce")
-        native = self._backend.native
-        return self._checked(itself(native), swapped(native, function))
+        return self._checked(self.result, swapped(self._backend.native, function))
 
 
 @final

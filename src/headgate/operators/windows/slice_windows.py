@@ -30,10 +30,9 @@ from headgate.operators.windows.slice_snapshots import PROGRESS, SLICE, Evaluate
 from headgate.operators.windows.slicing import Slicing
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.keyed.panes import Namespace, Pane, SealedPane, ToWindows
-from headgate.state.keygroups import key_group
+from headgate.state.keygroups import groups_of_keys
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import EVENT_TIMERS
-from headgate.types.typed_key import key_hash_code, untyped
 from headgate.types.typeinfo import Types
 
 _COPIES: Final = 2
@@ -50,7 +49,8 @@ class SliceWindows(WindowsInPanes):
         assert isinstance(assigner, SlidingEventTimeWindows)
         assert isinstance(contents, PaneContents)
         self._slicing = Slicing(assigner.size, assigner.slide, assigner.offset, windowing.lateness_ms)
-        self._key_groups, self._max_parallelism = context.key_groups, context.max_parallelism
+        self._key_groups = context.key_groups
+        self._group_of = groups_of_keys(context.max_parallelism, context.native)
         self._progress = self._restored(opened)
         self._until_ms = self._progress.floor_ms
         """Windows that end until then have been evaluated, for some key groups perhaps later ones."""
@@ -71,9 +71,6 @@ class SliceWindows(WindowsInPanes):
     def _pane_of(self, namespace: Namespace) -> Pane:
         """Return the pane of a slice, which has no timers, or of a window that was saved by itself."""
         return Pane(None, None) if namespace[0] == SLICE else self._new_pane(namespace)
-
-    def _group_of(self, key: Any) -> int:
-        return key_group(key_hash_code(untyped(key)), self._max_parallelism)
 
     # --- snapshots
 
