@@ -111,7 +111,7 @@ class Bench:
         bare = run_ping_pong(PingPong(rate=1_000.0, seconds=self.effort.steady_s))
         return Figure(
             row="f",
-            what="  p99 at 1,000/s to that of a bare socket's round trip",
+            what="  p99 at 1,000/s, to the p99 of round trips through a bare socket",
             value=p99_ms / bare["p99_ms"],
             unit="ratio",
             target=Target(most=3.0),

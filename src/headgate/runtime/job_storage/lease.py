@@ -82,8 +82,8 @@ class Lease:
     def begin_lineage(self, drawn: Lineage, *, goes_on: bool) -> Lineage:
         """Return the lineage that sinks write under, recorded in the job's folder. Blocks.
 
-        A job that goes on from a snapshot of its own keeps the recorded lineage; any other job gets `drawn`. Raises
-        LeaseLost, StorageError.
+        The lineage is the recorded one if the job starts from its own snapshot, else `drawn`. Raises LeaseLost,
+        StorageError.
         """
         folder = self.folder()
         lineage = job_records.read_lineage(folder) if goes_on else None

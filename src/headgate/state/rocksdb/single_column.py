@@ -47,7 +47,8 @@ class SingleColumn:
         """Put the rows of cells into a dict, and mark the cells as saved.
 
         Return the number of these rows, their total size in bytes, and the cells not written: those without a value,
-        and those with keys that are not plain. Raises `SerializationError` for the last cell that `position` gave.
+        and those with keys that are not plain. Raises `SerializationError`: its cell is the last one
+        that `position` has returned.
         """
         encode, tag = self._codec.encode, self._tag
         rows = size_bytes = 0
