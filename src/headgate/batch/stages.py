@@ -1,4 +1,4 @@
-"""Decides whether a job is a batch job, and plans its stages in an order in which they can run. Pure.
+"""Plans the stages of a batch job, in an order in which they can run. Pure.
 
 The differences from a streaming job are decided here. There are no watermarks, because event time advances only at the
 end of a key. A rolling aggregate emits only its last value, as in Flink. Keyed state is in memory, because it is the
@@ -12,54 +12,20 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, final
 
-from headgate.config import Settings
 from headgate.elements import MAX_TIMESTAMP
-from headgate.errors import ProgramError
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph.job_graph import EdgePlan, JobGraph, OperatorPlan, VertexPlan
-from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, LogicalGraph, Partitioning
+from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, Partitioning
 from headgate.operators.base import FunctionWrapper, method_of
 from headgate.operators.keyed_functions import STATE_NAME, KeyedProcessFactory, ReduceFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
-from headgate.options import CHANGELOG, CHECKPOINT_INCREMENTAL, RECOVERY_PATH, RUNTIME_MODE, STATE_BACKEND
+from headgate.options import CHANGELOG, CHECKPOINT_INCREMENTAL, STATE_BACKEND
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import Types
-
-
-def is_batch(graph: LogicalGraph, settings: Settings) -> bool:
-    """Return whether the job is a batch job. AUTOMATIC makes it one when every source is bounded, as in Flink.
-
-    Raises ProgramError for BATCH with an unbounded source, or with a snapshot to start from.
-    """
-    mode = settings.get(RUNTIME_MODE)
-    if mode == "STREAMING" or not graph.nodes:
-        return False
-    endless = [node.name for node in graph.nodes if not _is_bounded(node.operator)]
-    restores = settings.get(RECOVERY_PATH) is not None
-    if mode == "AUTOMATIC":
-        return not endless and not restores
-    if endless:
-        raise ProgramError(
-            f"the runtime mode is BATCH, but source {endless[0]!r} never ends, or looks for more to read while "
-            "the job runs: use a bounded source, or set the runtime mode to STREAMING (or AUTOMATIC)"
-        )
-    if restores:
-        raise ProgramError(
-            f"the runtime mode is BATCH, and {RECOVERY_PATH.key} names a snapshot to start from, but a batch job "
-            "begins without state: leave the snapshot out, or set the runtime mode to STREAMING"
-        )
-    return True
-
-
-def _is_bounded(operator: object) -> bool:
-    """Return whether an operator, if it is a source, has all its splits at the start."""
-    if not isinstance(operator, SourceFactory):
-        return True
-    return operator.source.bounded and operator.source.discovery_interval_ms is None
 
 
 @final

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from headgate import native, unsupported
-from headgate.batch.stages import is_batch
 from headgate.clock import SystemClock
 from headgate.common.configuration import Configuration
 from headgate.common.job_client import JobClient
@@ -246,7 +245,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, PythonDependencies, OlderE
         graph = self._program.graph()
         job = self.job_graph(job_name)  # first, so that a wrong program fails before a session is started
         native.chosen(job.settings.get(NATIVE))  # raises where the job needs the compiled module and has none
-        in_batch = is_batch(graph, job.settings)
+        in_batch = choose.is_batch(graph, job.settings)
         if not in_batch:
             _warn_of_lost_orders(graph, self._defaults(job.settings))
         where = choose.deployment(job.settings, self._spark)

@@ -1,34 +1,48 @@
-"""Submits jobs to Spark: checks the session, then starts the job master in this process and the slots on Spark."""
+"""Jobs on Spark, in the driver: checks the session, then hosts the job master here and the slots on Spark."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
 import logging
+import queue
 import weakref
+from collections.abc import Callable
 from typing import Final, final
 
 from pyspark.sql import SparkSession
 
 from headgate import options
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.clock import SystemClock
 from headgate.deploy.handles.batch_job import BatchJob
 from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.handles.job_endpoint import endpoint_of
-from headgate.deploy.handles.running_job import RunningJob
-from headgate.deploy.spark import preflight, session
+from headgate.deploy.handles.running_job import Results, RunningJob
+from headgate.deploy.job_folder import JobFolder
+from headgate.deploy.spark import preflight, progress_bar, session
 from headgate.deploy.spark.batch.engine import SparkBatch
-from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.jvm_loss import quieten_accumulators, quieten_py4j
+from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.observe import await_slots, observe
-from headgate.deploy.spark.preflight import cores_of_queries, micro_batches_of
-from headgate.deploy.spark.shipping import ship
+from headgate.deploy.spark.preflight import cores_of_queries, is_local, micro_batches_of
+from headgate.deploy.spark.shipping import ShippedCode, ship
+from headgate.deploy.spark.stage import SparkLauncher
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
+from headgate.runtime.io import ThreadIo
+from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.location import keeps_in_memory, storage_location
 from headgate.runtime.master.assembly import slots_wait_ms
+from headgate.runtime.master.control_server import ControlServer
+from headgate.runtime.master.job_master import JobMaster
+from headgate.runtime.master.services import MasterServices
+from headgate.runtime.wire import JobSecret, Poller, ThrowAwayCertificate, Wire
 
 _log = logging.getLogger(__name__)
 
+IDLE_S_MAX: Final = 1.0
+_IO_THREADS: Final = 4
 _EXIT_S_MAX: Final = 10.0
 _running: Final[weakref.WeakSet[JobHandle]] = weakref.WeakSet()
 
@@ -40,6 +54,89 @@ def _end_jobs() -> None:
     for job in list(_running):
         with contextlib.suppress(Exception):  # exit must not fail
             job.wait(_EXIT_S_MAX)
+
+
+@final
+class SparkHost:
+    """Runs one job on a Spark session. Implements `Host`. Owned by the job's thread, except `wake`."""
+
+    def __init__(self, plan: JobGraph, spark: SparkSession, code: ShippedCode) -> None:
+        self._plan = plan
+        self._spark = spark
+        self._launcher = SparkLauncher(plan, spark, code, self._order)
+        self._clock = SystemClock()
+        self._secret = JobSecret.generate()
+        self._poller = Poller()
+        self._io = ThreadIo(_IO_THREADS, "headgate-io", self.wake)
+        self._folder: JobFolder | None = None
+        self._master: JobMaster | None = None
+        self._server: ControlServer | None = None
+        self._show_bar: Callable[[], None] = lambda: None
+        self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
+
+    def start(self, results: Results) -> JobMaster:
+        self._show_bar = progress_bar.hide(self._spark.sparkContext)
+        self._folder = folder = JobFolder.of(self._plan)
+        services = MasterServices(
+            clock=self._clock,
+            io=self._io,
+            storage=JobStorage(folder.store, self._io, self._clock, FileSystemStore.open_folder),
+            launcher=self._launcher,
+            collected=results.collected,
+        )
+        self._master = master = JobMaster(self._plan, services)
+        network = driver_network(self._plan.settings, self._own_address())
+        wire = Wire(network, self._secret)
+        self._server = server = ControlServer(wire, self._poller, self._clock, master, self._launcher.unfit)
+        certificate = network.tls if isinstance(network.tls, ThrowAwayCertificate) else None
+        self._launcher.begin(server.address, self._secret, certificate, folder)
+        return master
+
+    def _own_address(self) -> str:
+        if is_local(self._spark.sparkContext.master or ""):
+            return LOOPBACK
+        return self._spark.sparkContext.getConf().get("spark.driver.host") or LOOPBACK
+
+    def folder(self) -> JobFolder:
+        assert self._folder is not None
+        return self._folder
+
+    def facts(self) -> dict[str, str]:
+        context = self._spark.sparkContext
+        found = {"spark": self._spark.version, "master": context.master, "application": context.applicationId}
+        return {name: value for name, value in (found | {"page": context.uiWebUrl}).items() if value is not None}
+
+    def turn(self) -> None:
+        master, server = self._master, self._server
+        assert master is not None
+        assert server is not None
+        delivered = self._io.deliver()
+        while not self._orders.empty():
+            self._orders.get()(master)
+            delivered = True
+        wake_ms = master.step(self._clock.monotonic_ms())
+        idle_s = IDLE_S_MAX if wake_ms is None else (wake_ms - self._clock.monotonic_ms()) / 1000.0
+        self._poller.poll(0.0 if delivered else max(0.0, min(idle_s, IDLE_S_MAX)))
+        # After the poll: if this thread was blocked for long, heartbeats have arrived and are read by the poll.
+        server.lose_silent(self._plan.settings.get(options.HEARTBEAT_TIMEOUT))
+
+    def wake(self) -> None:
+        self._poller.wake()
+
+    def close(self) -> None:
+        self._launcher.close()
+        self._show_bar()
+        if self._server is not None:
+            self._server.close()
+        self._poller.close()
+        self._io.close()
+        if self._folder is not None:
+            self._folder.close()
+
+    def _order(self, order: Callable[[JobMaster], None]) -> None:
+        """Let the job's thread call `order` with the job master. May be called from any thread."""
+        self._orders.put(order)
+        self.wake()
 
 
 @final
