@@ -30,8 +30,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.elements import Batch
-from headgate.state.keygroups import key_group, subtask_of_group
-from headgate.types.typed_key import key_bytes, key_hash_code
+from headgate.state.keygroups import group_of_key, subtask_of_group
+from headgate.types.typed_key import key_bytes
 
 EDGE: Final = "_edge"
 INPUT: Final = "_input"
@@ -72,7 +72,7 @@ class KeyRoutes(dict[Any, tuple[int, int]]):
         self._max_parallelism = max_parallelism
 
     def __missing__(self, key: Any) -> tuple[int, int]:
-        group = key_group(key_hash_code(key), self._max_parallelism)
+        group = group_of_key(key, self._max_parallelism)
         digest = blake2b(key_bytes(key), digest_size=8).digest()
         route = subtask_of_group(group, self._parallelism, self._max_parallelism), int.from_bytes(digest, signed=True)
         if len(self) >= _ROUTES_MAX:

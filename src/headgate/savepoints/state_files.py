@@ -18,8 +18,7 @@ from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.writer import CanonicalTable
 from headgate.state.files import StateFile
 from headgate.state.formats.schema import StateMeta
-from headgate.state.keygroups import key_group, subtask_of_group
-from headgate.types.typed_key import key_hash_code
+from headgate.state.keygroups import group_of_key, subtask_of_group
 
 
 @final
@@ -54,7 +53,7 @@ class StateTarget:
         tables: dict[int, CanonicalTable] = {}
         with ExitStack() as files:
             for key, value, times in entries:
-                group = key_group(key_hash_code(key), self.max_parallelism)
+                group = group_of_key(key, self.max_parallelism)
                 subtask = subtask_of_group(group, self.parallelism, self.max_parallelism)
                 if subtask not in tables:
                     tables[subtask] = files.enter_context(CanonicalTable(self.meta, folder / f"{subtask}{SUFFIX}"))

@@ -8,6 +8,7 @@ groups.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
@@ -51,23 +52,25 @@ def key_group(code: int, max_parallelism: int) -> int:
     return murmur32(code) % max_parallelism
 
 
-def groups_of_keys(max_parallelism: int, native: ModuleType | None) -> Callable[[Any], int]:
-    """Return a function from a key, as lookups use it, to its key group. It is compiled for int, str and bytes.
+def group_of_key(key: Any, max_parallelism: int) -> int:
+    """Return the key group of a key, typed or not. Raises SerializationError for a value that cannot be a key.
 
-    >>> groups_of_keys(128, None)("a")
+    >>> group_of_key("a", 128)
     75
     """
+    return key_group(key_hash_code(key), max_parallelism)
 
-    def in_python(key: Any) -> int:
-        return key_group(key_hash_code(key), max_parallelism)
 
+def groups_of_keys(max_parallelism: int, native: ModuleType | None) -> Callable[[Any], int]:
+    """Return a function from a key to its key group, as `group_of_key` does. It is compiled for int, str and bytes."""
     if native is None:
-        return in_python
-    compiled: Callable[[Any, int], int | None] = native.key_group
+        return partial(group_of_key, max_parallelism=max_parallelism)
+    of_key: Callable[[Any, int], int | None] = native.key_group
+    of_code: Callable[[int, int], int] = native.key_group  # a hash code is its own hash code
 
     def group_of(key: Any) -> int:
-        group = compiled(key, max_parallelism)
-        return in_python(key) if group is None else group
+        group = of_key(key, max_parallelism)
+        return of_code(key_hash_code(key), max_parallelism) if group is None else group
 
     return group_of
 

@@ -19,12 +19,12 @@ from headgate.operators.base import Operator, OperatorContext, OperatorFactory, 
 from headgate.runtime.exchange.credit import encoded
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import KeyedState
-from headgate.state.keygroups import key_group, subtask_of_group
+from headgate.state.keygroups import group_of_key, subtask_of_group
 from headgate.testing.factories import KeySelection, factory_of, factory_of_stream
 from headgate.testing.recording_services import InMemoryWriter, RecordingServices
 from headgate.testing.saved_operator import SavedOperator, Setup, held, restored_state
 from headgate.types.output_tag import OutputTag
-from headgate.types.typed_key import all_typed, key_hash_code
+from headgate.types.typed_key import all_typed
 
 __all__ = ["OperatorHarness", "SavedOperator", "Setup", "UserCodeError"]
 
@@ -299,7 +299,7 @@ class OperatorHarness:
     def owns(self, key: Any) -> bool:
         """Return whether records of the key belong to this subtask."""
         place = self.setup
-        group = key_group(key_hash_code(key), place.max_parallelism)
+        group = group_of_key(key, place.max_parallelism)
         return subtask_of_group(group, place.parallelism, place.max_parallelism) == place.subtask
 
     def barrier(self) -> OperatorSnapshot:

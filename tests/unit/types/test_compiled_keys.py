@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headgate.dataflow.partition import RouteCache
 from headgate.errors import InternalError
 from headgate.state.keygroups import key_group
-from headgate.state.rocksdb.groups import KeyGroups
+from headgate.state.rocksdb.row_keys import KeyGroups
 from headgate.types.typed_key import key_hash_code, typed
 from tests.compiled import compiled_module
 

@@ -18,10 +18,10 @@ from headgate.graph.placement import ChannelPlan
 from headgate.ids import CheckpointId
 from headgate.operators.keys import KeySelection
 from headgate.state.formats.unpickle import loader
-from headgate.state.keygroups import key_group
+from headgate.state.keygroups import group_of_key
 from headgate.types import typed_batches
 from headgate.types.by_value import is_by_value
-from headgate.types.typed_key import all_typed, key_hash_code
+from headgate.types.typed_key import all_typed
 
 OVERTAKABLE_PARTITIONINGS: Final = (
     Partitioning.KEY_GROUP,
@@ -172,7 +172,7 @@ class Share:
     def of(self, batch: Batch) -> Batch:
         """Return the records of the batch that belong to the subtask, with keys."""
         keys = self.selection.keys(batch) if batch.keys is None else all_typed(batch.keys)
-        groups = [key_group(key_hash_code(key), self.max_parallelism) for key in keys]
+        groups = [group_of_key(key, self.max_parallelism) for key in keys]
         batch.keys = keys
         return batch.take([at for at, group in enumerate(groups) if group in self.key_groups])
 

@@ -382,12 +382,12 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
         for saved in saved_files(parts, where, self._context):
-            self._load(saved)
+            self._load(saved, where)
         if self.is_incremental and len(parts) == 1 and parts[0].state.key_groups == self.key_groups and parts[0].owned:
             self._increments.advance(IncrementBase(0, parts[0].state))
             self.base_moved()
 
-    def _load(self, saved: SavedFile) -> None:
+    def _load(self, saved: SavedFile, where: str) -> None:
         columns = []
         for meta in saved.states:
             column, is_new = self._columns.restored(meta)
@@ -401,7 +401,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
             key = cell_key(saved_key)
             if group not in checked:
                 checked.add(group)
-                check_group(group, key, self._context)
+                check_group(group, key, where, self._context.max_parallelism)
             old = self.cells.get(key)
             if old is not None and not saved.is_delta:
                 for column, value in zip(columns, values, strict=True):

@@ -11,8 +11,7 @@ from headgate.state.files import FetchedKeyed, StateFile
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry, decode
 from headgate.state.keyed.cells import plain_key
-from headgate.state.keygroups import key_group
-from headgate.types.typed_key import key_hash_code
+from headgate.state.keygroups import group_of_key
 
 
 class SavedFile(Protocol):
@@ -60,13 +59,13 @@ def saved_files(parts: Sequence[FetchedKeyed], where: str, context: BackendConte
             yield open_file(part, file, where, context.moved_classes)
 
 
-def check_group(group: int, key: Any, context: BackendContext) -> None:
+def check_group(group: int, key: Any, where: str, max_parallelism: int) -> None:
     """Raise `RestoreError` if the bytes of a key, and so its key group, have changed since the snapshot."""
-    now = key_group(key_hash_code(plain_key(key)), context.max_parallelism)
+    now = group_of_key(plain_key(key), max_parallelism)
     if now != group:
         raise RestoreError(
-            f"key {key!r} of operator {context.name!r} was saved in key group {group} and now belongs to {now}: the "
-            "name or the module of its class has changed, and keys cannot change"
+            f"key {key!r} in {where} was saved in key group {group} and now belongs to {now}: the name "
+            "or the module of its class has changed, and keys cannot change"
         )
 
 

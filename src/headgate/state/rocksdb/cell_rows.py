@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final, final
 
 from headgate.state.rocksdb.database import RocksDatabase
-from headgate.state.rocksdb.groups import KeyGroups
+from headgate.state.rocksdb.row_keys import KeyGroups
 
 PIECE_ROWS: Final = 2048
 _OVERHEAD_BYTES: Final = 180

@@ -10,9 +10,8 @@ from typing import Any, Final, final
 from headgate.state.formats.key_codec import decode_map_key, encode_map_key, original
 from headgate.state.keyed.cells import FIRST
 from headgate.state.rocksdb.database import RocksDatabase
-from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts, item_original
-from headgate.state.rocksdb.row_keys import items_prefix, name_of
+from headgate.state.rocksdb.row_keys import KeyGroups, items_prefix, name_of
 
 _NUMBER: Final = struct.Struct(">Q")
 _AFTER_ALL: Final = b"\xff"

@@ -9,20 +9,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
-from headgate.errors import DamagedFileError, RestoreError
+from headgate.errors import DamagedFileError
 from headgate.state.backend import BackendContext
 from headgate.state.files import KEY_FORMAT, FetchedKeyed, StateFile
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
 from headgate.state.formats.unpickle import loader
-from headgate.state.keyed.cells import plain_key
-from headgate.state.keyed.saved_files import open_file
-from headgate.state.keygroups import key_group
+from headgate.state.keyed.saved_files import check_group, open_file
 from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.entries import entries
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.row_keys import LAYOUTS_ROW, all_of, time_and_group, timers_of
-from headgate.types.typed_key import key_hash_code
 
 _ALL_GROUPS: Final = range(2**15)
 
@@ -55,12 +52,7 @@ class RestoreScope:
         for entry in found:
             if entry[0] != seen:
                 seen = entry[0]
-                now = key_group(key_hash_code(plain_key(entry[1])), self._max_parallelism)
-                if now != seen:
-                    raise RestoreError(
-                        f"key {entry[1]!r} in {self.where} was saved in key group {seen} and now belongs to {now}: the "
-                        "name or the module of its class has changed, and keys cannot change"
-                    )
+                check_group(seen, entry[1], self.where, self._max_parallelism)
             yield entry
 
 

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, Final
+from types import ModuleType
+from typing import Any, Final, final
 
+from headgate.errors import InternalError
 from headgate.state.formats.codecs import Load, pickled
 from headgate.state.formats.key_codec import decode_key, decode_map_key, encode_key, encode_map_key, original
-from headgate.state.keyed.cells import NAMESPACED, cell_key
+from headgate.state.keyed.cells import NAMESPACED, cell_key, plain_key
+from headgate.state.keygroups import groups_of_keys
 
 _LENGTH: Final = struct.Struct(">I")
 _GROUP: Final = struct.Struct(">HB")
@@ -143,3 +146,34 @@ def time_and_group(row: bytes) -> tuple[int, int]:
     """Return the time of a timer in milliseconds, and its key group."""
     _, _, time, group = _TIMER.unpack_from(row)
     return time - _TIME_BIAS, group
+
+
+@final
+class KeyGroups:
+    """The key groups of a subtask."""
+
+    def __init__(self, owned: range, max_parallelism: int, native: ModuleType | None) -> None:
+        self.owned = owned
+        self._max_parallelism = max_parallelism
+        self.native = native
+        self._group_of = groups_of_keys(max_parallelism, native)
+
+    def cell_rows(self, keys: list[Any]) -> list[bytes]:
+        """Return the keys of the rows of the cells with these keys. Raises `InternalError` as `of` does."""
+        if self.native is None:
+            return cell_rows(self.of(keys), keys)
+        names: list[bytes]
+        names, others = self.native.row_names(keys, self._max_parallelism, self.owned.start, self.owned.stop)
+        if others:
+            left = [keys[at] for at in others]
+            for at, name in zip(others, cell_rows(self.of(left), left), strict=True):
+                names[at] = name
+        return names
+
+    def of(self, keys: Sequence[Any]) -> list[int]:
+        """Return the key groups of the keys of cells. Raises `InternalError` if the subtask does not own one."""
+        groups = [self._group_of(plain_key(key)) for key in keys]
+        if groups and not (self.owned.start <= min(groups) and max(groups) < self.owned.stop):
+            at = next(index for index, group in enumerate(groups) if group not in self.owned)
+            raise InternalError(f"key {keys[at]!r} of key group {groups[at]} reached a subtask that owns {self.owned}")
+        return groups

@@ -19,10 +19,9 @@ from headgate.state.kinds.forms import LIST, MAP, StoredForm
 from headgate.state.rocksdb.cell_rows import CellRows
 from headgate.state.rocksdb.containers import Container, StoredList, StoredMap
 from headgate.state.rocksdb.database import Memory, RocksDatabase
-from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.items import Items
 from headgate.state.rocksdb.layouts import Layouts
-from headgate.state.rocksdb.row_keys import key_of, name_of, original_of
+from headgate.state.rocksdb.row_keys import KeyGroups, key_of, name_of, original_of
 from headgate.state.rocksdb.single_column import PLAIN, SingleColumn
 from headgate.state.rocksdb.timers import TimerRows
 

@@ -13,10 +13,10 @@ from typing import Any, Final, final
 from headgate.state.keyed.cells import FIRST
 from headgate.state.keyed.timer_index import NEVER, Due
 from headgate.state.rocksdb.database import RocksDatabase
-from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts
 from headgate.state.rocksdb.row_keys import (
     TIMER_CELL_AT,
+    KeyGroups,
     key_of,
     name_of,
     names_of,
