@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import select
 import selectors
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from headgate.clock import Clock, SystemClock
+
+SELECTED_FILES: Final = 1024
+"""`select.select` takes only file descriptors below this number, FD_SETSIZE."""
 
 
 class Pollable(Protocol):
@@ -60,6 +64,7 @@ class Poller:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._selector = selectors.DefaultSelector()
+        self._waits_exactly = self._selector.fileno() < SELECTED_FILES
         self._soon: deque[Callable[[], None]] = deque()
         self._deadlines: list[tuple[float, int, Deadline]] = []
         self._order = itertools.count()
@@ -76,6 +81,10 @@ class Poller:
         elif self._deadlines:
             due_in_s = (self._deadlines[0][0] - self._clock.monotonic_ms()) / 1000.0
             timeout_s = max(0.0, min(timeout_s, due_in_s))
+        if timeout_s > 0.0 and self._waits_exactly:
+            # A wait of epoll is rounded up to whole milliseconds: what is due in 0.1 ms would be nearly 1 ms late.
+            select.select((self._selector,), (), (), timeout_s)
+            timeout_s = 0.0
         for key, events in self._selector.select(timeout_s):
             # An earlier handler of this poll may have closed this socket.
             if key.fileobj.fileno() >= 0:  # type: ignore[union-attr]

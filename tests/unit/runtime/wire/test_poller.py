@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import contextlib
+import os
+import resource
+import selectors
 import socket
 import threading
 import time
@@ -42,6 +46,35 @@ def test_wakes_before_a_poll_end_exactly_one(poller: Poller) -> None:
     assert time.monotonic() - started_s >= 0.01
     poller.wake()
     poller.poll(30.0)
+
+
+def test_a_wait_of_less_than_a_millisecond_is_not_rounded_up_to_one(poller: Poller) -> None:
+    took_s = []
+    for _ in range(200):
+        began_s = time.monotonic()
+        poller.poll(0.0002)
+        took_s.append(time.monotonic() - began_s)
+    assert 0.0002 <= min(took_s) < 0.0008
+
+
+def test_a_process_with_more_than_a_thousand_open_files_polls() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with contextlib.ExitStack() as files:
+        files.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1_100):
+            files.enter_context(open(os.devnull, "rb"))
+        poller = Poller()
+        files.callback(poller.close)
+        into, out = socket.socketpair()
+        files.enter_context(into)
+        ready: list[int] = []
+        poller.watch(out, selectors.EVENT_READ, ready.append)
+        poller.poll(0.001)
+        assert not ready
+        into.send(b"x")
+        poller.poll(30.0)
+        assert ready == [selectors.EVENT_READ]
 
 
 def test_postponed_work_runs_once_and_what_it_postpones_waits_for_the_next_poll(poller: Poller) -> None:
