@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.checkpoint.alignment import (
-    BarrierAligner,
+from headgate.checkpoint.alignment.aligner import BarrierAligner
+from headgate.checkpoint.alignment.strategy import (
     BarrierReceived,
     CancelReceived,
     CheckpointGivenUp,

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.checkpoint.alignment import (
+from headgate.checkpoint.alignment.aligner import BarrierAligner
+from headgate.checkpoint.alignment.strategy import (
     AbortAlignment,
     AlignmentEvent,
     AlignmentStrategy,
-    BarrierAligner,
     BarrierAnnounced,
     BarrierReceived,
-    BarrierTracker,
     BlockChannel,
     CancelReceived,
     CheckpointGivenUp,
@@ -31,6 +30,7 @@ from headgate.checkpoint.alignment import (
     TimePassed,
     UnblockChannels,
 )
+from headgate.checkpoint.alignment.tracker import BarrierTracker
 from headgate.dataflow.channel import InputChannel
 from headgate.elements import Barrier, Batch, CancelBarrier, Element
 from headgate.ids import ChannelId, CheckpointId

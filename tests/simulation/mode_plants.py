@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierReceived, BarrierTracker
+from headgate.checkpoint.alignment.strategy import AlignmentEffect, AlignmentEvent, BarrierReceived
+from headgate.checkpoint.alignment.tracker import BarrierTracker
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.coordination.completion import Completion
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator

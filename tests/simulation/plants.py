@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from headgate.checkpoint import manifest_storage, paths
-from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierAligner, BarrierReceived, TakeSnapshot
+from headgate.checkpoint.alignment.aligner import BarrierAligner
+from headgate.checkpoint.alignment.strategy import AlignmentEffect, AlignmentEvent, BarrierReceived, TakeSnapshot
 from headgate.checkpoint.cleanup import deletion, retention
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.commit import CheckpointConfirmed, CommitTracker

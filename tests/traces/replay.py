@@ -14,7 +14,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-from headgate.checkpoint.alignment import BarrierAligner, BarrierReceived, CancelReceived, CheckpointGivenUp
+from headgate.checkpoint.alignment.aligner import BarrierAligner
+from headgate.checkpoint.alignment.strategy import BarrierReceived, CancelReceived, CheckpointGivenUp
 from headgate.checkpoint.coordination.failures import CheckpointFailure
 from headgate.checkpoint.coordination.vocabulary import CheckpointRequest
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
@@ -59,55 +58,61 @@ class KeyedCoOperator(KeyedOperator):
         return self._process(batch, self._call_second, f"{self._methods[1].name}()")
 
 
+class _CoFactory(FunctionFactory):
+    """Makes an operator that calls `methods` of the function."""
+
+    methods: ClassVar[Methods]
+
+    def create(self) -> CoOperator:
+        return CoOperator(self.function, self.methods, self.errors)
+
+
+class _KeyedCoFactory(FunctionFactory):
+    """Makes a keyed operator that calls `methods` of the function."""
+
+    methods: ClassVar[Methods]
+
+    def create(self) -> KeyedCoOperator:
+        return KeyedCoOperator(self.function, self.methods, self.errors)
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class CoMapFactory(FunctionFactory):
+class CoMapFactory(_CoFactory):
     """Makes an operator of a `CoMapFunction`."""
 
-    def create(self) -> CoOperator:
-        return CoOperator(self.function, CO_MAP, self.errors)
+    methods = CO_MAP
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class CoFlatMapFactory(FunctionFactory):
+class CoFlatMapFactory(_CoFactory):
     """Makes an operator of a `CoFlatMapFunction`."""
 
-    def create(self) -> CoOperator:
-        return CoOperator(self.function, CO_FLAT_MAP, self.errors)
+    methods = CO_FLAT_MAP
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class CoProcessFactory(FunctionFactory):
+class CoProcessFactory(_CoFactory):
     """Makes an operator of a `CoProcessFunction`."""
 
-    def create(self) -> CoOperator:
-        return CoOperator(self.function, CO_PROCESS, self.errors)
+    methods = CO_PROCESS
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeyedCoMapFactory(FunctionFactory):
+class KeyedCoMapFactory(_KeyedCoFactory):
     """Makes a keyed operator of a `CoMapFunction`."""
 
-    def create(self) -> KeyedCoOperator:
-        return KeyedCoOperator(self.function, CO_MAP, self.errors)
+    methods = CO_MAP
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeyedCoFlatMapFactory(FunctionFactory):
+class KeyedCoFlatMapFactory(_KeyedCoFactory):
     """Makes a keyed operator of a `CoFlatMapFunction`."""
 
-    def create(self) -> KeyedCoOperator:
-        return KeyedCoOperator(self.function, CO_FLAT_MAP, self.errors)
+    methods = CO_FLAT_MAP
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeyedCoProcessFactory(FunctionFactory):
+class KeyedCoProcessFactory(_KeyedCoFactory):
     """Makes a keyed operator of a `KeyedCoProcessFunction`, or of a `CoProcessFunction`, which has no timers."""
 
-    def create(self) -> KeyedCoOperator:
-        return KeyedCoOperator(self.function, CO_PROCESS, self.errors)
+    methods = CO_PROCESS

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from headgate.functions.api import ReduceFunction
 from headgate.functions.context import RuntimeContext
 from headgate.operators.base import FunctionWrapper, method_of
-from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS
+from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS, Method
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
 from headgate.operators.outputs import OutputType
 from headgate.operators.runtime_context import Runtime
@@ -18,40 +17,41 @@ from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import TypeInformation, Types
 
 
+class _KeyedFactory(FunctionFactory):
+    """Makes a keyed operator that calls `method` of the function."""
+
+    method: ClassVar[Method]
+
+    def create(self) -> KeyedOperator:
+        return KeyedOperator(self.function, self.method.call, self.errors)
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class KeyedMapFactory(FunctionFactory):
+class KeyedMapFactory(_KeyedFactory):
     """Makes a keyed operator of a `MapFunction` or a callable."""
 
-    def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, MAP.call, self.errors)
+    method = MAP
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeyedFlatMapFactory(FunctionFactory):
+class KeyedFlatMapFactory(_KeyedFactory):
     """Makes a keyed operator of a `FlatMapFunction` or a callable."""
 
-    def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, FLAT_MAP.call, self.errors)
+    method = FLAT_MAP
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeyedFilterFactory(FunctionFactory):
+class KeyedFilterFactory(_KeyedFactory):
     """Makes a keyed operator of a `FilterFunction` or a callable."""
 
-    def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, FILTER.call, self.errors)
+    method = FILTER
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeyedProcessFactory(FunctionFactory):
+class KeyedProcessFactory(_KeyedFactory):
     """Makes a keyed operator of a `KeyedProcessFunction`."""
 
-    def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, PROCESS.call, self.errors)
+    method = PROCESS
 
 
 STATE_NAME: Final = "_reduce"
@@ -96,7 +96,6 @@ class TypedReduce(FunctionWrapper, ReduceFunction):
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class ReduceFactory(FunctionFactory):
     """Makes a keyed operator of a `ReduceFunction` or a callable of two arguments.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import compress
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
@@ -13,6 +12,21 @@ from headgate.operators.base import USER_ERRORS, OperatorContext, failed_at
 from headgate.operators.calls import FILTER, FLAT_MAP, MAP, PROCESS, Method, many_of_one
 from headgate.operators.plain import PlainContext, PlainOperator, record_loop
 from headgate.operators.user_function import FunctionFactory, FunctionOperator
+
+
+class _PlainFactory(FunctionFactory):
+    """Makes an operator of its own for a function without an error policy.
+
+    With a policy it makes a `ProcessOperator`, which supports side output.
+    """
+
+    method: ClassVar[Method]
+    operator: ClassVar[type[FunctionOperator]]
+
+    def create(self) -> FunctionOperator | ProcessOperator:
+        if self.errors is None:
+            return self.operator(self.function)
+        return ProcessOperator(self.function, self.method, self.errors)
 
 
 @final
@@ -32,17 +46,11 @@ class MapOperator(FunctionOperator):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class MapFactory(FunctionFactory):
-    """Makes a `MapOperator` of a `MapFunction` or a callable of one argument.
+class MapFactory(_PlainFactory):
+    """Makes an operator of a `MapFunction` or a callable of one argument."""
 
-    With an error policy it makes a `ProcessOperator`, which supports side output.
-    """
-
-    def create(self) -> MapOperator | ProcessOperator:
-        if self.errors is None:
-            return MapOperator(self.function)
-        return ProcessOperator(self.function, MAP, self.errors)
+    method = MAP
+    operator = MapOperator
 
 
 @final
@@ -68,17 +76,11 @@ class FlatMapOperator(FunctionOperator):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FlatMapFactory(FunctionFactory):
-    """Makes a `FlatMapOperator` of a `FlatMapFunction` or a callable of one argument.
+class FlatMapFactory(_PlainFactory):
+    """Makes an operator of a `FlatMapFunction` or a callable of one argument."""
 
-    With an error policy it makes a `ProcessOperator`, which supports side output.
-    """
-
-    def create(self) -> FlatMapOperator | ProcessOperator:
-        if self.errors is None:
-            return FlatMapOperator(self.function)
-        return ProcessOperator(self.function, FLAT_MAP, self.errors)
+    method = FLAT_MAP
+    operator = FlatMapOperator
 
 
 @final
@@ -122,17 +124,11 @@ class _Dropped:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FilterFactory(FunctionFactory):
-    """Makes a `FilterOperator` of a `FilterFunction` or a callable of one argument.
+class FilterFactory(_PlainFactory):
+    """Makes an operator of a `FilterFunction` or a callable of one argument."""
 
-    With an error policy it makes a `ProcessOperator`, which supports side output.
-    """
-
-    def create(self) -> FilterOperator | ProcessOperator:
-        if self.errors is None:
-            return FilterOperator(self.function)
-        return ProcessOperator(self.function, FILTER, self.errors)
+    method = FILTER
+    operator = FilterOperator
 
 
 @final
@@ -156,7 +152,6 @@ class ProcessOperator(PlainOperator):
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class ProcessFactory(FunctionFactory):
     """Makes a `ProcessOperator` of a `ProcessFunction`."""
 

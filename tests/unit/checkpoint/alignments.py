@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.checkpoint.alignment import (
+from headgate.checkpoint.alignment.strategy import (
     AbortAlignment,
     AlignmentEffect,
     AlignmentStrategy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from headgate.checkpoint.alignment import BarrierAligner
+from headgate.checkpoint.alignment.aligner import BarrierAligner
 from headgate.clock import VirtualClock
 from headgate.connectors.collection import CollectionSource
 from headgate.dataflow.channel import ChannelAddress, InputChannel

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, final
 
-from headgate.checkpoint.alignment import (
+from headgate.checkpoint.alignment.strategy import (
     AbortAlignment,
     AlignmentEffect,
     AlignmentEvent,

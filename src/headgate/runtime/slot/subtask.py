@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, final
 
-from headgate.checkpoint.alignment import BarrierAligner
+from headgate.checkpoint.alignment.aligner import BarrierAligner
 from headgate.dataflow.chain import Chain, Waiting
 from headgate.dataflow.pace import Debloater
 from headgate.elements import (

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import final
 
 from headgate import native, options
-from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker
+from headgate.checkpoint.alignment.aligner import BarrierAligner
+from headgate.checkpoint.alignment.strategy import AlignmentStrategy
+from headgate.checkpoint.alignment.tracker import BarrierTracker
 from headgate.dataflow.channel import ChannelAddress, InputChannel, LocalOutput, OvertakableChannel
 from headgate.dataflow.output import Output
 from headgate.dataflow.pace import Debloating, first_window

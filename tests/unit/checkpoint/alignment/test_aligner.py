@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from headgate.checkpoint.alignment import (
+from headgate.checkpoint.alignment.aligner import BarrierAligner
+from headgate.checkpoint.alignment.strategy import (
     ABORTED_IDS_MAX,
     AbortAlignment,
     AlignmentEffect,
-    BarrierAligner,
     BarrierReceived,
     BlockChannel,
     CancelReceived,

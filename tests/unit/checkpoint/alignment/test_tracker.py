@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from headgate.checkpoint.alignment import BarrierTracker, TakeSnapshot
-from headgate.checkpoint.alignment.tracker import PENDING_MAX
+from headgate.checkpoint.alignment.strategy import TakeSnapshot
+from headgate.checkpoint.alignment.tracker import PENDING_MAX, BarrierTracker
 from headgate.errors import InternalError
 from tests.unit.checkpoint.alignments import Events, cancelled, forgotten, of, subsumed
 

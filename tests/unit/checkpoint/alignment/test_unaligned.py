@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.checkpoint.alignment import (
+from headgate.checkpoint.alignment.aligner import BarrierAligner
+from headgate.checkpoint.alignment.strategy import (
     AlignmentEffect,
-    BarrierAligner,
     BlockChannel,
     CompleteInFlight,
     RecordChannel,
