@@ -10,8 +10,11 @@ import contextlib
 import functools
 import itertools
 import pickle
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, final
 
 import pyarrow as pa
@@ -19,9 +22,9 @@ import pyarrow as pa
 from headgate import options
 from headgate.batch.inputs import TaskInput
 from headgate.batch.outputs import RowsChannel, TaskOutput
-from headgate.batch.services import TaskServices
 from headgate.batch.stages import ShuffleKind, stages
 from headgate.checkpoint.commit import PendingCommit
+from headgate.clock import Clock, SystemClock
 from headgate.dataflow.chain import Chain
 from headgate.dataflow.output import Output
 from headgate.dataflow.partition import Forward
@@ -44,6 +47,7 @@ from headgate.operators.keyed import KeyedOperator
 from headgate.operators.keys import KeySelection
 from headgate.operators.outputs import OutputType
 from headgate.operators.runtime_context import Runtime
+from headgate.operators.services import Services
 from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
 
 CHECKPOINT: Final = CheckpointId(1)
@@ -65,6 +69,60 @@ class TaskPlace:
     tasks: int
     attempt: Attempt
     splits: Sequence[Any] = ()
+
+
+_WAIT_S_MAX: Final = 1.0
+"""Seconds that a task waits for coroutines before it checks whether the job was cancelled."""
+
+
+@final
+@dataclass(slots=True)
+class TaskServices(Services):
+    """The services of a task's operators. They have no metrics: a task that Spark runs again would count twice."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    collected: list[bytes] = field(default_factory=list)
+    """Pickled records that were collected and not yet taken."""
+    _folder: TemporaryDirectory[str] | None = None
+
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Block for the delay, then call."""
+        time.sleep(delay_ms / 1000.0)
+        call()
+
+    def step(self) -> None:
+        """Run the operators' coroutines that are ready."""
+        if self._event_loop is not None:
+            self._event_loop.step()
+
+    def wait(self) -> bool:
+        """Run coroutines, after blocking for a short time until some are ready. Return whether any may remain."""
+        if self._event_loop is None:
+            return False
+        self._event_loop.step(_WAIT_S_MAX)
+        return True
+
+    def scratch(self, uid: str) -> Path:
+        """Return a folder that `close` removes."""
+        self._folder = self._folder or TemporaryDirectory(prefix="headgate-")
+        folder = Path(self._folder.name, uid)
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def collect(self, origin: int, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        """Keep the records for the task to emit."""
+        self.collected.append(records)
+
+    def take(self) -> list[bytes]:
+        """Return the collected records and remove them."""
+        collected, self.collected = self.collected, []
+        return collected
+
+    def close(self) -> None:
+        """Remove the folder and the remaining coroutines."""
+        self.end_event_loop()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 @final

@@ -8,11 +8,11 @@ from __future__ import annotations
 from headgate import unsupported
 from headgate.connectors.formats.avro_files import AvroBulkWriters, AvroInputFormat
 from headgate.connectors.formats.avro_messages import AvroRowDeserializationSchema, AvroRowSerializationSchema
-from headgate.connectors.formats.avro_registry import (
+from headgate.connectors.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
+from headgate.connectors.formats.schema_registry import (
     ConfluentRegistryAvroDeserializationSchema,
     ConfluentRegistryAvroSerializationSchema,
 )
-from headgate.connectors.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
 
 __all__ = [
     "AvroBulkWriters",

@@ -36,10 +36,18 @@ from headgate.state.kinds.owner import HandleOwner
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.entries_snapshot import EntriesSnapshot, EntriesTerms
-from headgate.state.rocksdb.entry_loader import EntryLoader
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.pane_rows import PaneRows
-from headgate.state.rocksdb.restore import RestoreScope, best_base, clip, load_file, load_part, merge_part, open_files
+from headgate.state.rocksdb.restore import (
+    EntryLoader,
+    RestoreScope,
+    best_base,
+    clip,
+    load_file,
+    load_part,
+    merge_part,
+    open_files,
+)
 from headgate.state.rocksdb.row_keys import CELL_AT, LAYOUTS_ROW, KeyGroups, cells_of, key_of
 from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, FilesSnapshot, RowsSnapshot
 from headgate.state.rocksdb.store import Frames, Store

@@ -1,35 +1,81 @@
-"""Restoring: reads whole database files, parts of them, or entries."""
+"""Restoring: copies database files and rows, and loads the entries of snapshots into the cache."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 from headgate.errors import DamagedFileError
 from headgate.state.backend import BackendContext
 from headgate.state.files import KEY_FORMAT, FetchedKeyed, StateFile
+from headgate.state.formats.patch import ListPatch, MapPatch
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
 from headgate.state.formats.unpickle import loader
+from headgate.state.keyed.cells import KEY, Cell, cell_key
 from headgate.state.keyed.saved_files import check_group, open_file
+from headgate.state.kinds.forms import TIMES, StoredForm
+from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.entries import entries
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.row_keys import LAYOUTS_ROW, all_of, time_and_group, timers_of
+from headgate.state.rocksdb.timers import TimerRows
 
 _ALL_GROUPS: Final = range(2**15)
 
 
-class EntryTarget(Protocol):
-    """A receiver of restored entries."""
+_AT_ONCE: Final = 1024
+"""Entries that are loaded at a time."""
 
-    def load(self, states: Sequence[StateMeta], found: Iterator[Entry]) -> None:
+
+@final
+class EntryLoader:
+    """Loads entries into a cache. `column_of` returns the column of a restored state."""
+
+    def __init__(self, cache: CellCache, timers: TimerRows, column_of: Callable[[StateMeta], int]) -> None:
+        self._cache = cache
+        self._timers = timers
+        self._column_of = column_of
+
+    def load(self, states: Sequence[StateMeta], found: Iterable[Entry]) -> None:
         """Load entries with values of these states."""
-        ...
+        columns = [(self._column_of(meta), meta.form) for meta in states]
+        cache, rest = self._cache, iter(found)
+        while piece := list(islice(rest, _AT_ONCE)):
+            keys = [cell_key(entry[1]) for entry in piece]
+            cache.load(keys)
+            for key, (_, _, *values) in zip(keys, piece, strict=True):
+                cell = cache.cell_at(key)
+                for (column, form), value in zip(columns, values or [None] * len(columns), strict=True):
+                    self._set(cell, column, form, value)
+            cache.leave()
+
+    def _set(self, cell: Cell, column: int, form: StoredForm, value: Any) -> None:
+        if isinstance(value, ListPatch | MapPatch):
+            if cell[column] is not None:
+                _patch(cell[column], value)
+                return
+            value = value.applied(None)
+        form.put(self._cache, cell, column, value)
+        if form is TIMES:
+            for timestamp_ms in value or ():
+                self._timers.put(self._timers.name(column, timestamp_ms, cell[KEY]), cell[KEY])
+
+
+def _patch(content: Any, patch: ListPatch | MapPatch) -> None:
+    if isinstance(patch, ListPatch):
+        content.extend(patch.appended)
+        return
+    for key in patch.removed:
+        del content[key]
+    for key, value in patch.put.items():
+        content[key] = value
 
 
 @final
@@ -137,7 +183,7 @@ def copy_rows(source: RocksDatabase, target: RocksDatabase, groups: range, colum
     target.commit()
 
 
-def load_part(part: FetchedKeyed, folder: Path, target: EntryTarget, place: RestoreScope) -> None:
+def load_part(part: FetchedKeyed, folder: Path, target: EntryLoader, place: RestoreScope) -> None:
     """Load the entries of a part into `target`. Raises `DamagedFileError`, `RestoreError`."""
     if part.state.kind != "rocksdb":
         for file in part.state.base:
@@ -152,7 +198,7 @@ def load_part(part: FetchedKeyed, folder: Path, target: EntryTarget, place: Rest
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def load_file(part: FetchedKeyed, file: StateFile, target: EntryTarget, place: RestoreScope) -> None:
+def load_file(part: FetchedKeyed, file: StateFile, target: EntryLoader, place: RestoreScope) -> None:
     """Load a file of entries into `target`. Raises `DamagedFileError`, `RestoreError`."""
     saved = open_file(part, file, place.where, place.moved)
     target.load(saved.states, place.checked(saved.entries(place.groups)))
