@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from headgate.errors import ProgramError
-from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
+from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold, always
 from headgate.types.instant import instant_of
 from headgate.types.row import make_row
 from headgate.types.sql_types import (
@@ -90,97 +90,6 @@ def _struct(fields: Sequence[Incoming], places: Sequence[pa.Field], column: str)
     return [own(place.type, f"{column}.{place.name}") for own, place in zip(fields, places, strict=True)]
 
 
-class _Incoming(TypeFold[Incoming]):
-    """The conversions to all types."""
-
-    def string(self, type_info: BasicTypeInfo) -> Incoming:
-        return _of(_is_text, _keep, type_info)
-
-    def boolean(self) -> Incoming:
-        return _of(pa.types.is_boolean, _keep, Types.BOOLEAN())
-
-    def integer(self, type_info: BasicTypeInfo) -> Incoming:
-        if BITS[type_info.basic_type] is not None:
-            return _of_numbers(_keep, None, None, type_info)
-        return _from(
-            lambda arrow, column: _keep if pa.types.is_integer(arrow) else int if _is_whole(arrow) else None, type_info
-        )
-
-    def floating(self, type_info: BasicTypeInfo) -> Incoming:
-        return _of_numbers(float, _keep, None, type_info)
-
-    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Incoming:
-        return _of_numbers(Decimal, None, _keep, type_info)
-
-    def instant(self) -> Incoming:
-        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is not None, instant_of, Types.INSTANT())
-
-    def date(self) -> Incoming:
-        return _of(pa.types.is_date, _keep, Types.SQL_DATE())
-
-    def time(self) -> Incoming:
-        return _of(lambda arrow: pa.types.is_time(arrow) or pa.types.is_int64(arrow), _time_of_day, Types.SQL_TIME())
-
-    def timestamp(self) -> Incoming:
-        return _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is None, _datetime, Types.SQL_TIMESTAMP())
-
-    def interval(self) -> Incoming:
-        return _of(pa.types.is_duration, _timedelta, Types.SQL_INTERVAL())
-
-    def null(self) -> Incoming:
-        return _from(lambda arrow, column: None, Types.SQL_NULL())
-
-    def binary(self) -> Incoming:
-        return _of(_is_bytes, _keep, Types.PRIMITIVE_ARRAY(Types.BYTE()))
-
-    def pickled(self) -> Incoming:
-        return _observed
-
-    def sequence(self, type_info: SequenceTypeInfo, element: Incoming) -> Incoming:
-        def make(arrow: pa.DataType, column: str) -> Convert | None:
-            if not (pa.types.is_list(arrow) or pa.types.is_large_list(arrow)):
-                return None
-            convert = element(arrow.value_type, column)
-            return lambda items: list(map(convert, items))
-
-        return _from(make, type_info)
-
-    def mapping(self, type_info: MapTypeInfo, key: Incoming, value: Incoming) -> Incoming:
-        def make(arrow: pa.DataType, column: str) -> Convert | None:
-            if not pa.types.is_map(arrow):
-                return None
-            of_key, of_value = key(arrow.key_type, column), value(arrow.item_type, column)
-            return lambda pairs: {of_key(each): of_value(item) for each, item in pairs}
-
-        return _from(make, type_info)
-
-    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Incoming]) -> Incoming:
-        def make(arrow: pa.DataType, column: str) -> Convert | None:
-            if not pa.types.is_struct(arrow) or arrow.num_fields != len(fields):
-                return None
-            converts = _struct(fields, list(arrow), column)
-            return lambda items: tuple([convert(item) for convert, item in zip(converts, items.values(), strict=True)])
-
-        return _from(make, type_info)
-
-    def row(self, type_info: RowTypeInfo, fields: Sequence[Incoming]) -> Incoming:
-        names = type_info.field_names
-        own = None if names == tuple(f"f{place}" for place in range(len(names))) else names
-
-        def make(arrow: pa.DataType, column: str) -> Convert | None:
-            if not pa.types.is_struct(arrow) or {field.name for field in arrow} != set(names):
-                return None
-            converts = _struct(fields, [arrow.field(name) for name in names], column)
-            return lambda items: make_row(
-                [convert(items[name]) for name, convert in zip(names, converts, strict=True)], own
-            )
-
-        return _from(make, type_info)
-
-
-_INCOMING: Final = _Incoming()
-
-
 def type_of_column(arrow: pa.DataType) -> TypeInformation:
     """Return the type of a state that is declared without a type, from the Arrow type of its column.
 
@@ -245,3 +154,84 @@ def _timedelta(value: dt.timedelta) -> dt.timedelta:
 
 def _time_of_day(value: dt.time | int) -> dt.time:
     return value if isinstance(value, dt.time) else (dt.datetime.min + dt.timedelta(microseconds=value)).time()
+
+
+class _Incoming(TypeFold[Incoming]):
+    """The conversions to all types."""
+
+    def string(self, type_info: BasicTypeInfo) -> Incoming:
+        return _of(_is_text, _keep, type_info)
+
+    boolean = always(_of(pa.types.is_boolean, _keep, Types.BOOLEAN()))
+
+    def integer(self, type_info: BasicTypeInfo) -> Incoming:
+        if BITS[type_info.basic_type] is not None:
+            return _of_numbers(_keep, None, None, type_info)
+        return _from(
+            lambda arrow, column: _keep if pa.types.is_integer(arrow) else int if _is_whole(arrow) else None, type_info
+        )
+
+    def floating(self, type_info: BasicTypeInfo) -> Incoming:
+        return _of_numbers(float, _keep, None, type_info)
+
+    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Incoming:
+        return _of_numbers(Decimal, None, _keep, type_info)
+
+    instant = always(
+        _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is not None, instant_of, Types.INSTANT())
+    )
+    date = always(_of(pa.types.is_date, _keep, Types.SQL_DATE()))
+    time = always(
+        _of(lambda arrow: pa.types.is_time(arrow) or pa.types.is_int64(arrow), _time_of_day, Types.SQL_TIME())
+    )
+    timestamp = always(
+        _of(lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is None, _datetime, Types.SQL_TIMESTAMP())
+    )
+    interval = always(_of(pa.types.is_duration, _timedelta, Types.SQL_INTERVAL()))
+    null = always(_from(lambda arrow, column: None, Types.SQL_NULL()))
+    binary = always(_of(_is_bytes, _keep, Types.PRIMITIVE_ARRAY(Types.BYTE())))
+    pickled = always(_observed)
+
+    def sequence(self, type_info: SequenceTypeInfo, element: Incoming) -> Incoming:
+        def make(arrow: pa.DataType, column: str) -> Convert | None:
+            if not (pa.types.is_list(arrow) or pa.types.is_large_list(arrow)):
+                return None
+            convert = element(arrow.value_type, column)
+            return lambda items: list(map(convert, items))
+
+        return _from(make, type_info)
+
+    def mapping(self, type_info: MapTypeInfo, key: Incoming, value: Incoming) -> Incoming:
+        def make(arrow: pa.DataType, column: str) -> Convert | None:
+            if not pa.types.is_map(arrow):
+                return None
+            of_key, of_value = key(arrow.key_type, column), value(arrow.item_type, column)
+            return lambda pairs: {of_key(each): of_value(item) for each, item in pairs}
+
+        return _from(make, type_info)
+
+    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Incoming]) -> Incoming:
+        def make(arrow: pa.DataType, column: str) -> Convert | None:
+            if not pa.types.is_struct(arrow) or arrow.num_fields != len(fields):
+                return None
+            converts = _struct(fields, list(arrow), column)
+            return lambda items: tuple([convert(item) for convert, item in zip(converts, items.values(), strict=True)])
+
+        return _from(make, type_info)
+
+    def row(self, type_info: RowTypeInfo, fields: Sequence[Incoming]) -> Incoming:
+        names = type_info.field_names
+        own = None if names == tuple(f"f{place}" for place in range(len(names))) else names
+
+        def make(arrow: pa.DataType, column: str) -> Convert | None:
+            if not pa.types.is_struct(arrow) or {field.name for field in arrow} != set(names):
+                return None
+            converts = _struct(fields, [arrow.field(name) for name in names], column)
+            return lambda items: make_row(
+                [convert(items[name]) for name, convert in zip(names, converts, strict=True)], own
+            )
+
+        return _from(make, type_info)
+
+
+_INCOMING: Final = _Incoming()

@@ -22,7 +22,7 @@ from typing import Final
 import pyarrow as pa
 
 from headgate.errors import ProgramError
-from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold, fields_of
+from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold, always, fields_of
 from headgate.types.sql_types import (
     DecimalTypeInfo,
 )
@@ -75,11 +75,8 @@ class _ArrowTypes(TypeFold[pa.DataType]):
             "map it to numbers, text, bytes, dates, times, or rows, lists and maps of these first"
         )
 
-    def string(self, type_info: BasicTypeInfo) -> pa.DataType:
-        return pa.string()
-
-    def boolean(self) -> pa.DataType:
-        return pa.bool_()
+    string = always(pa.string())
+    boolean = always(pa.bool_())
 
     def integer(self, type_info: BasicTypeInfo) -> pa.DataType:
         return _INTEGERS[type_info.basic_type]
@@ -92,26 +89,13 @@ class _ArrowTypes(TypeFold[pa.DataType]):
             return pa.decimal128(38, 18)
         return pa.decimal128(type_info.precision, type_info.scale)
 
-    def instant(self) -> pa.DataType:
-        return pa.timestamp("ns", tz="UTC")
-
-    def date(self) -> pa.DataType:
-        return pa.date32()
-
-    def time(self) -> pa.DataType:
-        return pa.time64("us")
-
-    def timestamp(self) -> pa.DataType:
-        return pa.timestamp("us")
-
-    def interval(self) -> pa.DataType:
-        return pa.duration("us")
-
-    def null(self) -> pa.DataType:
-        return pa.null()
-
-    def binary(self) -> pa.DataType:
-        return pa.binary()
+    instant = always(pa.timestamp("ns", tz="UTC"))
+    date = always(pa.date32())
+    time = always(pa.time64("us"))
+    timestamp = always(pa.timestamp("us"))
+    interval = always(pa.duration("us"))
+    null = always(pa.null())
+    binary = always(pa.binary())
 
     def pickled(self) -> pa.DataType:
         raise NoForm

@@ -31,12 +31,9 @@ from itertools import chain, islice
 from numbers import Number
 from typing import Any, Final
 
-from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
+from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold, always
 from headgate.types.instant import Instant
 from headgate.types.row import Row, RowKind, make_rows
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
     BasicType,
@@ -340,11 +337,8 @@ def _in_order(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
 class _Conversions(TypeFold[Conversion | None]):
     """The conversions to all types."""
 
-    def string(self, type_info: BasicTypeInfo) -> Conversion:
-        return _each(str, _text)
-
-    def boolean(self) -> Conversion:
-        return _each(bool, lambda value: bool(_int(value)))
+    string = always(_each(str, _text))
+    boolean = always(_each(bool, lambda value: bool(_int(value))))
 
     def integer(self, type_info: BasicTypeInfo) -> Conversion:
         return _integers(BITS[type_info.basic_type])
@@ -352,32 +346,15 @@ class _Conversions(TypeFold[Conversion | None]):
     def floating(self, type_info: BasicTypeInfo) -> Conversion:
         return _floats_of_32_bits if type_info.basic_type is BasicType.FLOAT else _doubles
 
-    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Conversion:
-        return _each(Decimal, _decimal)
-
-    def instant(self) -> Conversion:
-        return _each(Instant, _same(Instant))
-
-    def date(self) -> Conversion:
-        return _each(dt.date, _date)
-
-    def time(self) -> Conversion:
-        return _each(dt.time, _time)
-
-    def timestamp(self) -> Conversion:
-        return _each(dt.datetime, _same(dt.datetime))
-
-    def interval(self) -> Conversion:
-        return _each(dt.timedelta, _same(dt.timedelta))
-
-    def null(self) -> Conversion:
-        return _null
-
-    def binary(self) -> Conversion:
-        return _lists(_integers(8), may_be_bytes=True)
-
-    def pickled(self) -> None:
-        return None
+    decimal = always(_each(Decimal, _decimal))
+    instant = always(_each(Instant, _same(Instant)))
+    date = always(_each(dt.date, _date))
+    time = always(_each(dt.time, _time))
+    timestamp = always(_each(dt.datetime, _same(dt.datetime)))
+    interval = always(_each(dt.timedelta, _same(dt.timedelta)))
+    null = always(_null)
+    binary = always(_lists(_integers(8), may_be_bytes=True))
+    pickled = always(None)
 
     def sequence(self, type_info: SequenceTypeInfo, element: Conversion | None) -> Conversion:
         of_bytes = type_info.element_type == Types.BYTE()

@@ -14,7 +14,7 @@ from headgate.types import text_values
 from headgate.types.conversion import check_range, to_float
 from headgate.types.csv_dialect import CsvDialect
 from headgate.types.csv_rules import FLINK, CsvRules, Read, ReadColumn
-from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold
+from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold, always
 from headgate.types.records import values_in_order, write_columns
 from headgate.types.row import Row, make_row, make_rows
 from headgate.types.sql_types import (
@@ -250,14 +250,12 @@ class _Forms(TypeFold[CsvForm]):
             at_once=self._rules.timestamps,
         )
 
-    def interval(self) -> CsvForm:
-        return CsvForm(read=text_values.read_interval, write=text_values.interval_text)
+    interval = always(CsvForm(read=text_values.read_interval, write=text_values.interval_text))
 
     def null(self) -> CsvForm:
         raise NoForm
 
-    def binary(self) -> CsvForm:
-        return CsvForm(read=text_values.read_bytes, write=text_values.bytes_text)
+    binary = always(CsvForm(read=text_values.read_bytes, write=text_values.bytes_text))
 
     def pickled(self) -> CsvForm:
         raise NoForm

@@ -8,7 +8,7 @@ imported, so a missing method is an error at import.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from headgate.errors import ProgramError
@@ -45,6 +45,11 @@ BYTES: Final = Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 class NoForm(Exception):
     """Raised by a case that has no result for its kind of type."""
+
+
+def always(result: T) -> Callable[..., T]:
+    """Return a case whose result is the same for all types of its kind."""
+    return lambda *_: result
 
 
 class TypeFold(ABC, Generic[T]):

@@ -12,12 +12,9 @@ from typing import Any, Final
 
 from headgate.errors import ProgramError
 from headgate.types import text_values
-from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold
+from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold, always
 from headgate.types.records import write_columns
 from headgate.types.row import Row
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
 from headgate.types.text import text_of
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import (
@@ -51,6 +48,10 @@ def _quoted(text: Write) -> WriteColumn:
     return _of(lambda value: f'"{text(value)}"')
 
 
+def _decimal(value: Any) -> str:
+    return text_values.decimal_text(value if isinstance(value, Decimal) else Decimal(value))
+
+
 class _Writers(TypeFold[WriteColumn]):
     """The writers of all types."""
 
@@ -60,42 +61,22 @@ class _Writers(TypeFold[WriteColumn]):
             "arrays, maps, and types of single values"
         )
 
-    def string(self, type_info: BasicTypeInfo) -> WriteColumn:
-        return _of(encode_basestring)
-
-    def boolean(self) -> WriteColumn:
-        return _of(text_values.boolean_text)
-
-    def integer(self, type_info: BasicTypeInfo) -> WriteColumn:
-        return _of(int.__repr__)
+    string = always(_of(encode_basestring))
+    boolean = always(_of(text_values.boolean_text))
+    integer = always(_of(int.__repr__))
 
     def floating(self, type_info: BasicTypeInfo) -> WriteColumn:
         text = text_of(type_info)
         return _of(lambda value: text(value) if math.isfinite(value) else f'"{text(value)}"')
 
-    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> WriteColumn:
-        return _of(_decimal)
-
-    def instant(self) -> WriteColumn:
-        return _quoted(text_of(Types.INSTANT()))
-
-    def date(self) -> WriteColumn:
-        return _quoted(text_values.date_text)
-
-    def time(self) -> WriteColumn:
-        return _quoted(lambda value: f"{text_values.whole_seconds(value)}Z")
-
-    def timestamp(self) -> WriteColumn:
-        return _quoted(lambda value: f"{_timestamp(text_values.zoneless(value))}Z")
-
-    def interval(self) -> WriteColumn:
-        return _quoted(text_values.interval_text)
-
-    def null(self) -> WriteColumn:
-        return _of(lambda value: "null")
-
-    def binary(self) -> WriteColumn:
-        return _quoted(text_values.bytes_text)
+    decimal = always(_of(_decimal))
+    instant = always(_quoted(text_of(Types.INSTANT())))
+    date = always(_quoted(text_values.date_text))
+    time = always(_quoted(lambda value: f"{text_values.whole_seconds(value)}Z"))
+    timestamp = always(_quoted(lambda value: f"{_timestamp(text_values.zoneless(value))}Z"))
+    interval = always(_quoted(text_values.interval_text))
+    null = always(_of(lambda value: "null"))
+    binary = always(_quoted(text_values.bytes_text))
 
     def pickled(self) -> WriteColumn:
         raise NoForm
@@ -133,10 +114,6 @@ class _Writers(TypeFold[WriteColumn]):
 
 
 _WRITERS: Final = _Writers()
-
-
-def _decimal(value: Any) -> str:
-    return text_values.decimal_text(value if isinstance(value, Decimal) else Decimal(value))
 
 
 def _timestamp(value: dt.datetime) -> str:

@@ -20,7 +20,7 @@ from typing import Any, Final, NoReturn, final
 from headgate.errors import ProgramError
 from headgate.types import text_values
 from headgate.types.conversion import check_range, to_float, with_none
-from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold
+from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold, always
 from headgate.types.json_rules import JsonRules, Read
 from headgate.types.row import make_row, make_rows
 from headgate.types.sql_types import (
@@ -312,13 +312,11 @@ def check_characters(value: Any) -> None:
 class _HasDecimal(TypeFold[bool]):
     """Whether a type has decimals anywhere."""
 
-    def string(self, type_info: TypeInformation | None = None) -> bool:
-        return False
+    string = always(False)
 
     boolean = integer = floating = instant = date = time = timestamp = interval = null = binary = pickled = string
 
-    def decimal(self, type_info: TypeInformation) -> bool:
-        return True
+    decimal = always(True)
 
     def sequence(self, type_info: SequenceTypeInfo, element: bool) -> bool:
         return element

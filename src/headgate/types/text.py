@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from headgate.types.fold import SequenceTypeInfo, TypeFold
+from headgate.types.fold import SequenceTypeInfo, TypeFold, always
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.sql_types import (
@@ -126,14 +126,9 @@ def _signed(values: Any) -> Any:
 class _Texts(TypeFold[ToText]):
     """The texts of values that are not None."""
 
-    def string(self, type_info: BasicTypeInfo) -> ToText:
-        return str
-
-    def boolean(self) -> ToText:
-        return _boolean
-
-    def integer(self, type_info: BasicTypeInfo) -> ToText:
-        return str
+    string = always(str)
+    boolean = always(_boolean)
+    integer = always(str)
 
     def floating(self, type_info: BasicTypeInfo) -> ToText:
         return _text_of_32_bits if type_info.basic_type is BasicType.FLOAT else partial(_float_text, repr)
@@ -141,29 +136,14 @@ class _Texts(TypeFold[ToText]):
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> ToText:
         return str if isinstance(type_info, BasicTypeInfo) else _unknown
 
-    def instant(self) -> ToText:
-        return _instant
-
-    def date(self) -> ToText:
-        return str
-
-    def time(self) -> ToText:
-        return "{:%H:%M:%S}".format
-
-    def timestamp(self) -> ToText:
-        return _timestamp
-
-    def interval(self) -> ToText:
-        return _unknown
-
-    def null(self) -> ToText:
-        return _unknown
-
-    def binary(self) -> ToText:
-        return _listed(_or_null(str))
-
-    def pickled(self) -> ToText:
-        return _unknown
+    instant = always(_instant)
+    date = always(str)
+    time = always("{:%H:%M:%S}".format)
+    timestamp = always(_timestamp)
+    interval = always(_unknown)
+    null = always(_unknown)
+    binary = always(_listed(_or_null(str)))
+    pickled = always(_unknown)
 
     def sequence(self, type_info: SequenceTypeInfo, element: ToText) -> ToText:
         return _listed(_or_null(element))

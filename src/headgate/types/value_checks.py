@@ -14,19 +14,10 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import Final
 
-from headgate.types.fold import SequenceTypeInfo, TypeFold
+from headgate.types.fold import TypeFold, always
 from headgate.types.instant import Instant
 from headgate.types.row import Row
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
 from headgate.types.type_information import TypeInformation
-from headgate.types.typeinfo import (
-    BasicTypeInfo,
-    MapTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-)
 
 Fits = Callable[[object], bool]
 """Returns whether a value, which is not None, fits a type."""
@@ -68,56 +59,23 @@ _ROWS: Final = _of((Row, tuple, list))
 class _Fits(TypeFold[Fits]):
     """The checks of all types."""
 
-    def string(self, type_info: BasicTypeInfo) -> Fits:
-        return _of(str)
-
-    def boolean(self) -> Fits:
-        return lambda value: isinstance(value, bool) or _is_numpy_bool(value)
-
-    def integer(self, type_info: BasicTypeInfo) -> Fits:
-        return _of(Integral)
-
-    def floating(self, type_info: BasicTypeInfo) -> Fits:
-        return _of(Real)
-
-    def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Fits:
-        return _of(Decimal)
-
-    def instant(self) -> Fits:
-        return _of(Instant)
-
-    def date(self) -> Fits:
-        return _of(dt.date)
-
-    def time(self) -> Fits:
-        return _of(dt.time)
-
-    def timestamp(self) -> Fits:
-        return _of(dt.datetime)
-
-    def interval(self) -> Fits:
-        return _of(dt.timedelta)
-
-    def null(self) -> Fits:
-        return lambda value: False
-
-    def binary(self) -> Fits:
-        return lambda value: isinstance(value, bytes | bytearray | memoryview) or _is_sequence(value)
-
-    def pickled(self) -> Fits:
-        return _anything
-
-    def sequence(self, type_info: SequenceTypeInfo, element: Fits) -> Fits:
-        return _is_sequence
-
-    def mapping(self, type_info: MapTypeInfo, key: Fits, value: Fits) -> Fits:
-        return _of(Mapping)
-
-    def tuple(self, type_info: TupleTypeInfo, fields: Sequence[Fits]) -> Fits:
-        return _ROWS
-
-    def row(self, type_info: RowTypeInfo, fields: Sequence[Fits]) -> Fits:
-        return _ROWS
+    string = always(_of(str))
+    boolean = always(lambda value: isinstance(value, bool) or _is_numpy_bool(value))
+    integer = always(_of(Integral))
+    floating = always(_of(Real))
+    decimal = always(_of(Decimal))
+    instant = always(_of(Instant))
+    date = always(_of(dt.date))
+    time = always(_of(dt.time))
+    timestamp = always(_of(dt.datetime))
+    interval = always(_of(dt.timedelta))
+    null = always(lambda value: False)
+    binary = always(lambda value: isinstance(value, bytes | bytearray | memoryview) or _is_sequence(value))
+    pickled = always(_anything)
+    sequence = always(_is_sequence)
+    mapping = always(_of(Mapping))
+    tuple = always(_ROWS)
+    row = always(_ROWS)
 
 
 _FITS: Final = _Fits()

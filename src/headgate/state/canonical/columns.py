@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 
 import pyarrow as pa
 
-from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold
+from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold, always
 from headgate.types.instant import Instant, instant_of
 from headgate.types.row import Row, RowKind, make_row
 from headgate.types.sql_types import (
@@ -333,46 +333,27 @@ def _row(names: tuple[str, ...], fields: list[ColumnCodec], note: Note) -> Colum
 class _Columns(TypeFold[Codec]):
     """The codecs of all types."""
 
-    def string(self, type_info: BasicTypeInfo) -> Codec:
-        return _string
-
-    def boolean(self) -> Codec:
-        return _exact(bool, pa.bool_())
+    string = always(_string)
+    boolean = always(_exact(bool, pa.bool_()))
 
     def integer(self, type_info: BasicTypeInfo) -> Codec:
         return _integer(BITS[type_info.basic_type])
 
-    def floating(self, type_info: BasicTypeInfo) -> Codec:
-        return _float  # 64 bits for FLOAT, too: Python's floats have 64 bits, so 32 would not be exact
+    floating = always(_float)  # 64 bits for FLOAT, too: Python's floats have 64 bits, so 32 would not be exact
 
     def decimal(self, type_info: BasicTypeInfo | DecimalTypeInfo) -> Codec:
         if isinstance(type_info, BasicTypeInfo):
             return _decimal(_DIGITS_MAX, _SCALE)
         return _decimal(type_info.precision, type_info.scale)
 
-    def instant(self) -> Codec:
-        return _instant
-
-    def date(self) -> Codec:
-        return _exact(dt.date, pa.date32())
-
-    def time(self) -> Codec:
-        return _time
-
-    def timestamp(self) -> Codec:
-        return _timestamp
-
-    def interval(self) -> Codec:
-        return _interval
-
-    def null(self) -> Codec:
-        return _hidden
-
-    def binary(self) -> Codec:
-        return _exact(bytes, pa.binary())
-
-    def pickled(self) -> Codec:
-        return _hidden
+    instant = always(_instant)
+    date = always(_exact(dt.date, pa.date32()))
+    time = always(_time)
+    timestamp = always(_timestamp)
+    interval = always(_interval)
+    null = always(_hidden)
+    binary = always(_exact(bytes, pa.binary()))
+    pickled = always(_hidden)
 
     def sequence(self, type_info: SequenceTypeInfo, element: Codec) -> Codec:
         return lambda note: _list(element(note), note)
