@@ -35,13 +35,7 @@ from headgate.functions.source import NO_MORE_SPLITS
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import AnyKeySelector
 from headgate.ids import Attempt, CheckpointId
-from headgate.operators.base import (
-    Operator,
-    OperatorContext,
-    RestoredState,
-    close_function,
-    open_function,
-)
+from headgate.operators.base import Operator, OperatorContext, RestoredState, close_function, open_function
 from headgate.operators.failure import failure_of
 from headgate.operators.keyed import KeyedOperator
 from headgate.operators.keys import KeySelection

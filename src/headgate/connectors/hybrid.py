@@ -7,15 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from headgate.errors import ProgramError
-from headgate.functions.source import (
-    END_OF_INPUT,
-    NoMoreSplits,
-    Poll,
-    Records,
-    Source,
-    SourceContext,
-    SourceReader,
-)
+from headgate.functions.source import END_OF_INPUT, NoMoreSplits, Poll, Records, Source, SourceContext, SourceReader
 from headgate.ids import JobId
 
 _OPENED: Final = ""

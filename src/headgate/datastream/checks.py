@@ -25,10 +25,7 @@ from headgate.functions.api import (
     SinkFunction,
 )
 from headgate.functions.asynchronous import AsyncFunction, AsyncRetryStrategy
-from headgate.functions.broadcast import (
-    BroadcastProcessFunction,
-    KeyedBroadcastProcessFunction,
-)
+from headgate.functions.broadcast import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from headgate.functions.checkpointed import CheckpointedFunction, CheckpointListener
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.joins import CoGroupFunction, JoinFunction, ProcessJoinFunction

@@ -24,12 +24,7 @@ from headgate.connectors.files.sink import FileSink
 from headgate.connectors.files.source import FileSource, InputFormat
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.rate import RateLimitedSource
-from headgate.datastream.checks import (
-    check_not_importing,
-    check_source,
-    check_strategy,
-    check_text,
-)
+from headgate.datastream.checks import check_not_importing, check_source, check_strategy, check_text
 from headgate.datastream.data_stream import DataStream
 from headgate.datastream.environment_settings import EnvironmentSettings
 from headgate.datastream.legacy import OlderEnvironment
@@ -45,12 +40,7 @@ from headgate.graph.logical import GraphDefaults, LogicalGraph
 from headgate.graph.order import lost_orders
 from headgate.ids import JobId, new_job_id, new_lineage
 from headgate.operators.source import SourceFactory
-from headgate.options import (
-    CHECKPOINT_INTERVAL,
-    JOB_ID,
-    JOB_NAME,
-    NATIVE,
-)
+from headgate.options import CHECKPOINT_INTERVAL, JOB_ID, JOB_NAME, NATIVE
 from headgate.types.arrow_types import schema_in_micros
 from headgate.types.conversion import UNFIT, conversion, culprit
 from headgate.types.typeinfo import TypeInformation, Types

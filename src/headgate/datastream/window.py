@@ -10,11 +10,7 @@ from headgate.functions.windows.count_windows import (
     GlobalWindows,
 )
 from headgate.functions.windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor, TimestampedValue
-from headgate.functions.windows.serializers import (
-    CountWindowSerializer,
-    GlobalWindowSerializer,
-    TimeWindowSerializer,
-)
+from headgate.functions.windows.serializers import CountWindowSerializer, GlobalWindowSerializer, TimeWindowSerializer
 from headgate.functions.windows.session_windows import (
     DynamicEventTimeSessionWindows,
     DynamicProcessingTimeSessionWindows,

@@ -27,14 +27,7 @@ from headgate.operators.invocations import DraftOwner, FiredTimer, Invocation
 from headgate.operators.keyed import KeyedOperator, no_call
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.outputs import split_sides
-from headgate.operators.pending import (
-    PENDING_STATE,
-    CallingOperator,
-    PendingInput,
-    Progress,
-    TimersDue,
-    time_of,
-)
+from headgate.operators.pending import PENDING_STATE, CallingOperator, PendingInput, Progress, TimersDue, time_of
 from headgate.operators.runtime_context import Runtime
 from headgate.options import ASYNC_STATE_LIMIT
 from headgate.state.backend import KeyedBackend

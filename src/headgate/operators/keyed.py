@@ -16,14 +16,7 @@ from headgate.functions.connected import KeyedCoProcessFunction
 from headgate.functions.context import TimeDomain
 from headgate.functions.record_errors import RecordErrors
 from headgate.ids import CheckpointId
-from headgate.operators.base import (
-    USER_ERRORS,
-    Operator,
-    OperatorContext,
-    OperatorSnapshot,
-    UserCodeError,
-    last_index,
-)
+from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, OperatorSnapshot, UserCodeError, last_index
 from headgate.operators.calls import many
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.keyed_loop import KeyedCall, keyed_loop

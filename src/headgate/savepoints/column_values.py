@@ -13,9 +13,7 @@ from headgate.errors import ProgramError
 from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold, always
 from headgate.types.instant import instant_of
 from headgate.types.row import make_row
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
+from headgate.types.sql_types import DecimalTypeInfo
 from headgate.types.typeinfo import (
     BasicTypeInfo,
     MapTypeInfo,

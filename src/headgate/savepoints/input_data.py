@@ -12,10 +12,7 @@ from headgate.errors import ProgramError
 from headgate.savepoints.column_values import conversion
 from headgate.state.canonical.layout import KEY, LAST_ACCESS, VALUE, pickle_of
 from headgate.state.formats.unpickle import loader
-from headgate.types.typeinfo import (
-    TypeInformation,
-    Types,
-)
+from headgate.types.typeinfo import TypeInformation, Types
 
 Given: TypeAlias = tuple[Any, Any, Any]
 """A key, its value, and the time or times of the last access, None if the data have no times."""

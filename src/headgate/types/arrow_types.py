@@ -23,9 +23,7 @@ import pyarrow as pa
 
 from headgate.errors import ProgramError
 from headgate.types.fold import NoForm, SequenceTypeInfo, TypeFold, always, fields_of
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
+from headgate.types.sql_types import DecimalTypeInfo
 from headgate.types.typeinfo import (
     BasicType,
     BasicTypeInfo,

@@ -17,19 +17,10 @@ from headgate.types.csv_rules import FLINK, CsvRules, Read, ReadColumn
 from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold, always
 from headgate.types.records import values_in_order, write_columns
 from headgate.types.row import Row, make_row, make_rows
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
+from headgate.types.sql_types import DecimalTypeInfo
 from headgate.types.text import text_of
 from headgate.types.type_information import TypeInformation
-from headgate.types.typeinfo import (
-    BasicType,
-    BasicTypeInfo,
-    MapTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    Types,
-)
+from headgate.types.typeinfo import BasicType, BasicTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo, Types
 
 Write = Callable[[Any], str]
 """Returns the text of a value that is not None, without quotes."""

@@ -17,13 +17,7 @@ from headgate.types.records import write_columns
 from headgate.types.row import Row
 from headgate.types.text import text_of
 from headgate.types.type_information import TypeInformation
-from headgate.types.typeinfo import (
-    BasicTypeInfo,
-    MapTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    Types,
-)
+from headgate.types.typeinfo import BasicTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo, Types
 
 Write = Callable[[Any], str]
 """Writes a value that is not None as JSON. Raises TypeError or ValueError for a value of another type."""

@@ -23,18 +23,9 @@ from headgate.types.conversion import check_range, to_float, with_none
 from headgate.types.fold import BITS, NoForm, SequenceTypeInfo, TypeFold, always
 from headgate.types.json_rules import JsonRules, Read
 from headgate.types.row import make_row, make_rows
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
+from headgate.types.sql_types import DecimalTypeInfo
 from headgate.types.type_information import TypeInformation
-from headgate.types.typeinfo import (
-    BasicType,
-    BasicTypeInfo,
-    MapTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    Types,
-)
+from headgate.types.typeinfo import BasicType, BasicTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo, Types
 
 ReadColumn = Callable[[list[Any]], list[Any]]
 FAILURES: Final = (ValueError, TypeError, ArithmeticError, KeyError)

@@ -17,17 +17,9 @@ from typing import Any, Final
 from headgate.types.fold import SequenceTypeInfo, TypeFold, always
 from headgate.types.instant import Instant
 from headgate.types.row import Row
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
+from headgate.types.sql_types import DecimalTypeInfo
 from headgate.types.type_information import TypeInformation
-from headgate.types.typeinfo import (
-    BasicType,
-    BasicTypeInfo,
-    MapTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-)
+from headgate.types.typeinfo import BasicType, BasicTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo
 
 ToText = Callable[[Any], str]
 """Returns the text of a value of a type."""

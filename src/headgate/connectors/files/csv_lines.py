@@ -7,14 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
-from headgate.connectors.files.lines import (
-    BYTE_ORDER_MARK,
-    BrokenLine,
-    BrokenLines,
-    Decoded,
-    LineDecoder,
-    split_lines,
-)
+from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder, split_lines
 from headgate.errors import ProgramError
 from headgate.types.csv_dialect import CsvDialect, LinesParser
 from headgate.types.csv_fields import FAILURES, CsvRows

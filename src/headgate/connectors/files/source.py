@@ -13,14 +13,7 @@ from headgate.connectors.files.bulk_format import BulkFormat, RecordFormat
 from headgate.connectors.files.file_errors import FileErrors, given
 from headgate.connectors.files.known_files import KnownFiles
 from headgate.connectors.files.line_reader import LineSplits
-from headgate.connectors.files.places import (
-    FoundFile,
-    PartOfFile,
-    Place,
-    list_files,
-    list_stamped_files,
-    name_of,
-)
+from headgate.connectors.files.places import FoundFile, PartOfFile, Place, list_files, list_stamped_files, name_of
 from headgate.connectors.files.skipping_reader import SkippingReader, UncutFile
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError

@@ -17,11 +17,7 @@ from headgate.connectors.postgres.database import Connection, Database, answers
 from headgate.connectors.postgres.values import TargetTable, Values, parameters_of
 from headgate.errors import ProgramError, SinkError, UnsupportedError
 from headgate.functions.api import SinkFunction
-from headgate.functions.checkpointed import (
-    CheckpointedFunction,
-    FunctionInitializationContext,
-    FunctionSnapshotContext,
-)
+from headgate.functions.checkpointed import CheckpointedFunction, FunctionInitializationContext, FunctionSnapshotContext
 from headgate.functions.context import Context, RuntimeContext
 from headgate.types.typeinfo import RowTypeInfo
 

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from headgate import unsupported
 from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema, Tombstones
-from headgate.connectors.kafka.offsets import (
-    KafkaOffsetResetStrategy,
-    KafkaOffsetsInitializer,
-    KafkaTopicPartition,
-)
+from headgate.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer, KafkaTopicPartition
 from headgate.connectors.kafka.serialization import (
     KafkaMessage,
     KafkaRecordSerializationSchema,

@@ -25,11 +25,7 @@ from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.restore import RestorePoint, restore_is_retriable
 from headgate.runtime.job_storage.sink_commits import PreparedCommittables
-from headgate.runtime.master.assembly import (
-    committing_subtasks,
-    coordinator_of,
-    manifest_of,
-)
+from headgate.runtime.master.assembly import committing_subtasks, coordinator_of, manifest_of
 from headgate.runtime.master.requests import Requests, SavepointRequest
 from headgate.runtime.master.services import SendToAll
 from headgate.runtime.master.supervisor_vocabulary import (

@@ -18,16 +18,8 @@ import pyarrow as pa
 from headgate.types.fold import BITS, SequenceTypeInfo, TypeFold, always
 from headgate.types.instant import Instant, instant_of
 from headgate.types.row import Row, RowKind, make_row
-from headgate.types.sql_types import (
-    DecimalTypeInfo,
-)
-from headgate.types.typeinfo import (
-    BasicTypeInfo,
-    MapTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    TypeInformation,
-)
+from headgate.types.sql_types import DecimalTypeInfo
+from headgate.types.typeinfo import BasicTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
 
 Note: TypeAlias = Callable[[], Any]
 """Called if the column cannot hold a value exactly. Returns None."""

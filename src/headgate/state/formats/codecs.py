@@ -48,14 +48,7 @@ from typing import Any, Final, TypeAlias, final
 from headgate.errors import SerializationError
 from headgate.state.formats.schema import StateMeta, item_type
 from headgate.types.row import Row, RowKind, make_row
-from headgate.types.typeinfo import (
-    BasicType,
-    BasicTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    TypeInformation,
-    Types,
-)
+from headgate.types.typeinfo import BasicType, BasicTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 
 Load: TypeAlias = Callable[[bytes], Any]
 """Unpickles bytes. `unpickle.loader` returns such a function that knows moved classes."""
