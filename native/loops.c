@@ -40,11 +40,6 @@ static inline int process(Loop *self, const Batch *batch, PyObject *key, PyObjec
     return failed;
 }
 
-/* Return an item of a list, a new reference; NULL behind its end: functions of users may reach a list and shorten it. */
-static inline PyObject *item_at(PyObject *list, Py_ssize_t at) {
-    return at < PyList_GET_SIZE(list) ? Py_NewRef(PyList_GET_ITEM(list, at)) : NULL;
-}
-
 /* Give each result that has no timestamp yet this one. Returns -1 with an exception. */
 static inline int fill(PyObject *out_times, PyObject *time, PyObject *out) {
     int failed = 0;

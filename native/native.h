@@ -114,16 +114,54 @@ typedef struct {
     PyObject *cell, *emptied; /* `emptied` is a list */
 } Current;
 
-/* Return f(a), a new reference, or NULL with an exception. */
-static inline PyObject *call_one(PyObject *f, PyObject *a) {
-    PyObject *args[2] = {NULL, a};
-    return PyObject_Vectorcall(f, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+/* Return what a function returns for the last `count` of these arguments, a new reference, or NULL with an exception. The
+ * two places before the arguments are free. A bound method is called as the function that it binds, which is faster. */
+static inline PyObject *call_with(PyObject *f, PyObject **free_and_args, size_t count) {
+    if (!PyMethod_Check(f))
+        return PyObject_Vectorcall(f, free_and_args + 2, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    free_and_args[1] = PyMethod_GET_SELF(f);
+    return PyObject_Vectorcall(PyMethod_GET_FUNCTION(f), free_and_args + 1,
+                               (count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
-/* Return f(a, b), a new reference, or NULL with an exception. */
+/* Return f(), f(a) and f(a, b), a new reference, or NULL with an exception. The caller owns the function. */
+static inline PyObject *call_none(PyObject *f) { return call_with(f, (PyObject *[2]){NULL}, 0); }
+
+static inline PyObject *call_one(PyObject *f, PyObject *a) { return call_with(f, (PyObject *[3]){NULL, NULL, a}, 1); }
+
 static inline PyObject *call_two(PyObject *f, PyObject *a, PyObject *b) {
-    PyObject *args[3] = {NULL, a, b};
-    return PyObject_Vectorcall(f, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    return call_with(f, (PyObject *[4]){NULL, NULL, a, b}, 2);
+}
+
+/* Return an item of a list, a new reference; NULL behind its end: functions of users may reach a list and shorten it. */
+static inline PyObject *item_at(PyObject *list, Py_ssize_t at) {
+    return at < PyList_GET_SIZE(list) ? Py_NewRef(PyList_GET_ITEM(list, at)) : NULL;
+}
+
+/* The items of an iterable: those of a list by their places, which is faster. Owned. */
+typedef struct {
+    PyObject *list, *iterator; /* one of the two is NULL */
+    Py_ssize_t at;
+} Items;
+
+/* Begin with the items of an iterable. Returns -1 with an exception. */
+static inline int begin_items(Items *items, PyObject *iterable) {
+    *items = (Items){0};
+    if (PyList_CheckExact(iterable))
+        items->list = Py_NewRef(iterable);
+    else
+        items->iterator = PyObject_GetIter(iterable);
+    return items->list == NULL && items->iterator == NULL ? -1 : 0;
+}
+
+/* Return the next item, a new reference; NULL at the end, or with an exception. */
+static inline PyObject *next_item(Items *items) {
+    return items->list == NULL ? PyIter_Next(items->iterator) : item_at(items->list, items->at++);
+}
+
+static inline void release_items(Items *items) {
+    Py_CLEAR(items->list);
+    Py_CLEAR(items->iterator);
 }
 
 /* Return whether f(a) is true, or -1 with an exception. */

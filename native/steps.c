@@ -19,7 +19,7 @@ static PyObject *step_vectorcall(PyObject *callable, PyObject *const *args, size
         return PyErr_Format(PyExc_TypeError, "a step takes %zd arguments, not %zd", wanted, count);
     if (self->kind == ITSELF) return Py_NewRef(args[0]);
     if (self->kind == SWAPPED) return call_two(self->function, args[1], args[0]);
-    PyObject *created = PyObject_CallNoArgs(self->create);
+    PyObject *created = call_none(self->create);
     if (created == NULL) return NULL;
     PyObject *value = call_two(self->function, args[0], created);
     Py_DECREF(created);
