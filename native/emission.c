@@ -1,4 +1,5 @@
 /* The loops that emit values of windows: `Emission` of headgate/operators/windows/emission.py. */
+#include "numbers.h"
 #include "objects.h"
 
 typedef struct {
@@ -9,7 +10,7 @@ typedef struct {
 
 /* Append the result of a value, if there is one. Returns -1 with an exception. */
 static int emit(Emission *self, PyObject *value, PyObject *out) {
-    PyObject *record = value == Py_None ? PyObject_CallNoArgs(self->none_made) : call_one(self->result, value);
+    PyObject *record = value == Py_None ? call_none(self->none_made) : call_one(self->result, value);
     if (record == NULL) return -1;
     int failed = record == Py_None ? 0 : extend_with_one(&self->extend, out, record);
     Py_DECREF(record);
@@ -23,6 +24,12 @@ static PyObject *item_of(PyObject *tuple, Py_ssize_t size, Py_ssize_t at) {
     return NULL;
 }
 
+/* Append the result of a window, given its key and its value. Returns -1 with an exception. */
+static int emit_window(Emission *self, PyObject *item, PyObject *out) {
+    PyObject *value = item_of(item, 2, 1);
+    return value == NULL ? -1 : emit(self, value, out);
+}
+
 /* Append the result of a session, and its timestamp, unless it was evaluated before. Returns -1 with an exception. */
 static int emit_session(Emission *self, PyObject *session, PyObject *out, PyObject *times) {
     PyObject *evaluated = item_of(session, 4, 3);
@@ -31,15 +38,13 @@ static int emit_session(Emission *self, PyObject *session, PyObject *out, PyObje
     Py_ssize_t before = PyList_GET_SIZE(out);
     if (emit(self, PyTuple_GET_ITEM(session, 2), out) < 0) return -1;
     if (PyList_GET_SIZE(out) == before) return 0;
-    PyObject *one = PyLong_FromLong(1);
-    PyObject *last = one == NULL ? NULL : PyNumber_Subtract(PyTuple_GET_ITEM(session, 1), one);
+    PyObject *last = one_less(PyTuple_GET_ITEM(session, 1));
     int failed = last == NULL ? -1 : PyList_Append(times, last);
     Py_XDECREF(last);
-    Py_XDECREF(one);
     return failed;
 }
 
-/* Emit each of the items. `times`: NULL for windows, whose items have a value where sessions have a session. */
+/* Emit each of the items. `times`: NULL for windows. */
 static PyObject *emit_all(Emission *self, PyObject *items, PyObject *out, PyObject *times) {
     if (!PyList_CheckExact(out) || (times != NULL && !PyList_CheckExact(times))) {
         PyErr_SetString(PyExc_TypeError, "results are added to lists");
@@ -48,8 +53,7 @@ static PyObject *emit_all(Emission *self, PyObject *items, PyObject *out, PyObje
     PyObject *position = PyObject_GetIter(items), *item;
     int failed = position == NULL ? -1 : 0;
     while (failed == 0 && (item = PyIter_Next(position)) != NULL) {
-        PyObject *value = item_of(item, 2, 1);
-        failed = value == NULL ? -1 : times == NULL ? emit(self, value, out) : emit_session(self, value, out, times);
+        failed = times == NULL ? emit_window(self, item, out) : emit_session(self, item, out, times);
         Py_DECREF(item);
     }
     Py_XDECREF(position);

@@ -1,5 +1,5 @@
 /* The loop that adds records to panes of windows: `add_to_panes` of headgate/operators/windows/pane_loop.py. */
-#include "native.h"
+#include "numbers.h"
 
 /* What a `PaneSteps` has, and the stretch of time that the record before was in. All objects are owned. */
 typedef struct {
@@ -20,10 +20,8 @@ static void forget_stretch(Adding *adding) {
 
 /* Whether a time is in the stretch. A time or stretch of any other type is asked for each time, which costs time only. */
 static inline int is_within(const Adding *adding, PyObject *time) {
-    int overflow;
-    if (!PyLong_CheckExact(time)) return 0;
-    long long time_ms = PyLong_AsLongLongAndOverflow(time, &overflow);
-    return overflow == 0 && adding->start_ms <= time_ms && time_ms < adding->end_ms;
+    long long time_ms;
+    return is_number(time, &time_ms) && adding->start_ms <= time_ms && time_ms < adding->end_ms;
 }
 
 /* Return an integer of a stretch, or -1 with an exception. One of more than 64 bits sets `overflow`. */
@@ -100,10 +98,10 @@ static int add(Adding *adding, PyObject *key, PyObject *time, PyObject *value) {
     return discard(PyObject_CallFunctionObjArgs(adding->again, adding->start, adding->end, key, value, NULL));
 }
 
-/* Add the next record. Returns 1 at the end of any of the iterators, or -1 with an exception. */
-static int add_next(Adding *adding, PyObject *keys, PyObject *times, PyObject *records) {
-    PyObject *key = PyIter_Next(keys), *time = NULL, *value = NULL;
-    if (key != NULL && (time = PyIter_Next(times)) != NULL) value = PyIter_Next(records);
+/* Add the next record. Returns 1 at the end of any of the iterables, or -1 with an exception. */
+static int add_next(Adding *adding, Items *keys, Items *times, PyObject *records) {
+    PyObject *key = next_item(keys), *time = NULL, *value = NULL;
+    if (key != NULL && (time = next_item(times)) != NULL) value = PyIter_Next(records);
     int failed = value == NULL ? (PyErr_Occurred() ? -1 : 1) : add(adding, key, time, value);
     Py_XDECREF(key);
     Py_XDECREF(time);
@@ -124,16 +122,17 @@ static PyObject *add_to_panes(PyObject *Py_UNUSED(module), PyObject *const *args
                  {"sought", &adding.sought}, {"too_late", &adding.too_late}, {"again", &adding.again}};
     int at = 0, of = Py_ARRAY_LENGTH(steps);
     while (at < of && (*steps[at].kept = PyObject_GetAttrString(args[3], steps[at].name)) != NULL) at++;
-    PyObject *keys = NULL, *times = NULL, *records = NULL, *result = NULL;
+    Items keys = {0}, times = {0};
+    PyObject *records = NULL, *result = NULL;
     adding.sealed_name = PyUnicode_InternFromString("sealed");
-    if (at == of && adding.sealed_name != NULL && (keys = PyObject_GetIter(args[0])) != NULL &&
-        (times = PyObject_GetIter(args[1])) != NULL && (records = PyObject_GetIter(args[2])) != NULL) {
+    if (at == of && adding.sealed_name != NULL && begin_items(&keys, args[0]) == 0 && begin_items(&times, args[1]) == 0 &&
+        (records = PyObject_GetIter(args[2])) != NULL) {
         int ended = 0;
-        while (ended == 0) ended = add_next(&adding, keys, times, records);
+        while (ended == 0) ended = add_next(&adding, &keys, &times, records);
         if (ended > 0) result = Py_NewRef(Py_None);
     }
-    Py_XDECREF(keys);
-    Py_XDECREF(times);
+    release_items(&keys);
+    release_items(&times);
     Py_XDECREF(records);
     Py_XDECREF(adding.sealed_name);
     for (at = 0; at < of; at++) Py_XDECREF(*steps[at].kept);

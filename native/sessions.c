@@ -3,6 +3,7 @@
  * A record whose cell or time has anything but lists, and integers of 64 bits, goes to the loop in Python. */
 #include "cells.h"
 #include "due_keys.h"
+#include "numbers.h"
 #include "objects.h"
 
 typedef struct {
@@ -61,14 +62,6 @@ static inline int put(PyObject *cell, Py_ssize_t column, PyObject *content) {
     return 0;
 }
 
-/* Whether an object is an integer of 64 bits. */
-static inline int is_number(PyObject *object, long long *number) {
-    int overflow;
-    if (!PyLong_CheckExact(object)) return 0;
-    *number = PyLong_AsLongLongAndOverflow(object, &overflow);
-    return overflow == 0;
-}
-
 /* --- adding records */
 
 /* Add one record in Python. Returns -1 with an exception. */
@@ -84,23 +77,18 @@ static int add_in_python(SessionLoop *self, PyObject *key, PyObject *time, PyObj
 }
 
 /* Note a time at which sessions of a key may be due. Returns -1 with an exception. */
-static inline int note(SessionLoop *self, PyObject *key, PyObject *time) {
-    if (self->due_keys != NULL) return due_add(self->due_keys, time, key);
-    return discard(call_two(self->note, time, key));
+static inline int note(SessionLoop *self, PyObject *key, long long time_ms) {
+    if (self->due_keys != NULL) return due_add(self->due_keys, time_ms, key);
+    PyObject *time = PyLong_FromLongLong(time_ms);
+    int failed = time == NULL ? -1 : discard(call_two(self->note, time, key));
+    Py_XDECREF(time);
+    return failed;
 }
 
 /* Forget a key that has no sessions left. Returns -1 with an exception. */
 static inline int drop(SessionLoop *self, PyObject *key) {
     if (self->due_keys != NULL) return due_drop(self->due_keys, key);
     return discard(call_one(self->drop, key));
-}
-
-/* Note that a session which begins is due at its last time. Returns -1 with an exception. */
-static int note_end(SessionLoop *self, PyObject *key, long long until_ms) {
-    PyObject *last = PyLong_FromLongLong(until_ms - 1);
-    int failed = last == NULL ? -1 : note(self, key, last);
-    Py_XDECREF(last);
-    return failed;
 }
 
 /* Return a session that was not evaluated, of what the columns of a cell have: a new reference. */
@@ -129,7 +117,7 @@ static int close_open(SessionLoop *self, PyObject *cell) {
 /* Begin a session with a record. `is_only`: the key has no other open session. Returns -1 with an exception. */
 static int begin(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *time, PyObject *value, long long until_ms,
                  int is_only) {
-    if ((is_only ? note_end(self, key, until_ms) : close_open(self, cell)) < 0) return -1;
+    if ((is_only ? note(self, key, until_ms - 1) : close_open(self, cell)) < 0) return -1;
     PyObject *made = call_one(self->first, value);
     if (made == NULL) return -1;
     int failed = put(cell, self->start, Py_NewRef(time)) < 0 ||
@@ -191,23 +179,23 @@ PyDoc_STRVAR(add_doc, "add(keys, timestamps, records, watermark_ms)\n--\n\n"
 static PyObject *add_all(SessionLoop *self, PyObject *const *args, Py_ssize_t count) {
     if (!takes("add", 4, count)) return NULL;
     Cells cells = {0};
-    PyObject *keys = NULL, *times = NULL, *records = NULL;
+    Items keys = {0}, times = {0};
+    PyObject *records = NULL;
     long long watermark_ms = PyLong_AsLongLong(args[3]);
-    int is_ready = !PyErr_Occurred() && cells_of(&cells, self->backend) == 0 &&
-                   (keys = PyObject_GetIter(args[0])) != NULL && (times = PyObject_GetIter(args[1])) != NULL &&
-                   (records = PyObject_GetIter(args[2])) != NULL;
+    int is_ready = !PyErr_Occurred() && cells_of(&cells, self->backend) == 0 && begin_items(&keys, args[0]) == 0 &&
+                   begin_items(&times, args[1]) == 0 && (records = PyObject_GetIter(args[2])) != NULL;
     int ended = is_ready ? 0 : -1;
     while (ended == 0) {
-        PyObject *key = PyIter_Next(keys), *time = NULL, *value = NULL;
-        if (key != NULL && (time = PyIter_Next(times)) != NULL) value = PyIter_Next(records);
+        PyObject *key = next_item(&keys), *time = NULL, *value = NULL;
+        if (key != NULL && (time = next_item(&times)) != NULL) value = PyIter_Next(records);
         ended = value == NULL ? (PyErr_Occurred() ? -1 : 1)
                               : add(self, &cells, key, time, value, args[3], watermark_ms);
         Py_XDECREF(key);
         Py_XDECREF(time);
         Py_XDECREF(value);
     }
-    Py_XDECREF(keys);
-    Py_XDECREF(times);
+    release_items(&keys);
+    release_items(&times);
     Py_XDECREF(records);
     release_cells(&cells);
     return ended < 0 ? NULL : Py_NewRef(Py_None);
@@ -215,146 +203,162 @@ static PyObject *add_all(SessionLoop *self, PyObject *const *args, Py_ssize_t co
 
 /* --- taking out sessions that are due */
 
+/* What all looks at keys share: the cells, and what the backend has beside them; the sessions that are due, behind their
+ * keys. All objects are owned. */
+typedef struct {
+    Cells cells;
+    PyObject *emptied, *prefetch, *of_keys, *sessions;
+} Due;
+
 /* Whether a cell has other sessions than the open one. */
 static inline int has_others(SessionLoop *self, PyObject *cell) {
     PyObject *others = PyList_GET_ITEM(cell, self->others);
     return PyList_CheckExact(others) && PyList_GET_SIZE(others) > 0;
 }
 
-/* Return the end of the first session of a cell, a new reference; None for none; NULL with an exception. */
-static PyObject *first_end(SessionLoop *self, PyObject *cell) {
-    if (!has_others(self, cell)) return Py_NewRef(PyList_GET_ITEM(cell, self->end));
-    PyObject *first = Py_NewRef(PyList_GET_ITEM(PyList_GET_ITEM(cell, self->others), 0));
-    PyObject *end = PySequence_GetItem(first, 1);
-    Py_DECREF(first);
-    return end;
-}
-
-/* Return the last time of a session with an end: an integer, or whatever is one less. */
-static PyObject *last_of(PyObject *end) {
-    long long end_ms;
-    if (is_number(end, &end_ms) && end_ms > LLONG_MIN) return PyLong_FromLongLong(end_ms - 1);
-    PyObject *one = PyLong_FromLong(1), *last = one == NULL ? NULL : PyNumber_Subtract(end, one);
-    Py_XDECREF(one);
-    return last;
-}
-
-/* Have the backend look whether a cell is empty. Returns -1 with an exception. */
-static int note_emptied(SessionLoop *self, PyObject *cell) {
-    PyObject *emptied = PyObject_GetAttrString(self->backend, "emptied");
-    int failed = emptied == NULL ? -1 : PyList_Append(emptied, cell);
-    Py_XDECREF(emptied);
-    return failed;
-}
-
-/* Add a session to the ones that are due, with its key. Takes over the session. Returns -1 with an exception. */
-static int note_due(PyObject *due, PyObject *key, PyObject *session) {
-    PyObject *pair = session == NULL ? NULL : PyTuple_Pack(2, key, session);
-    int failed = pair == NULL ? -1 : PyList_Append(due, pair);
-    Py_XDECREF(pair);
-    Py_XDECREF(session);
-    return failed;
-}
-
-/* Take out the only session of a key. Returns -1 with an exception. */
-static int take_only(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *due) {
-    if (note_due(due, key, open_session(self, cell)) < 0 || put(cell, self->start, Py_NewRef(Py_None)) < 0 ||
-        put(cell, self->end, Py_NewRef(Py_None)) < 0 || put(cell, self->value, Py_NewRef(Py_None)) < 0 ||
-        note_emptied(self, cell) < 0)
-        return -1;
-    return drop(self, key);
-}
-
-/* Take out the first of several sessions of a key. Returns -1 with an exception. */
-static int take_first(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *due) {
-    PyObject *others = Py_NewRef(PyList_GET_ITEM(cell, self->others)), *end = NULL, *last = NULL;
-    int failed = note_due(due, key, Py_NewRef(PyList_GET_ITEM(others, 0))) < 0 ||
-                 PyList_SetSlice(others, 0, 1, NULL) < 0 || (end = first_end(self, cell)) == NULL;
-    if (!failed && PyList_GET_SIZE(others) == 0) failed = put(cell, self->others, Py_NewRef(Py_None)) < 0;
-    Py_DECREF(others);
-    if (!failed && end == Py_None)
-        failed = drop(self, key) < 0 || note_emptied(self, cell) < 0;
-    else if (!failed)
-        failed = (last = last_of(end)) == NULL || note(self, key, last) < 0;
+/* Read the last time of the first session of a cell. Returns 1 if there is no session, or -1 with an exception. */
+static int read_last(SessionLoop *self, PyObject *cell, long long *last_ms) {
+    PyObject *end = PyList_GET_ITEM(cell, self->end);
+    if (has_others(self, cell)) {
+        PyObject *first = PyList_GET_ITEM(PyList_GET_ITEM(cell, self->others), 0);
+        if (!PyTuple_CheckExact(first) || PyTuple_GET_SIZE(first) != 4) {
+            PyErr_SetString(PyExc_TypeError, "a session is a tuple of four");
+            return -1;
+        }
+        end = PyTuple_GET_ITEM(first, 1);
+    }
+    if (end == Py_None) return 1;
+    PyObject *last = one_less(end); /* the latest end has more than 64 bits */
+    *last_ms = last == NULL ? -1 : PyLong_AsLongLong(last);
     Py_XDECREF(last);
-    Py_XDECREF(end);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Add a session to those that are due, with its key. Takes over the session. Returns -1 with an exception. */
+static int note_due(Due *due, PyObject *key, PyObject *session) {
+    int failed = session == NULL || PyList_Append(due->of_keys, key) < 0 || PyList_Append(due->sessions, session) < 0;
+    Py_XDECREF(session);
     return failed ? -1 : 0;
 }
 
-/* Look at the sessions of a cell. Returns -1 with an exception. */
-static int look(SessionLoop *self, PyObject *cell, PyObject *key, PyObject *time, PyObject *due) {
-    PyObject *end = first_end(self, cell), *last = NULL, *session;
-    int failed = end == NULL ? -1 : 0;
-    if (!failed && end != Py_None) {
-        int is_later = (last = last_of(end)) == NULL ? -1 : PyObject_RichCompareBool(last, time, Py_GT);
-        if (is_later != 0)
-            failed = is_later < 0 ? -1 : note(self, key, last);
-        else if (!self->keeps && has_others(self, cell))
-            failed = take_first(self, cell, key, due);
-        else if (!self->keeps)
-            failed = take_only(self, cell, key, due);
-        else if ((session = PyObject_CallFunctionObjArgs(self->take, key, cell, time, NULL)) != Py_None)
-            failed = note_due(due, key, session);
-        else
-            Py_DECREF(session);
-    }
-    Py_XDECREF(last);
-    Py_XDECREF(end);
-    return failed;
+/* Have the backend look whether a cell is empty, whose key has no sessions left. Returns -1 with an exception. */
+static int leave(SessionLoop *self, Due *due, PyObject *key, PyObject *cell) {
+    return PyList_Append(due->emptied, cell) < 0 || drop(self, key) < 0 ? -1 : 0;
+}
+
+/* Take out the only session of a key. Returns -1 with an exception. */
+static int take_only(SessionLoop *self, Due *due, PyObject *key, PyObject *cell) {
+    if (note_due(due, key, open_session(self, cell)) < 0 || put(cell, self->start, Py_NewRef(Py_None)) < 0 ||
+        put(cell, self->end, Py_NewRef(Py_None)) < 0 || put(cell, self->value, Py_NewRef(Py_None)) < 0)
+        return -1;
+    return leave(self, due, key, cell);
+}
+
+/* Take out the first of several sessions of a key. Returns -1 with an exception. */
+static int take_first(SessionLoop *self, Due *due, PyObject *key, PyObject *cell) {
+    PyObject *others = Py_NewRef(PyList_GET_ITEM(cell, self->others));
+    int failed = note_due(due, key, Py_NewRef(PyList_GET_ITEM(others, 0))) < 0 ||
+                 PyList_SetSlice(others, 0, 1, NULL) < 0 ||
+                 (PyList_GET_SIZE(others) == 0 && put(cell, self->others, Py_NewRef(Py_None)) < 0);
+    Py_DECREF(others);
+    if (failed) return -1;
+    long long last_ms;
+    int is_none = read_last(self, cell, &last_ms);
+    return is_none < 0 ? -1 : is_none ? leave(self, due, key, cell) : note(self, key, last_ms);
+}
+
+/* Take out the session that is due in a cell where sessions stay for late records. Returns -1 with an exception. */
+static int take_kept(SessionLoop *self, Due *due, PyObject *key, PyObject *cell, long long time_ms) {
+    PyObject *time = PyLong_FromLongLong(time_ms);
+    PyObject *session = time == NULL ? NULL : PyObject_CallFunctionObjArgs(self->take, key, cell, time, NULL);
+    Py_XDECREF(time);
+    if (session != Py_None) return note_due(due, key, session);
+    Py_DECREF(session);
+    return 0;
 }
 
 /* Look at one key. Returns -1 with an exception. */
-static int take(SessionLoop *self, const Cells *cells, PyObject *key, PyObject *time, PyObject *due) {
-    PyObject *cell = entered(cells, key);
+static int look(SessionLoop *self, Due *due, PyObject *key, long long time_ms) {
+    long long last_ms;
+    PyObject *cell = entered(&due->cells, key);
     if (cell == NULL) return -1;
-    int failed = -1;
+    int failed = -1, is_none = -1;
     if (is_wide(self, cell))
-        failed = look(self, cell, key, time, due);
+        is_none = read_last(self, cell, &last_ms);
     else
         PyErr_SetString(PyExc_IndexError, "a cell is a list with the columns of sessions");
+    if (is_none != 0)
+        failed = is_none < 0 ? -1 : 0;
+    else if (last_ms > time_ms)
+        failed = note(self, key, last_ms);
+    else if (self->keeps)
+        failed = take_kept(self, due, key, cell, time_ms);
+    else
+        failed = has_others(self, cell) ? take_first(self, due, key, cell) : take_only(self, due, key, cell);
     Py_DECREF(cell);
     return failed;
 }
 
 /* Load the cells of keys at once, if that is faster. Returns -1 with an exception. */
-static int prefetch(SessionLoop *self, PyObject *keys) {
-    PyObject *load = PyObject_GetAttrString(self->backend, "prefetch");
-    int failed = load == NULL ? -1 : load == Py_None ? 0 : discard(call_one(load, keys));
-    Py_XDECREF(load);
-    return failed;
+static int prefetch(SessionLoop *self, Due *due, PyObject *keys) {
+    if (due->prefetch == Py_None) return 0;
+    if (discard(call_one(due->prefetch, keys)) < 0) return -1;
+    Py_XSETREF(due->prefetch, PyObject_GetAttrString(self->backend, "prefetch")); /* a call may turn it off */
+    return due->prefetch == NULL ? -1 : 0;
 }
 
 /* Look at the keys of one time. Returns -1 with an exception. */
-static int take_at(SessionLoop *self, const Cells *cells, PyObject *time_and_keys, PyObject *due) {
-    if (!PyTuple_CheckExact(time_and_keys) || PyTuple_GET_SIZE(time_and_keys) != 2 ||
-        !PyList_CheckExact(PyTuple_GET_ITEM(time_and_keys, 1))) {
-        PyErr_SetString(PyExc_TypeError, "keys that may be due are a list, in a tuple with their time");
-        return -1;
-    }
-    PyObject *time = PyTuple_GET_ITEM(time_and_keys, 0), *keys = PyTuple_GET_ITEM(time_and_keys, 1);
-    int failed = prefetch(self, keys);
+static int look_at(SessionLoop *self, Due *due, PyObject *keys, long long time_ms) {
+    int failed = prefetch(self, due, keys);
     for (Py_ssize_t at = 0; failed == 0 && at < PyList_GET_SIZE(keys); at++) {
         PyObject *key = Py_NewRef(PyList_GET_ITEM(keys, at));
-        failed = take(self, cells, key, time, due);
+        failed = look(self, due, key, time_ms);
         Py_DECREF(key);
     }
     return failed;
 }
 
-PyDoc_STRVAR(take_doc, "take(due_keys)\n--\n\nReturn the sessions of keys that are due.");
+/* Return the next keys that may be due, a new reference; NULL at the end, or with an exception. `times`: NULL for an
+ * iterator of another kind. */
+static PyObject *next_keys(PyObject *position, DueTimes *times, long long *time_ms) {
+    if (times != NULL) return due_next(times, time_ms);
+    PyObject *each = PyIter_Next(position), *keys = NULL;
+    if (each == NULL) return NULL;
+    if (PyTuple_CheckExact(each) && PyTuple_GET_SIZE(each) == 2 && PyList_CheckExact(PyTuple_GET_ITEM(each, 1))) {
+        *time_ms = PyLong_AsLongLong(PyTuple_GET_ITEM(each, 0));
+        if (!PyErr_Occurred()) keys = Py_NewRef(PyTuple_GET_ITEM(each, 1));
+    } else {
+        PyErr_SetString(PyExc_TypeError, "keys that may be due are a list, in a tuple with their time");
+    }
+    Py_DECREF(each);
+    return keys;
+}
+
+PyDoc_STRVAR(take_doc, "take(due_keys)\n--\n\nReturn sessions that are due, behind their keys.");
 
 static PyObject *take_all(SessionLoop *self, PyObject *due_keys) {
-    Cells cells = {0};
-    PyObject *position = PyObject_GetIter(due_keys), *due = PyList_New(0), *each;
-    int failed = position == NULL || due == NULL ? -1 : cells_of(&cells, self->backend);
-    while (failed == 0 && (each = PyIter_Next(position)) != NULL) {
-        failed = take_at(self, &cells, each, due);
-        Py_DECREF(each);
+    Due due = {0};
+    PyObject *position = PyObject_GetIter(due_keys), *keys, *result = NULL;
+    long long time_ms;
+    if (position != NULL && cells_of(&due.cells, self->backend) == 0 &&
+        (due.emptied = PyObject_GetAttrString(self->backend, "emptied")) != NULL &&
+        (due.prefetch = PyObject_GetAttrString(self->backend, "prefetch")) != NULL &&
+        (due.of_keys = PyList_New(0)) != NULL && (due.sessions = PyList_New(0)) != NULL) {
+        DueTimes *times = due_times_of(self->due_keys, position);
+        int failed = 0;
+        while (failed == 0 && (keys = next_keys(position, times, &time_ms)) != NULL) {
+            failed = look_at(self, &due, keys, time_ms);
+            Py_DECREF(keys);
+        }
+        if (failed == 0 && !PyErr_Occurred()) result = PyTuple_Pack(2, due.of_keys, due.sessions);
     }
-    if (failed < 0 || PyErr_Occurred()) Py_CLEAR(due);
+    Py_XDECREF(due.sessions);
+    Py_XDECREF(due.of_keys);
+    Py_XDECREF(due.prefetch);
+    Py_XDECREF(due.emptied);
+    release_cells(&due.cells);
     Py_XDECREF(position);
-    release_cells(&cells);
-    return due;
+    return result;
 }
 
 /* --- the type */

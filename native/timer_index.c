@@ -2,17 +2,12 @@
  *
  * Any call that hashes or compares keys may run code of a user's class, which may come back to this index. So no
  * pointer into an array is kept over such a call, and dicts that are in use are owned. */
+#include "numbers.h"
 #include "timers.h"
 
 #define SPAN_BITS 12
 #define STALE_MIN 1024
 #define PAST_MAX 4096
-
-/* Numbers in an array that grows. */
-typedef struct {
-    long long *items;
-    Py_ssize_t count, room;
-} Numbers;
 
 struct TimerIndex {
     PyObject_HEAD
@@ -23,44 +18,6 @@ struct TimerIndex {
     int is_open;
     long long open, head_ms; /* only if `is_open` */
 };
-
-static int make_room(Numbers *numbers, Py_ssize_t wanted) {
-    if (wanted <= numbers->room) return 0;
-    Py_ssize_t room = wanted + wanted / 2 + 16;
-    long long *items = PyMem_Realloc(numbers->items, room * sizeof(long long));
-    if (items == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    numbers->items = items;
-    numbers->room = room;
-    return 0;
-}
-
-/* --- the heap */
-
-static int heap_push(Numbers *heap, long long number) {
-    if (make_room(heap, heap->count + 1) < 0) return -1;
-    Py_ssize_t at = heap->count++;
-    for (Py_ssize_t up; at > 0 && heap->items[up = (at - 1) / 2] > number; at = up) heap->items[at] = heap->items[up];
-    heap->items[at] = number;
-    return 0;
-}
-
-static void sift(Numbers *heap, Py_ssize_t at) {
-    long long number = heap->items[at];
-    for (Py_ssize_t down; (down = 2 * at + 1) < heap->count; at = down) {
-        if (down + 1 < heap->count && heap->items[down + 1] < heap->items[down]) down++;
-        if (heap->items[down] >= number) break;
-        heap->items[at] = heap->items[down];
-    }
-    heap->items[at] = number;
-}
-
-static void heap_pop(Numbers *heap) {
-    heap->items[0] = heap->items[--heap->count];
-    if (heap->count > 0) sift(heap, 0);
-}
 
 /* --- spans */
 
@@ -300,8 +257,7 @@ static void dealloc(TimerIndex *self) {
 }
 
 static PyObject *head(TimerIndex *self, void *Py_UNUSED(closure)) {
-    /* NEVER is one more than the latest time. */
-    return self->is_open ? PyLong_FromLongLong(self->head_ms) : PyLong_FromUnsignedLongLong(1ULL << 63);
+    return self->is_open ? PyLong_FromLongLong(self->head_ms) : never();
 }
 
 /* Call index_add or index_remove with the arguments of a method. */

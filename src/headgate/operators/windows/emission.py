@@ -30,10 +30,10 @@ class Emission:
             if emitted[0] is not None:
                 extend(out, emitted)
 
-    def emit_sessions(self, position: Iterator[tuple[Any, Session]], out: list[Any], times: list[int]) -> None:
+    def emit_sessions(self, position: Iterator[Session], out: list[Any], times: list[int]) -> None:
         """Add the results of sessions that were not evaluated before to `out`, and their timestamps to `times`."""
         result, none_made, extend = self._result, self._none_made, self._extend
-        for _, (_, end, value, is_evaluated) in position:
+        for _, end, value, is_evaluated in position:
             emitted = [None if is_evaluated else none_made() if value is None else result(value)]
             if emitted[0] is not None:
                 extend(out, emitted)

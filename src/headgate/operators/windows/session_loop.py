@@ -87,8 +87,8 @@ class SessionLoop:
         else:
             others.append(session)
 
-    def take(self, due_keys: Iterable[tuple[int, list[Any]]]) -> list[tuple[Any, Session]]:
-        """Return the sessions of keys that are due, and change them in state as their evaluation will.
+    def take(self, due_keys: Iterable[tuple[int, list[Any]]]) -> tuple[list[Any], list[Session]]:
+        """Return sessions that are due, behind their keys, and change them in state as their evaluation will.
 
         `due_keys` yields times, with the keys that may have a session which is due then. Most sessions have been
         extended since their end was noted.
@@ -97,7 +97,8 @@ class SessionLoop:
         note, drop, keeps = steps.note, steps.drop, steps.keeps
         start_at, end_at, value_at, others_at = steps.start, steps.end, steps.value, steps.others
         cell_of, generation = backend.cells.get, backend.generation
-        due: list[tuple[Any, Session]] = []
+        of_keys: list[Any] = []
+        sessions: list[Session] = []
         for time_ms, keys in due_keys:
             if backend.prefetch is not None:
                 backend.prefetch(keys)
@@ -112,15 +113,18 @@ class SessionLoop:
                 if end - 1 > time_ms:
                     note(end - 1, key)
                 elif others and not keeps:
-                    due.append((key, self._take_first(key, cell, others)))
+                    of_keys.append(key)
+                    sessions.append(self._take_first(key, cell, others))
                 elif not keeps:
-                    due.append((key, (cell[start_at], end, cell[value_at], False)))
+                    of_keys.append(key)
+                    sessions.append((cell[start_at], end, cell[value_at], False))
                     cell[start_at] = cell[end_at] = cell[value_at] = None
                     backend.emptied.append(cell)
                     drop(key)
                 elif (session := steps.take(key, cell, time_ms)) is not None:
-                    due.append((key, session))
-        return due
+                    of_keys.append(key)
+                    sessions.append(session)
+        return of_keys, sessions
 
     def _take_first(self, key: Any, cell: Cell, others: list[Session]) -> Session:
         """Remove and return the first of several sessions of a key, without a copy of the list."""

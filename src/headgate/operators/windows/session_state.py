@@ -101,7 +101,8 @@ def first_due(sessions: list[Session], lateness_ms: int) -> tuple[int, int]:
 class DueKeys:
     """Keys by the earliest time at which something of theirs is due. A time may be too early, never too late.
 
-    Each key is there once. Where an earlier time turns up, the one before stays behind, and does not count.
+    Each key is there once. Where an earlier time turns up, the one before stays behind, and does not count. Nothing is
+    kept for a time that is `NEVER`.
     """
 
     __slots__ = ("_earlier", "_keys", "_times")
@@ -125,7 +126,9 @@ class DueKeys:
     def add(self, time_ms: int, key: Any) -> None:
         """Give a key its time."""
         keys = self._keys.get(time_ms)
-        if keys is None:
+        if time_ms >= NEVER:
+            pass
+        elif keys is None:
             self._keys[time_ms] = [key]
             heapq.heappush(self._times, time_ms)
         else:
@@ -163,5 +166,5 @@ def due_keys(native: ModuleType | None) -> DueKeys:
     """Return an empty `DueKeys`. It is compiled if the job runs compiled."""
     if native is None:
         return DueKeys()
-    made: DueKeys = native.DueKeys(NEVER, heapq.heappush, heapq.heappop)
+    made: DueKeys = native.DueKeys()
     return made

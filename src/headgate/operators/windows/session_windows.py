@@ -149,7 +149,7 @@ class SessionWindows(BulkWindows):
         left = records_max
         try:
             while left > 0 and self.is_due(until_ms) and len(self.out) < records_max:
-                self._evaluate_all(self._loop.take(self._due_keys.until(until_ms, min(left, _KEYS_AT_ONCE))))
+                self._evaluate_all(*self._loop.take(self._due_keys.until(until_ms, min(left, _KEYS_AT_ONCE))))
                 left -= _KEYS_AT_ONCE
         finally:
             self._backend.leave()
@@ -171,18 +171,19 @@ class SessionWindows(BulkWindows):
             self._backend.emptied.append(cell)
         return session
 
-    def _evaluate_all(self, due: list[tuple[Any, Session]]) -> None:
+    def _evaluate_all(self, keys: list[Any], sessions: list[Session]) -> None:
         """Evaluate sessions that have ended, and let the function clear its state of sessions that are over."""
-        position = iter(due)
+        position = iter(sessions)
         try:
             if self._emission is not None:
                 self._emission.emit_sessions(position, self.out, self.times)
             else:
-                for key, session in position:
+                for session, key in zip(position, keys, strict=True):
                     self._finish(key, session)
         except USER_ERRORS as error:
-            key, session = due[last_index(due, position)]
-            raise UserCodeError(key=untyped(key), during=f"the timer of a window ({session[1] - 1})") from error
+            at = last_index(sessions, position)
+            during = f"the timer of a window ({sessions[at][1] - 1})"
+            raise UserCodeError(key=untyped(keys[at]), during=during) from error
 
     def _finish(self, key: Any, session: Session) -> None:
         """Evaluate a session that has ended, or clear the state of a session that was evaluated before."""

@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import gc
 import pickle
+import random
 import weakref
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.operators.windows.session_state import DueKeys, due_keys
+from headgate.state.keyed.timer_index import NEVER
 from tests.compiled import compiled_module
 from tests.leaks import check_nothing_is_left
 
-TIMES = st.one_of(st.integers(-5, 20), st.sampled_from([2**63 - 1, 2**63, -(2**63), 2**70]))
+TIMES = st.one_of(st.integers(-5, 20), st.sampled_from([NEVER - 1, NEVER, -(2**63), 2**70]))
 KEYS = st.sampled_from(["a", "b", ("c", 1), 7])
 STEPS = st.lists(
     st.one_of(
@@ -48,6 +50,25 @@ def outcome(due: DueKeys, steps: list[tuple[Any, ...]]) -> list[Any]:
 @given(STEPS)
 def test_keys_are_due_when_they_are_in_python(steps: list[tuple[Any, ...]]) -> None:
     assert outcome(due_keys(compiled_module()), steps) == outcome(due_keys(None), steps)
+
+
+@given(st.integers(), st.sampled_from([1, 60_000]))
+@settings(max_examples=20)
+def test_many_times_come_and_go_as_in_python(seed: int, apart_ms: int) -> None:
+    pick = random.Random(seed)
+    steps: list[tuple[Any, ...]] = []
+    for number in range(0, 600, 2):
+        steps += [("add", pick.randrange(-200, 200) * apart_ms, each) for each in (number, number + 1)]
+        if pick.random() < 0.1:
+            steps += [("until", pick.randrange(-200, 200) * apart_ms, 50), *[("next",)] * 60]
+    assert outcome(due_keys(compiled_module()), steps) == outcome(due_keys(None), steps)
+
+
+@pytest.mark.parametrize("native", ["off", "on"])
+def test_no_key_is_kept_for_a_time_that_never_comes(native: str) -> None:
+    due = due_keys(None if native == "off" else compiled_module())
+    due.add(NEVER, "a")
+    assert (len(due), due.head_ms, [*due.until(NEVER - 1, 9)]) == (0, NEVER, [])
 
 
 @pytest.mark.parametrize("native", ["off", "on"])
@@ -92,7 +113,7 @@ def test_sessions_drop_their_keys_where_they_are_told_to(is_one: bool) -> None:
         note=notes.add,
         drop=drops.drop,
     )
-    assert native.SessionLoop(steps, None).take([(9, ["a"])]) == [("a", (0, 10, "v", False))]
+    assert native.SessionLoop(steps, None).take([(9, ["a"])]) == (["a"], [(0, 10, "v", False)])
     assert list(drops.until(9, 9)) == [(1, ["a"]), (5, ["a"])]  # of a key that was not dropped, only 1 counts
 
 
