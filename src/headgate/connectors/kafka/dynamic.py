@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self, final
 
-from headgate.connectors.kafka.deserialization import KafkaRecordDeserializationSchema, Tombstones
-from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer
-from headgate.connectors.kafka.source import KafkaSource, KafkaSourceBuilder
-from headgate.connectors.message_schemas import DeserializationSchema
+from headgate.connectors.kafka.deserialization import KafkaRecordDeserializationSchema
+from headgate.connectors.kafka.source import KafkaSource, SourceSettings, Subscription
 from headgate.errors import ProgramError
 
 _OWN_PROPERTIES: Final = {
@@ -67,14 +65,11 @@ class DynamicKafkaSource:
 
 
 @final
-class DynamicKafkaSourceBuilder:
-    """Builds a `KafkaSource` that reads the streams' topics."""
+class DynamicKafkaSourceBuilder(SourceSettings):
+    """Builds a `KafkaSource` that reads the streams' topics. Properties of the metadata service override others."""
 
-    def __init__(self) -> None:
-        self._builder = KafkaSourceBuilder()
-        self._properties: dict[str, str] = {}
-        self._subscriber: KafkaStreamSubscriber | None = None
-        self._service: KafkaMetadataService | None = None
+    _subscriber: KafkaStreamSubscriber | None = None
+    _service: KafkaMetadataService | None = None
 
     def set_stream_ids(self, stream_ids: Iterable[str]) -> Self:
         """Read these streams."""
@@ -96,51 +91,15 @@ class DynamicKafkaSourceBuilder:
 
     def set_deserializer(self, deserializer: KafkaRecordDeserializationSchema) -> Self:
         """Make records of whole messages."""
-        self._builder.set_deserializer(deserializer)
-        return self
-
-    def set_value_only_deserializer(
-        self, deserialization_schema: DeserializationSchema, tombstones: Tombstones = Tombstones.SKIP
-    ) -> Self:
-        """Make records of the messages' values. `tombstones`: what to do with messages without a value."""
-        self._builder.set_value_only_deserializer(deserialization_schema, tombstones)
-        return self
-
-    def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> Self:
-        """Set where a job without a snapshot starts to read. The default is the earliest message."""
-        self._builder.set_starting_offsets(starting_offsets_initializer)
-        return self
-
-    def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> Self:
-        """Read up to these offsets, looked up when the job starts; then the job ends."""
-        self._builder.set_bounded(stopping_offsets_initializer)
-        return self
-
-    def set_properties(self, props: Mapping[str, str]) -> Self:
-        """Set several properties. Properties of the metadata service override them."""
-        self._properties.update(props)
-        return self
-
-    def set_property(self, key: str, value: str) -> Self:
-        """Set a property."""
-        return self.set_properties({key: value})
-
-    def set_group_id(self, group_id: str) -> Self:
-        """Set the consumer group that offsets are committed for."""
-        return self.set_property("group.id", group_id)
-
-    def set_client_id_prefix(self, prefix: str) -> Self:
-        """Set the prefix of the client ids that brokers see."""
-        self._builder.set_client_id_prefix(prefix)
-        return self
+        return super().set_deserializer(deserializer)
 
     def build(self) -> KafkaSource:
         """Return the source. Raises `ProgramError` naming the missing setting, or one that is not supported."""
         match self._subscriber:
             case KafkaStreamSetSubscriber(stream_ids):
-                self._builder.set_topics(*sorted(stream_ids))
+                subscription = Subscription(topics=tuple(sorted(stream_ids)))
             case StreamPatternSubscriber(pattern):
-                self._builder.set_topic_pattern(pattern)
+                subscription = Subscription.to_pattern(pattern)
             case None:
                 raise ProgramError("a DynamicKafkaSource needs set_stream_ids() or set_stream_pattern()")
             case other:
@@ -152,6 +111,5 @@ class DynamicKafkaSourceBuilder:
             )
         properties = {**self._properties, **self._service.properties}
         names = {key: _OWN_PROPERTIES.get(key, key) for key in properties}
-        return self._builder.set_properties(
-            {name: properties[key] for key, name in names.items() if name is not None}
-        ).build()
+        own = {name: properties[key] for key, name in names.items() if name is not None}
+        return self._source(subscription, own)

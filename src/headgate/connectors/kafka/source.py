@@ -49,6 +49,15 @@ class Subscription:
     pattern: str | None = None
     partitions: frozenset[KafkaTopicPartition] = field(default_factory=frozenset)
 
+    @staticmethod
+    def to_pattern(pattern: str) -> Subscription:
+        """Return the subscription to the topics whose whole name matches. Raises `ProgramError`."""
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ProgramError(f"{pattern!r} is not a regular expression: {error}") from None
+        return Subscription(pattern=pattern)
+
     def find(self, properties: Properties) -> list[KafkaTopicPartition]:
         """Return the partitions that exist now. Blocks; raises `SourceError` for a missing topic or partition."""
         if self.pattern is not None:
@@ -153,13 +162,11 @@ class KafkaSource(Source[KafkaSplit]):
         return FetchingReader(fetcher, context, self.split_id)
 
 
-@final
-class KafkaSourceBuilder:
-    """Builds a `KafkaSource`."""
+class SourceSettings:
+    """The settings that the builders of Kafka's sources share."""
 
     def __init__(self) -> None:
         self._properties: dict[str, object] = {}
-        self._subscription: Subscription | None = None
         self._schema: KafkaRecordDeserializationSchema | None = None
         self._broken = BrokenMessages.FAIL
         self._start = KafkaOffsetsInitializer.earliest()
@@ -167,35 +174,9 @@ class KafkaSourceBuilder:
         self._ends = False
         self._client_id_prefix: str | None = None
 
-    def set_bootstrap_servers(self, bootstrap_servers: str) -> Self:
-        """Set the addresses of brokers: `host:port`, or several with commas between them."""
-        return self.set_property("bootstrap.servers", bootstrap_servers)
-
     def set_group_id(self, group_id: str) -> Self:
         """Set the consumer group that offsets are committed for. They serve monitoring, not recovery."""
         return self.set_property("group.id", group_id)
-
-    def set_topics(self, *topics: str) -> Self:
-        """Read these topics."""
-        return self._subscribe(Subscription(topics=topics))
-
-    def set_topic_pattern(self, topic_pattern: str) -> Self:
-        """Read the topics whose whole name matches a regular expression, also topics that are created later."""
-        try:
-            re.compile(topic_pattern)
-        except re.error as error:
-            raise ProgramError(f"{topic_pattern!r} is not a regular expression: {error}") from None
-        return self._subscribe(Subscription(pattern=topic_pattern))
-
-    def set_partitions(self, partitions: Iterable[KafkaTopicPartition]) -> Self:
-        """Read these partitions only."""
-        return self._subscribe(Subscription(partitions=frozenset(partitions)))
-
-    def _subscribe(self, subscription: Subscription) -> Self:
-        if self._subscription is not None:
-            raise ProgramError("a KafkaSource takes one of set_topics(), set_topic_pattern() and set_partitions()")
-        self._subscription = subscription
-        return self
 
     def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> Self:
         """Set where a job without a snapshot starts to read. The default is the earliest message."""
@@ -205,11 +186,6 @@ class KafkaSourceBuilder:
     def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> Self:
         """Read up to these offsets, looked up when the job starts; then the job ends."""
         self._stop, self._ends = stopping_offsets_initializer, True
-        return self
-
-    def set_unbounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> Self:
-        """Read up to these offsets, then end. The source counts as unbounded, also for the choice of STREAMING mode."""
-        self._stop, self._ends = stopping_offsets_initializer, False
         return self
 
     def set_value_only_deserializer(
@@ -228,11 +204,6 @@ class KafkaSourceBuilder:
         self._schema = schema
         return self
 
-    def set_broken_messages(self, broken: BrokenMessages) -> Self:
-        """Set what to do with messages that cannot be made records. By default they fail the job."""
-        self._broken = BrokenMessages(broken)
-        return self
-
     def set_client_id_prefix(self, prefix: str) -> Self:
         """Set the prefix of the client ids that brokers see; the subtask's number follows it."""
         self._client_id_prefix = prefix
@@ -248,17 +219,17 @@ class KafkaSourceBuilder:
         self._properties.update(props)
         return self
 
-    def build(self) -> KafkaSource:
+    def _source(self, subscription: Subscription, properties: Mapping[str, object]) -> KafkaSource:
         """Return the source. Raises `ProgramError` naming what is missing."""
-        if not self._properties.get("bootstrap.servers"):
+        if not properties.get("bootstrap.servers"):
             raise ProgramError("a KafkaSource needs set_bootstrap_servers()")
-        if self._subscription is None or self._subscription == Subscription():
+        if subscription == Subscription():
             raise ProgramError("a KafkaSource needs set_topics(), set_topic_pattern() or set_partitions()")
         if self._schema is None:
             raise ProgramError("a KafkaSource needs set_value_only_deserializer() or set_deserializer()")
         return KafkaSource(
-            properties=self._properties,
-            subscription=self._subscription,
+            properties=properties,
+            subscription=subscription,
             schema=self._schema,
             broken=self._broken,
             start=self._start,
@@ -266,6 +237,49 @@ class KafkaSourceBuilder:
             is_bounded=self._ends,
             client_id_prefix=self._client_id_prefix,
         )
+
+
+@final
+class KafkaSourceBuilder(SourceSettings):
+    """Builds a `KafkaSource`."""
+
+    _subscription: Subscription | None = None
+
+    def set_bootstrap_servers(self, bootstrap_servers: str) -> Self:
+        """Set the addresses of brokers: `host:port`, or several with commas between them."""
+        return self.set_property("bootstrap.servers", bootstrap_servers)
+
+    def set_topics(self, *topics: str) -> Self:
+        """Read these topics."""
+        return self._subscribe(Subscription(topics=topics))
+
+    def set_topic_pattern(self, topic_pattern: str) -> Self:
+        """Read the topics whose whole name matches a regular expression, also topics that are created later."""
+        return self._subscribe(Subscription.to_pattern(topic_pattern))
+
+    def set_partitions(self, partitions: Iterable[KafkaTopicPartition]) -> Self:
+        """Read these partitions only."""
+        return self._subscribe(Subscription(partitions=frozenset(partitions)))
+
+    def _subscribe(self, subscription: Subscription) -> Self:
+        if self._subscription is not None:
+            raise ProgramError("a KafkaSource takes one of set_topics(), set_topic_pattern() and set_partitions()")
+        self._subscription = subscription
+        return self
+
+    def set_unbounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> Self:
+        """Read up to these offsets, then end. The source counts as unbounded, also for the choice of STREAMING mode."""
+        self._stop, self._ends = stopping_offsets_initializer, False
+        return self
+
+    def set_broken_messages(self, broken: BrokenMessages) -> Self:
+        """Set what to do with messages that cannot be made records. By default they fail the job."""
+        self._broken = BrokenMessages(broken)
+        return self
+
+    def build(self) -> KafkaSource:
+        """Return the source. Raises `ProgramError` naming what is missing."""
+        return self._source(self._subscription or Subscription(), self._properties)
 
 
 def _partitions(found: Iterable[tuple[str, list[int]]]) -> list[KafkaTopicPartition]:
