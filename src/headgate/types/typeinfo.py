@@ -6,7 +6,7 @@ Each type has a readable text for error messages (`str`) and a stable descriptio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, final
@@ -66,6 +66,10 @@ class BasicType(Enum):
     INSTANT = "Instant"
 
 
+def _basic(basic: BasicType) -> Callable[[], BasicTypeInfo]:
+    return lambda: InstantTypeInfo(basic) if basic is BasicType.INSTANT else BasicTypeInfo(basic)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class BasicTypeInfo(TypeInformation):
     """The type of a single value: text, a number, a boolean, an instant."""
@@ -78,53 +82,18 @@ class BasicTypeInfo(TypeInformation):
     def __repr__(self) -> str:
         return self.basic_type.value
 
-    @staticmethod
-    def STRING_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.STRING)
-
-    @staticmethod
-    def BOOLEAN_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.BOOLEAN)
-
-    @staticmethod
-    def BYTE_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.BYTE)
-
-    @staticmethod
-    def SHORT_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.SHORT)
-
-    @staticmethod
-    def INT_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.INT)
-
-    @staticmethod
-    def LONG_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.LONG)
-
-    @staticmethod
-    def FLOAT_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.FLOAT)
-
-    @staticmethod
-    def DOUBLE_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.DOUBLE)
-
-    @staticmethod
-    def CHAR_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.CHAR)
-
-    @staticmethod
-    def BIG_INT_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.BIG_INT)
-
-    @staticmethod
-    def BIG_DEC_TYPE_INFO() -> BasicTypeInfo:
-        return BasicTypeInfo(BasicType.BIG_DEC)
-
-    @staticmethod
-    def INSTANT_TYPE_INFO() -> BasicTypeInfo:
-        return InstantTypeInfo(BasicType.INSTANT)
+    STRING_TYPE_INFO = staticmethod(_basic(BasicType.STRING))
+    BOOLEAN_TYPE_INFO = staticmethod(_basic(BasicType.BOOLEAN))
+    BYTE_TYPE_INFO = staticmethod(_basic(BasicType.BYTE))
+    SHORT_TYPE_INFO = staticmethod(_basic(BasicType.SHORT))
+    INT_TYPE_INFO = staticmethod(_basic(BasicType.INT))
+    LONG_TYPE_INFO = staticmethod(_basic(BasicType.LONG))
+    FLOAT_TYPE_INFO = staticmethod(_basic(BasicType.FLOAT))
+    DOUBLE_TYPE_INFO = staticmethod(_basic(BasicType.DOUBLE))
+    CHAR_TYPE_INFO = staticmethod(_basic(BasicType.CHAR))
+    BIG_INT_TYPE_INFO = staticmethod(_basic(BasicType.BIG_INT))
+    BIG_DEC_TYPE_INFO = staticmethod(_basic(BasicType.BIG_DEC))
+    INSTANT_TYPE_INFO = staticmethod(_basic(BasicType.INSTANT))
 
 
 @final
@@ -393,7 +362,7 @@ def _fields(description: Json) -> list[TypeInformation]:
 
 
 def _basic_reader(basic: BasicType) -> Reader:
-    read: TypeInformation = InstantTypeInfo(basic) if basic is BasicType.INSTANT else BasicTypeInfo(basic)
+    read = _basic(basic)()
     return lambda _: read
 
 

@@ -14,9 +14,7 @@ from headgate.functions.windows.assigner import (
     is_whole,
     millis_of,
 )
-from headgate.functions.windows.time_windows import check_timestamp
-from headgate.functions.windows.trigger import Trigger
-from headgate.functions.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
+from headgate.functions.windows.time_windows import OfEventTime, OfProcessingTime, check_timestamp
 from headgate.functions.windows.window import TimeWindow
 from headgate.types.instant import Duration, Time
 
@@ -71,32 +69,20 @@ class _DynamicGap(_Sessions):
         return f"{type(self).__name__}({type(self._extractor).__name__})"
 
 
-class _EventTimeSessions(_Sessions):
+class _EventTimeSessions(OfEventTime, _Sessions):
     def assign_windows(
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         check_timestamp(timestamp)
         return [TimeWindow(timestamp, timestamp + self.gap_ms(element))]
 
-    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
-        return EventTimeTrigger()
 
-    def is_event_time(self) -> bool:
-        return True
-
-
-class _ProcessingTimeSessions(_Sessions):
+class _ProcessingTimeSessions(OfProcessingTime, _Sessions):
     def assign_windows(
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         now_ms = context.get_current_processing_time()
         return [TimeWindow(now_ms, now_ms + self.gap_ms(element))]
-
-    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        return False
 
 
 @final

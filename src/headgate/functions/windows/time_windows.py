@@ -42,12 +42,8 @@ class TimeWindows(WindowAssigner[Any, TimeWindow]):
         return f"{type(self).__name__}({self.size}, {slide}{self.offset})"
 
 
-class _EventTimeWindows(TimeWindows):
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        check_timestamp(timestamp)
-        return self._windows(timestamp)
+class OfEventTime(WindowAssigner[Any, TimeWindow]):
+    """Windows of event time."""
 
     def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
         return EventTimeTrigger()
@@ -56,17 +52,29 @@ class _EventTimeWindows(TimeWindows):
         return True
 
 
-class _ProcessingTimeWindows(TimeWindows):
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        return self._windows(context.get_current_processing_time())
+class OfProcessingTime(WindowAssigner[Any, TimeWindow]):
+    """Windows of processing time."""
 
     def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
         return ProcessingTimeTrigger()
 
     def is_event_time(self) -> bool:
         return False
+
+
+class _EventTimeWindows(OfEventTime, TimeWindows):
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        check_timestamp(timestamp)
+        return self._windows(timestamp)
+
+
+class _ProcessingTimeWindows(OfProcessingTime, TimeWindows):
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        return self._windows(context.get_current_processing_time())
 
 
 @final
