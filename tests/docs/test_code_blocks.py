@@ -29,7 +29,7 @@ def test_a_program_that_makes_a_session_says_that_it_needs_spark() -> None:
     assert [str(block) for block in here if "SparkSession.builder" in block.code] == []
 
 
-SLOW = {"async.md-3", "checkpoints.md-1", "savepoints.md-1", "time.md-2"}
+SLOW = {"async.md-3", "checkpoints.md-1", "savepoints.md-1", "sinks.md-3", "sources.md-1", "time.md-2"}
 """Programs that take a second."""
 IN_PYTHON = [
     pytest.param(block, marks=pytest.mark.slow if str(block) in SLOW else (), id=str(block))

@@ -264,7 +264,6 @@ def test_no_reference_is_left_behind(native: str) -> None:
     compiled_module()
     record = (0, "returns itself", [1])
     whats = ("returns itself", "returns and keeps", "returns a list of lists", "yields", "raises", "returns a number")
-    gc.freeze()  # a collection goes over what the test makes, and not over all tests
     for build, build_of in ALL.items():
         with OperatorHarness.of_stream(build_of, setup=Setup(settings=settings(native))) as harness:
 

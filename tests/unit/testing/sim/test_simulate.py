@@ -22,14 +22,8 @@ from tests.unit.testing.sim import programs
 ROOT = Path(__file__).parents[4]
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        programs.numbered,
-        pytest.param(programs.two_streams, marks=pytest.mark.slow),
-        pytest.param(programs.as_lists, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [programs.numbered, programs.two_streams, programs.as_lists])
 def test_a_program_that_is_right_keeps_its_promises(program: Callable[..., Any]) -> None:
     summary = simulate(program, seeds=6)
     assert summary.seeds == 6
@@ -47,6 +41,7 @@ def test_some_runs_go_on_at_another_parallelism_from_what_a_job_has_left() -> No
     assert any("is stopped with a savepoint; then" in job for job in jobs)
 
 
+@pytest.mark.slow
 def test_state_in_an_attribute_is_found_by_its_output() -> None:
     with pytest.raises(PromiseBroken) as broken:
         simulate(programs.careless, seeds=20)
