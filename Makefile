@@ -74,10 +74,12 @@ $(JAVA_CLASSES): build/%-classes.jsa: $(STAMP)
 	@mkdir -p build
 	@$(BIN)/python -m tests.$(if $(filter spark,$*),cluster,$*).java_classes $(CURDIR)/$@ >$(@:.jsa=.log) 2>&1 || echo "there is no archive of Java classes, and JVMs start slowly: see $(@:.jsa=.log)"
 
+# Elsewhere no helper marks a test: each process imports what it may run, and not the other three quarters.
+SLOW_FILES = tests/simulation tests/scenarios $$(grep -rl --include='test_*.py' --exclude-dir=simulation --exclude-dir=scenarios 'mark\.slow' tests)
+SPARK_FILES = $$(grep -rlE --include='test_*.py' 'mark\.(spark|standalone)' tests)
 test: quick $(JAVA_CLASSES) ## quick, then the rest: Spark, standalone clusters, slow tests (about thirteen minutes)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(SLOW)" tests/simulation tests/scenarios
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" --ignore=tests/simulation --ignore=tests/scenarios
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)"
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" $(SLOW_FILES)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)" $(SPARK_FILES)
 
 demo: build/native ## flight delays on Spark, with a worker killed on the way
 	$(BIN)/python examples/flights/demo.py $(DEMO_ARGS)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.visitor import visitor
 from tests.unit.web.served import served, until
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_rescale_is_told_with_what_it_has_changed(browser: Browser, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from headgate.common import WatermarkStrategy
@@ -19,6 +20,8 @@ from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
 from tests.browser.visitor import Visitor, visitor
 from tests.unit.web.served import Served, served, serving, until
+
+pytestmark = pytest.mark.slow
 
 
 def settings(folder: Path, interval: str, **more: str) -> dict[str, str]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.visitor import visitor
 from tests.unit.web.served import served
+
+pytestmark = pytest.mark.slow
 
 
 def test_options_are_found_and_secrets_are_not(browser: Browser) -> None:

@@ -13,6 +13,8 @@ from playwright.sync_api import Browser
 from tests.browser.visitor import login_address, visitor
 from tests.unit.web.served import Served, served
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.test_pictures import orders
 from tests.browser.visitor import visitor
 from tests.unit.web.served import serving
+
+pytestmark = pytest.mark.slow
 
 
 def test_records_that_were_skipped_are_shown_with_their_errors(browser: Browser) -> None:

@@ -18,6 +18,7 @@ from headgate.types.typeinfo import Types
 from tests.browser.visitor import Visitor, visitor
 from tests.unit.web.served import Served, serving, until
 
+pytestmark = pytest.mark.slow
 EVIL = '<img src=x onerror="window.bad=1"><script>window.bad=1</script>\'"&amp;/../%41%'
 SHOWN = "main table, main .panel, main .notice, main .actions"
 PAGES = ("Checkpoints", "Exceptions", "Failed records", "State", "Live output", "Configuration", "Logs", "Overview")

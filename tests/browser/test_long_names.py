@@ -13,6 +13,7 @@ from headgate.datastream import StreamExecutionEnvironment
 from tests.browser.visitor import visitor
 from tests.unit.web.served import Count, Served, serving, until
 
+pytestmark = pytest.mark.slow
 WIDE = "W" * 300
 """Letters as wide as any, and no place to break the line."""
 PAGES = ("Checkpoints", "Exceptions", "Failed records", "State", "Live output", "Configuration", "Logs", "Overview")

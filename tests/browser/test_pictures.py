@@ -21,6 +21,7 @@ from headgate.web.page.paths import FOLDER
 from tests.browser.visitor import Visitor, visitor
 from tests.unit.web.served import Count, Served, serving, until
 
+pytestmark = pytest.mark.slow
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "page.md"
 IMAGES = PAGE.parent / "images"
 KEYS = [line.split('"')[1] for line in (FOLDER / "app" / "pages.js").read_text().splitlines() if "{ key:" in line]

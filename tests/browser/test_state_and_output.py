@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from headgate.connectors.number_seq import NumberSequenceSource
@@ -16,6 +17,7 @@ from tests.browser.visitor import visitor
 from tests.unit.web.served import Count, served, serving, until
 from tests.unit.web.test_output_paths import taps
 
+pytestmark = pytest.mark.slow
 KEYS = 120
 SIZE = re.compile(r"^[\d.]+ k?B$")
 

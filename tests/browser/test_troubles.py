@@ -24,6 +24,8 @@ from headgate.types.typeinfo import Types
 from tests.browser.visitor import visitor
 from tests.unit.web.served import Count, serving
 
+pytestmark = pytest.mark.slow
+
 
 def numbers(env: StreamExecutionEnvironment, per_second: int = 1000) -> DataStream:
     """Numbers without end."""
