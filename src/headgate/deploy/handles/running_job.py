@@ -39,11 +39,18 @@ _ENDED: Final = {
 _END: Final = object()
 
 
+Order = Callable[[JobMaster], None]
+"""Something to do with the job master, on the job's thread."""
+
+
 class Host(Protocol):
     """What a deployment provides for the job master. All methods but `wake` run on the job's thread."""
 
-    def start(self, results: Results) -> JobMaster:
-        """Return a new job master, after starting what it needs. May block, and may raise any error."""
+    def start(self, results: Results, give: Callable[[Order], None]) -> JobMaster:
+        """Return a new job master, after starting what it needs. May block, and may raise any error.
+
+        `give` has the job's thread carry out an order. Any thread may call it.
+        """
         ...
 
     def folder(self) -> JobFolder:
@@ -114,7 +121,7 @@ class RunningJob:
         self._host = host
         self._endpoint = endpoint
         self._results = Results()
-        self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._answers: dict[Future[str], HeadgateError] = {}
         """Open requests, each with its error if the job ends first. The outcome is added to the message."""
         self._master: JobMaster | None = None
@@ -190,7 +197,7 @@ class RunningJob:
         self._over.wait()
         return f"job {self.job_id} ended: {self._error}" if self._outcome is None else self._outcome.in_a_line()
 
-    def order(self, order: Callable[[JobMaster], None]) -> None:
+    def order(self, order: Order) -> None:
         """Let the job's thread call `order` with the job master. Does not block."""
         self._orders.put(order)
         self._host.wake()
@@ -266,7 +273,7 @@ class RunningJob:
     def _run(self) -> None:
         outcome: JobOutcome | None = None
         try:
-            self._master = master = self._host.start(self._results)
+            self._master = master = self._host.start(self._results, self.order)
             if self._endpoint is not None:
                 self._endpoint.open(self, self._host.folder(), self._host.facts())
             self._started.set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
+from collections.abc import Callable
 from typing import Final, TypeVar, final
 
 from headgate.checkpoint.file_store import FileSystemStore
@@ -18,7 +19,7 @@ from headgate.deploy.code.program_code import program_code
 from headgate.deploy.handles.batch_job import BatchJob
 from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.handles.job_endpoint import endpoint_of
-from headgate.deploy.handles.running_job import Results, RunningJob
+from headgate.deploy.handles.running_job import Order, Results, RunningJob
 from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.local.batch import LocalBatch
 from headgate.graph.job_graph import JobGraph
@@ -80,7 +81,7 @@ class LocalHost:
         self._messages: deque[tuple[Launch, FromSlot]] = deque()
         self._master: JobMaster | None = None
 
-    def start(self, results: Results) -> JobMaster:
+    def start(self, results: Results, give: Callable[[Order], None]) -> JobMaster:
         self._folder = JobFolder.of(self._plan)
         services = MasterServices(
             clock=self._clock,

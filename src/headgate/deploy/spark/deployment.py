@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
-import queue
 import weakref
 from collections.abc import Callable
 from typing import Final, final
@@ -18,7 +17,7 @@ from headgate.clock import SystemClock
 from headgate.deploy.handles.batch_job import BatchJob
 from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.handles.job_endpoint import endpoint_of
-from headgate.deploy.handles.running_job import Results, RunningJob
+from headgate.deploy.handles.running_job import Order, Results, RunningJob
 from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.spark import preflight, progress_bar, session
 from headgate.deploy.spark.batch.engine import SparkBatch
@@ -63,7 +62,7 @@ class SparkHost:
     def __init__(self, plan: JobGraph, spark: SparkSession, code: ShippedCode) -> None:
         self._plan = plan
         self._spark = spark
-        self._launcher = SparkLauncher(plan, spark, code, self._order)
+        self._launcher = SparkLauncher(plan, spark, code)
         self._clock = SystemClock()
         self._secret = JobSecret.generate()
         self._poller = Poller()
@@ -72,9 +71,8 @@ class SparkHost:
         self._master: JobMaster | None = None
         self._server: ControlServer | None = None
         self._show_bar: Callable[[], None] = lambda: None
-        self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
 
-    def start(self, results: Results) -> JobMaster:
+    def start(self, results: Results, give: Callable[[Order], None]) -> JobMaster:
         self._show_bar = progress_bar.hide(self._spark.sparkContext)
         self._folder = folder = JobFolder.of(self._plan)
         services = MasterServices(
@@ -89,7 +87,7 @@ class SparkHost:
         wire = Wire(network, self._secret)
         self._server = server = ControlServer(wire, self._poller, self._clock, master, self._launcher.unfit)
         certificate = network.tls if isinstance(network.tls, ThrowAwayCertificate) else None
-        self._launcher.begin(server.address, self._secret, certificate, folder)
+        self._launcher.begin(server.address, self._secret, certificate, folder, give)
         return master
 
     def _own_address(self) -> str:
@@ -111,9 +109,6 @@ class SparkHost:
         assert master is not None
         assert server is not None
         delivered = self._io.deliver()
-        while not self._orders.empty():
-            self._orders.get()(master)
-            delivered = True
         wake_ms = master.step(self._clock.monotonic_ms())
         idle_s = IDLE_S_MAX if wake_ms is None else (wake_ms - self._clock.monotonic_ms()) / 1000.0
         self._poller.poll(0.0 if delivered else max(0.0, min(idle_s, IDLE_S_MAX)))
@@ -132,11 +127,6 @@ class SparkHost:
         self._io.close()
         if self._folder is not None:
             self._folder.close()
-
-    def _order(self, order: Callable[[JobMaster], None]) -> None:
-        """Let the job's thread call `order` with the job master. May be called from any thread."""
-        self._orders.put(order)
-        self.wake()
 
 
 @final

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from headgate import options
 from headgate.checkpoint.store import CheckpointStore
 from headgate.deploy.code.package import pack
+from headgate.deploy.handles.running_job import Order
 from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.spark.jvm_loss import GONE, JVM_ERRORS, is_gone, report_of
 from headgate.deploy.spark.observe import slots_taken, slots_total
@@ -197,18 +198,10 @@ class SlotStage:
 class SparkLauncher:
     """Makes the stages that host the slots of one job. Implements `Launcher`. Owned by the job's thread."""
 
-    def __init__(
-        self,
-        plan: JobGraph,
-        spark: SparkSession,
-        code: ShippedCode,
-        order: Callable[[Callable[[JobMaster], None]], None],
-    ) -> None:
-        """`order` has the job's thread call a function with the job master. Stages call it on threads of their own."""
+    def __init__(self, plan: JobGraph, spark: SparkSession, code: ShippedCode) -> None:
         self._plan = plan
         self._spark = spark
         self._code = code
-        self._order = order
         self._local = is_local(spark.sparkContext.master or "")
         self._package: bytes | Broadcast[bytes] = self._packed()
         self._facts = process_facts()
@@ -223,9 +216,18 @@ class SparkLauncher:
         return package if len(package) <= CLOSURE_BYTES_MAX else self._spark.sparkContext.broadcast(package)
 
     def begin(
-        self, master: Address, secret: JobSecret, certificate: ThrowAwayCertificate | None, folder: JobFolder
+        self,
+        master: Address,
+        secret: JobSecret,
+        certificate: ThrowAwayCertificate | None,
+        folder: JobFolder,
+        give: Callable[[Order], None],
     ) -> None:
-        """Set where slots find the job master, and the job's folder. Called before the first launch."""
+        """Set where slots find the job master, and the job's folder. Called before the first launch.
+
+        Stages call `give` on threads of their own.
+        """
+        self._give = give
         self._store = folder.store
         self._spec = SlotSpec(
             job_id=self._plan.job_id,
@@ -259,8 +261,8 @@ class SparkLauncher:
             self._spark,
             order,
             self._task(launch, slots),
-            lambda sized: self._order(lambda master: self._sized(master, launch, sized)),
-            lambda ended: self._order(lambda master: _ended(master, launch, ended)),
+            lambda sized: self._give(lambda master: self._sized(master, launch, sized)),
+            lambda ended: self._give(lambda master: _ended(master, launch, ended)),
         )
         self._stage.start()
 

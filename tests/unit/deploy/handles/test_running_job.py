@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from headgate.clock import SystemClock
-from headgate.deploy.handles.running_job import Results, RunningJob
+from headgate.deploy.handles.running_job import Order, Results, RunningJob
 from headgate.deploy.job_folder import JobFolder
 from headgate.deploy.local.mini_cluster import LocalHost
 from headgate.elements import SavepointFormat
@@ -101,10 +101,10 @@ class BrokenHost:
         plan = line_plan([1], CollectFactory(), settings={"execution.checkpointing.interval": "1 h"})
         self.inner = LocalHost(plan, SystemClock())
 
-    def start(self, results: Results) -> JobMaster:
+    def start(self, results: Results, give: Callable[[Order], None]) -> JobMaster:
         if self.where == "start":
             raise OSError("no cluster")
-        return self.inner.start(results)
+        return self.inner.start(results, give)
 
     def folder(self) -> JobFolder:
         return self.inner.folder()
