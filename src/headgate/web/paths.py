@@ -17,9 +17,8 @@ from headgate.ids import JobId
 from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web import (
-    checkpoint_chart,
     checkpoint_json,
-    checkpoint_log_json,
+    checkpoint_phases,
     configuration_json,
     diagnostics_json,
     job_json,
@@ -67,10 +66,10 @@ class RestPaths:
             "/metrics": metrics_json.of_job,
             "/checkpoints": checkpoint_json.overview,
             "/checkpoints/config": checkpoint_json.config,
-            "/checkpoints/log": checkpoint_log_json.log,
-            "/checkpoints/curve": checkpoint_log_json.curve,
+            "/checkpoints/log": checkpoint_json.log,
+            "/checkpoints/curve": checkpoint_json.curve,
             "/checkpoints/details/{checkpoint}": checkpoint_json.details,
-            "/checkpoints/details/{checkpoint}/chart": checkpoint_chart.chart,
+            "/checkpoints/details/{checkpoint}/chart": checkpoint_phases.chart,
             "/checkpoints/details/{checkpoint}/subtasks/{vertex}": checkpoint_json.subtasks,
             "/resource-requirements": requirements_json.requirements,
             "/vertices/{vertex}": job_json.vertex,

@@ -12,7 +12,7 @@ from headgate.functions.metrics import MetricReport
 from headgate.ids import CheckpointId, JobId, SubtaskId
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.runtime.control.subtask_metrics import BarrierWait
-from headgate.web import checkpoint_chart, checkpoint_log_json, diagnostics_json
+from headgate.web import checkpoint_json, checkpoint_phases, diagnostics_json
 from headgate.web.page import vertex_json
 from headgate.web.page.findings import findings
 from headgate.web.page.history import KEPT, Histories
@@ -73,16 +73,16 @@ def test_of_ten_thousand_checkpoints_a_page_is_small_and_all_are_reached() -> No
     job = PageJob()
     for number in range(10_000):
         job.checkpoint(number, failure="x" * 1000 if number % 7 == 0 else None, async_ms=5.0)
-    found = checkpoint_log_json.log(asked(job, limit="100000"))
+    found = checkpoint_json.log(asked(job, limit="100000"))
     assert found["total"] == 10_000
     assert len(json.dumps(found)) < 100_000
     pages, ids = 1, [entry["id"] for entry in found["checkpoints"]]
     while found["next"] is not None:
-        found = checkpoint_log_json.log(asked(job, limit="200", before=str(found["next"])))
+        found = checkpoint_json.log(asked(job, limit="200", before=str(found["next"])))
         pages, ids = pages + 1, ids + [entry["id"] for entry in found["checkpoints"]]
     assert pages == 50
     assert ids == list(range(9_999, -1, -1))
-    curve = checkpoint_log_json.curve(asked(job))
+    curve = checkpoint_json.curve(asked(job))
     assert {len(column) for column in curve.values()} == {477}  # 21 ids are a point
     assert len(json.dumps(curve)) < 30_000
 
@@ -92,14 +92,14 @@ def test_checkpoints_under_way_are_in_the_log_once_in_their_place() -> None:
     for number in (1, 2, 3):
         job.triggers(number)
     job.checkpoint(4)
-    found = checkpoint_log_json.log(asked(job, limit="3"))
+    found = checkpoint_json.log(asked(job, limit="3"))
     assert [(each["id"], each["status"]) for each in found["checkpoints"]] == [
         (4, "COMPLETED"),
         (3, "IN_PROGRESS"),
         (2, "IN_PROGRESS"),
     ]
     assert (found["total"], found["next"]) == (4, 2)
-    assert [each["id"] for each in checkpoint_log_json.log(asked(job, before="2"))["checkpoints"]] == [1]
+    assert [each["id"] for each in checkpoint_json.log(asked(job, before="2"))["checkpoints"]] == [1]
 
 
 def test_a_chart_has_the_slowest_subtasks_and_the_slowest_of_each_vertex() -> None:
@@ -108,7 +108,7 @@ def test_a_chart_has_the_slowest_subtasks_and_the_slowest_of_each_vertex() -> No
     job.acks(1, SubtaskId(0, 0), start_delay_ms=1.0)
     for index in range(SUBTASKS - 1):
         job.acks(1, SubtaskId(1, index), async_ms=10.0 + index)
-    found = checkpoint_chart.chart(asked(job))
+    found = checkpoint_phases.chart(asked(job))
     rows = [(row["vertex"], row["subtask"]) for row in found["rows"]]
     assert rows == [(1, 999), *((1, index) for index in range(998, 800, -1)), (0, 0)]
     assert found["leftOut"] == SUBTASKS + 1 - 200
@@ -121,7 +121,7 @@ def test_a_chart_of_few_subtasks_leaves_none_out_and_ends_with_the_checkpoint() 
     job.triggers(1)
     job.acks(1, SubtaskId(0, 0), start_delay_ms=1.0)
     job.progress.statistics.failed(CheckpointId(1), "storage is gone", 700)
-    found = checkpoint_chart.chart(replace(asked(job), now_ms=9_000))
+    found = checkpoint_phases.chart(replace(asked(job), now_ms=9_000))
     assert (len(found["rows"]), found["leftOut"], found["until"]) == (4, 0, 700)
 
 
@@ -130,7 +130,7 @@ def test_a_chart_of_a_checkpoint_under_way_says_where_its_barrier_waits() -> Non
     job.triggers(1)
     wait = BarrierWait(checkpoint_id=CheckpointId(1), waiting=900, per_second=45.0)
     job.reports(own(), replace(own(), barrier=wait))
-    found = checkpoint_chart.chart(asked(job))["slowest"]
+    found = checkpoint_phases.chart(asked(job))["slowest"]
     name = job.job.view.plan.vertices[1].name
     assert found["text"] == f"The barrier waits behind {name!r}, subtask 0: 900 records, about 20 s."
     assert found["subtask"] == 0

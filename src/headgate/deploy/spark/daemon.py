@@ -23,7 +23,6 @@ PRELOADED: Final = (
     "headgate.deploy.spark.network",
     "headgate.deploy.spark.terminal",
     "headgate.runtime.control.client",
-    "headgate.runtime.control.heartbeat",
     "headgate.runtime.exchange.network",
     "headgate.runtime.slot.slot",
 )

@@ -32,8 +32,7 @@ from headgate.deploy.spark.network import address_towards, slot_network
 from headgate.deploy.spark.terminal import output_of_driver
 from headgate.errors import StorageError
 from headgate.ids import JobId, Launch, SlotIndex
-from headgate.runtime.control.client import ControlClient, Hello
-from headgate.runtime.control.heartbeat import HeartbeatConfig, HeartbeatThread
+from headgate.runtime.control.client import ControlClient, HeartbeatConfig, HeartbeatThread, Hello
 from headgate.runtime.control.messages import RegisterSlot, process_facts
 from headgate.runtime.exchange.credit import CreditWindow
 from headgate.runtime.exchange.network import NetworkExchange

@@ -35,7 +35,7 @@ from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Memory, RocksDatabase
-from headgate.state.rocksdb.entries_snapshot import EntriesSnapshot, EntriesTerms
+from headgate.state.rocksdb.entries import EntriesSnapshot, EntriesTerms
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.pane_rows import PaneRows
 from headgate.state.rocksdb.restore import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.runtime.control.heartbeat import BEAT, HeartbeatConfig, HeartbeatThread
+from headgate.runtime.control.client import BEAT, HeartbeatConfig, HeartbeatThread
 from headgate.runtime.wire import Address
 from tests.nobody import nobody
 from tests.unit.runtime.wire.echo import Echo, echo
