@@ -1,4 +1,4 @@
-"""The control connection between the job master and its slots: the hello, and the slot's end.
+"""A slot's two connections to the job master: control messages, and heartbeats.
 
 A slot makes two connections to the master. The first belongs to the slot's loop: control messages travel both ways, and
 `RegisterSlot` is the first. The second belongs to a thread of its own and carries heartbeats, so that a slot counts as

@@ -1,4 +1,4 @@
-"""Entries: converts the rows of key groups to entries in the file format of keyed state, which all backends read.
+"""Entries: rows of key groups in the file format of keyed state, which all backends read, and snapshots of them.
 
 The rows of cells have the same order as the rows of the items of each column, so one pass over each is enough.
 """
