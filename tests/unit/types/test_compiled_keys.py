@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from headgate.dataflow.partition import RouteCache
 from headgate.errors import InternalError
-from headgate.state.keygroups import key_group
+from headgate.state.keygroups import group_of_key, groups_of_keys, key_group
 from headgate.state.rocksdb.row_keys import KeyGroups
 from headgate.types.typed_key import key_hash_code, typed
 from tests.compiled import compiled_module
@@ -47,6 +49,14 @@ def test_the_key_group_is_that_of_python(key: Any, max_parallelism: int) -> None
     else:
         assert found == key_group(key_hash_code(key), max_parallelism)
     assert RouteCache(3, max_parallelism, compiled_module())[key] == RouteCache(3, max_parallelism)[key]
+
+
+@given(
+    KEYS | st.sampled_from([True, 1.0, None, (True, 2.5), [1], Decimal("1.0"), date(2024, 2, 29)]),
+    st.integers(1, 2**15),
+)
+def test_all_keys_have_one_group_in_compiled_code_and_in_python(key: Any, max_parallelism: int) -> None:
+    assert groups_of_keys(max_parallelism, compiled_module())(key) == group_of_key(key, max_parallelism)
 
 
 @given(st.lists(KEYS), st.integers(1, 2**15))
