@@ -93,8 +93,8 @@ def test_a_program_that_is_told_to_end_goes_on_with_its_own_last_checkpoint(tmp_
 @pytest.mark.parametrize(
     ("first", "how"),
     [
-        ("", signal.SIGKILL),
-        ("", signal.SIGTERM),
+        pytest.param("", signal.SIGKILL, marks=(pytest.mark.soak, pytest.mark.long)),  # the last does that, too
+        pytest.param("", signal.SIGTERM, marks=pytest.mark.soak),
         # The JVM holds a connection now, of which pyspark prints a traceback when the JVM is gone.
         (USES_AN_ACCUMULATOR, signal.SIGKILL),
     ],

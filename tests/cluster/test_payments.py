@@ -15,7 +15,7 @@ from headgate.errors import EnvironmentFault
 from headgate.testing.servers.kafka_download import missing_programs
 from headgate.testing.servers.postgres import find_programs
 
-pytestmark = [pytest.mark.standalone, pytest.mark.slow]
+pytestmark = [pytest.mark.standalone, pytest.mark.soak]
 
 DEMO = Path(__file__).parents[2] / "examples" / "payments" / "payments_demo.py"
 END_S_MAX = 120.0

@@ -18,7 +18,7 @@ from tests.scenarios.runs import wait_until
 pytestmark = [pytest.mark.standalone, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("parallelism", [1, 4])
+@pytest.mark.parametrize("parallelism", [pytest.param(1, marks=pytest.mark.soak), 4])
 def test_a_worker_that_is_killed_on_the_way_costs_no_record(
     cluster_session: SparkSession, tmp_path: Path, parallelism: int
 ) -> None:
@@ -43,6 +43,7 @@ ADAPTIVE = {
 MANY = 30_000
 
 
+@pytest.mark.soak
 def test_an_adaptive_job_goes_on_without_an_executor_and_grows_when_there_is_one_again(
     cluster: SparkCluster, cluster_session: SparkSession, tmp_path: Path
 ) -> None:

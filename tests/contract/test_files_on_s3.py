@@ -84,7 +84,12 @@ def test_source(case: Callable[[str], SourceCase], check: Callable[[SourceCase],
 
 
 CHECKED = [
-    pytest.param(case, check, id=f"{case.__name__}-{check.__name__}")
+    pytest.param(
+        case,
+        check,
+        id=f"{case.__name__}-{check.__name__}",
+        marks=pytest.mark.soak if case is file_sinks.parquet else (),  # one object for each file, as one of lines is
+    )
     for case in (file_sinks.lines, file_sinks.many_small_json_files, file_sinks.parquet)
     for check in SINK_CHECKS
     # Each example writes some hundred files; files of lines do for all formats there.

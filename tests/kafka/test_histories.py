@@ -39,7 +39,7 @@ def test_consumers_see_each_record_once_whatever_happens_at_commits(on: Stage) -
     assert sum(history.faults for history in histories) > len(FAULTS)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_a_consumer_sees_of_uncommitted_transactions_is_not_lawful(on: Stage) -> None:
     failing = list(FAULTS).index("a function fails")
     anomalies = take(on, failing, 1, isolation="read_uncommitted").anomalies

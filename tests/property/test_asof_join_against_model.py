@@ -161,7 +161,7 @@ def in_order(results: list[Result]) -> list[Result]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-@settings(max_examples=sample_size(200), deadline=None)
+@settings(max_examples=sample_size(200, at_most=20), deadline=None)
 @given(told=TOLD, steps=STEPS, incremental=st.booleans())
 @example(
     told=Told(direction="nearest", tolerance=None, exact=False, how="inner", grace=None),

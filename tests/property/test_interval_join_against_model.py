@@ -102,7 +102,7 @@ def in_order(pairs: list[Pair]) -> list[Pair]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-@settings(max_examples=sample_size(150), deadline=None)
+@settings(max_examples=sample_size(150, at_most=20), deadline=None)
 @given(
     bounds=st.tuples(st.integers(-9, 9), st.integers(-9, 9)).map(sorted),
     how=st.sampled_from(["inner", "left", "right", "full"]),

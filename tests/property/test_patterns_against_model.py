@@ -50,7 +50,7 @@ def taken(found: TimedMatch) -> list[tuple[str, int]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=sample_size(600), deadline=None)
+@settings(max_examples=sample_size(600, at_most=50), deadline=None)
 @given(pattern=patterns(), letters=EVENTS)
 def test_the_automaton_finds_what_trying_everything_does(pattern: Pattern, letters: list[tuple[str, int]]) -> None:
     records, matching = timed(letters), Matching()
@@ -67,7 +67,7 @@ def test_the_automaton_finds_what_trying_everything_does(pattern: Pattern, lette
 
 
 @pytest.mark.slow
-@settings(max_examples=sample_size(300), deadline=None)
+@settings(max_examples=sample_size(300, at_most=40), deadline=None)
 @given(data=st.data(), letters=EVENTS)
 def test_it_does_not_matter_in_what_steps_time_passes(data: st.DataObject, letters: list[tuple[str, int]]) -> None:
     pattern = data.draw(patterns())
@@ -83,7 +83,7 @@ def shown(found: TimedMatch) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-@settings(max_examples=sample_size(400), deadline=None)
+@settings(max_examples=sample_size(400, at_most=40), deadline=None)
 @given(data=st.data(), letters=EVENTS)
 def test_a_skip_strategy_leaves_what_it_says(data: st.DataObject, letters: list[tuple[str, int]]) -> None:
     pattern, records, matching = data.draw(patterns()), timed(letters), Matching()

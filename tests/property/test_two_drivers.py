@@ -50,7 +50,7 @@ def by(schedule: Schedule) -> Callable[[int], int]:
     return pick
 
 
-@settings(max_examples=sample_size(300), deadline=None)
+@settings(max_examples=sample_size(300, at_most=30), deadline=None)
 @given(schedule=schedules)
 @pytest.mark.slow
 def test_of_three_drivers_at_one_time_on_an_object_store_one_history_is_committed(schedule: Schedule) -> None:

@@ -181,7 +181,7 @@ STORAGES: Final = st.one_of(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
-@settings(max_examples=sample_size(300), deadline=None)
+@settings(max_examples=sample_size(300, at_most=25), deadline=None)
 @given(
     windows=tumbling(),
     steps=st.lists(
@@ -211,7 +211,7 @@ def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _not_merged, _reduced])
-@settings(max_examples=sample_size(300), deadline=None)
+@settings(max_examples=sample_size(300, at_most=25), deadline=None)
 @given(
     windows=overlapping(),
     steps=st.lists(
@@ -236,7 +236,7 @@ def test_slices_hold_what_lists_would(
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
-@settings(max_examples=sample_size(150), deadline=None)
+@settings(max_examples=sample_size(150, at_most=15), deadline=None)
 @given(
     windows=sessions(),
     steps=st.lists(

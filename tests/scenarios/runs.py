@@ -43,9 +43,14 @@ INCREMENTAL_BACKENDS: Final = {name: settings for name, settings in BACKENDS.ite
 
 
 def _with_marks(names: Iterable[str]) -> list[Any]:
-    """Return parameters of these backends; those of RocksDB take longer, and wait for the whole suite."""
+    """Return parameters of these backends; those of RocksDB take longer, and wait for the whole suite.
+
+    The halves of one of them are in two other ones: RocksDB, and whole snapshots.
+    """
+    marks = {"rocksdb, full": (pytest.mark.soak, pytest.mark.long)}
     return [
-        pytest.param(BACKENDS[name], id=name, marks=pytest.mark.slow if "rocksdb" in name else ()) for name in names
+        pytest.param(BACKENDS[name], id=name, marks=marks.get(name, pytest.mark.slow if "rocksdb" in name else ()))
+        for name in names
     ]
 
 

@@ -16,8 +16,8 @@ from tests.simulation.plants import Plant
 on_some_seeds: Final = pytest.mark.parametrize(
     "seeds",
     [
-        pytest.param(range(1, 6), id="1 to 5", marks=pytest.mark.slow),
-        pytest.param(range(6, 41), id="6 to 40", marks=(pytest.mark.soak, pytest.mark.long)),
+        pytest.param(range(1, 4), id="1 to 3", marks=pytest.mark.slow),
+        pytest.param(range(4, 41), id="4 to 40", marks=(pytest.mark.soak, pytest.mark.long)),
     ],
 )
 simulation_of: Final = cache(Simulation)

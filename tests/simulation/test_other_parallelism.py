@@ -26,9 +26,9 @@ UNALIGNED = {
     "execution.checkpointing.aligned-checkpoint-timeout": 0,
     "execution.checkpointing.max-concurrent-checkpoints": 1,
 }
-BLOCK = 10
+BLOCK = 5
 BLOCKS = [
-    pytest.param(first, marks=pytest.mark.slow if first < 11 else (pytest.mark.soak, pytest.mark.long))
+    pytest.param(first, marks=pytest.mark.slow if first < 6 else (pytest.mark.soak, pytest.mark.long))
     for first in range(1, 81, BLOCK)
 ]
 

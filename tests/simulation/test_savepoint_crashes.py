@@ -8,9 +8,9 @@ from tests.simulation.own_jobs.run import run
 from tests.simulation.some_seeds import all_passed
 
 CRASHES = ("master crash inside a savepoint",) * 3
-BLOCK = 10
+BLOCK = 5
 BLOCKS = [
-    pytest.param(first, marks=pytest.mark.slow if first < 11 else (pytest.mark.soak, pytest.mark.long))
+    pytest.param(first, marks=pytest.mark.slow if first < 6 else (pytest.mark.soak, pytest.mark.long))
     for first in range(1, 61, BLOCK)
 ]
 

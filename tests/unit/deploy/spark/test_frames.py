@@ -83,7 +83,7 @@ def test_rows_of_a_dataframe_arrive_in_its_order(spark: SparkSession, env: Strea
     assert tuple(rows[3]) == (3, "3", 1.5)
 
 
-@pytest.mark.parametrize("parallelism", [1, 2, 3])
+@pytest.mark.parametrize("parallelism", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_a_sorted_dataframe_with_a_watermark_strategy_has_no_late_row_and_the_windows_of_batch_mode(
     spark: SparkSession, parallelism: int
 ) -> None:

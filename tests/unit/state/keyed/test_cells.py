@@ -37,7 +37,7 @@ def test_a_buried_cell_is_not_listed_as_live() -> None:
 
 
 @pytest.mark.parametrize(
-    ("per_batch", "batches"), [(10, 2000), (1024, 400), pytest.param(10_000, 80, marks=pytest.mark.slow)]
+    ("per_batch", "batches"), [(10, 2000), (1024, 400), pytest.param(10_000, 80, marks=pytest.mark.soak)]
 )
 @pytest.mark.slow
 def test_keys_that_come_and_go_for_ever_need_bounded_memory(per_batch: int, batches: int) -> None:

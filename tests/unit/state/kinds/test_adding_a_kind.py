@@ -96,7 +96,8 @@ def under_test(variant: str) -> BackendUnderTest:
 
 
 @pytest.mark.parametrize(
-    "variant", [pytest.param(each, marks=pytest.mark.slow if "rocksdb" in each else ()) for each in SETTINGS]
+    "variant",
+    [pytest.param(each, marks=pytest.mark.soak if each == "rocksdb, incremental" else ()) for each in SETTINGS],
 )
 @pytest.mark.slow
 def test_a_new_kind_agrees_with_its_model_whatever_happens(variant: str) -> None:

@@ -39,7 +39,9 @@ def rocksdb(variant: str) -> BackendUnderTest:
     return BackendUnderTest(open=open_backend, settings=resolve({"state.backend.type": "rocksdb", **VARIANTS[variant]}))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "variant", [pytest.param(each, marks=pytest.mark.soak if each in LEFT_TO_SOAK else ()) for each in VARIANTS]
+)
 def test_it_agrees_with_a_plain_dict_whatever_happens(variant: str) -> None:
     check_against_model(rocksdb(variant), max_examples=sample_size(12))
 
