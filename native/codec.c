@@ -4,7 +4,7 @@
 
 /* Find where objects of a class have an attribute of its __slots__. Returns -1 with an exception. */
 static int offset_of(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
-    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
+    PyObject *found = attribute_of((PyObject *)type, name);
     if (found == NULL) return -1;
     const PyMemberDef *member = Py_IS_TYPE(found, &PyMemberDescr_Type) ? ((PyMemberDescrObject *)found)->d_member : NULL;
     int is_object = member != NULL && member->type == Py_T_OBJECT_EX;

@@ -2,9 +2,9 @@
 #include "cells.h"
 
 int cells_of(Cells *cells, PyObject *backend) {
-    cells->by_key = PyObject_GetAttrString(backend, "cells");
-    cells->generation = PyObject_GetAttrString(backend, "generation");
-    cells->enter = PyObject_GetAttrString(backend, "enter");
+    cells->by_key = attribute_of(backend, "cells");
+    cells->generation = attribute_of(backend, "generation");
+    cells->enter = attribute_of(backend, "enter");
     if (cells->by_key == NULL || cells->generation == NULL || cells->enter == NULL) return -1;
     if (PyDict_CheckExact(cells->by_key)) return 0;
     PyErr_SetString(PyExc_TypeError, "the cells of a backend are a dict");

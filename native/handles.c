@@ -7,7 +7,7 @@
 
 PyObject *as_in_python(Handle *self, const char *method, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Py_ssize_t total = count + (names == NULL ? 0 : PyTuple_GET_SIZE(names));
-    PyObject *function = PyObject_GetAttrString((PyObject *)Py_TYPE(self)->tp_base, method), *result = NULL;
+    PyObject *function = attribute_of((PyObject *)Py_TYPE(self)->tp_base, method), *result = NULL;
     PyObject **all = function == NULL ? NULL : PyMem_New(PyObject *, total + 1);
     if (all != NULL) {
         all[0] = (PyObject *)self;

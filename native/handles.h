@@ -31,7 +31,7 @@ PyObject *as_in_python(Handle *self, const char *method, PyObject *const *args, 
 /* Return the value as one of the declared type, a new reference, or NULL with an exception. The value is not None. */
 static inline PyObject *fitted(Handle *self, PyObject *value) {
     if (fits(self, value)) return Py_NewRef(value);
-    PyObject *fit = PyObject_GetAttrString((PyObject *)self, "_fit");
+    PyObject *fit = attribute_of((PyObject *)self, "_fit");
     PyObject *result = fit == NULL ? NULL : call_one(fit, value);
     Py_XDECREF(fit);
     return result;

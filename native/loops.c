@@ -70,7 +70,7 @@ static inline int process_next(Loop *self, const Batch *batch, Py_ssize_t at, Py
 
 /* Get the slot that `RecordContext.at` sets. Returns -1 with an exception. */
 static int prepare_times(Batch *batch) {
-    batch->set_timestamp = PyObject_GetAttrString((PyObject *)Py_TYPE(batch->context), "_timestamp");
+    batch->set_timestamp = attribute_of((PyObject *)Py_TYPE(batch->context), "_timestamp");
     if (batch->set_timestamp == NULL) return -1;
     if (Py_TYPE(batch->set_timestamp)->tp_descr_set != NULL) return 0;
     PyErr_SetString(PyExc_TypeError, "the timestamp is a slot of the context");
@@ -131,7 +131,7 @@ static PyObject *keyed_fire(Loop *self, PyObject *const *args, Py_ssize_t count)
     Batch batch = {.call = args[3], .context = args[4]};
     PyObject *out = PyList_New(0), *out_times = PyList_New(0), *due = NULL, *result = NULL, *time;
     if (out != NULL && out_times != NULL && prepare_times(&batch) == 0)
-        due = PyObject_CallMethod(args[0], "due", "OOO", args[1], args[2], out);
+        due = call_method(args[0], "due", "(OOO)", args[1], args[2], out);
     batch.position = due == NULL ? NULL : PyObject_GetIter(due);
     if (batch.position != NULL) {
         int failed = 0;
@@ -209,7 +209,7 @@ static PyObject *keyed_loop_new(PyTypeObject *type, PyObject *args, PyObject *ke
     Loop *self = made(type, state, extend);
     if (self == NULL) return NULL;
     self->backend = Py_NewRef(backend);
-    self->current = (Current *)PyObject_GetAttrString(backend, "current");
+    self->current = (Current *)attribute_of(backend, "current");
     if (self->current != NULL && !Py_IS_TYPE(self->current, state->current))
         PyErr_Format(PyExc_TypeError, "the current cell of a compiled loop is in a headgate._native.Current, not in %R",
                      self->current);

@@ -65,6 +65,29 @@ static inline int discard(PyObject *result) {
     return result == NULL ? -1 : 0;
 }
 
+/* Return an attribute, a new reference, or NULL with an exception. Its name is the one object that all use for it: Python
+ * keeps thousands of names by which attributes of classes were looked up, and finds attributes by the same objects. */
+static inline PyObject *attribute_of(PyObject *object, const char *name) {
+    PyObject *interned = PyUnicode_InternFromString(name);
+    PyObject *found = interned == NULL ? NULL : PyObject_GetAttr(object, interned);
+    Py_XDECREF(interned);
+    return found;
+}
+
+/* Call a method with arguments as for `Py_BuildValue`, whose format is that of a tuple: a new reference, or NULL with an
+ * exception. */
+static inline PyObject *call_method(PyObject *object, const char *name, const char *format, ...) {
+    PyObject *method = attribute_of(object, name), *args = NULL;
+    va_list values;
+    va_start(values, format);
+    if (method != NULL) args = Py_VaBuildValue(format, values);
+    va_end(values);
+    PyObject *result = args == NULL ? NULL : PyObject_CallObject(method, args);
+    Py_XDECREF(args);
+    Py_XDECREF(method);
+    return result;
+}
+
 /* Who may have a record without a copy: see ownership.c. */
 typedef struct Ownership Ownership;
 

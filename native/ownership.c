@@ -178,7 +178,7 @@ int extend_by(Extend *extend, State *state, PyObject *function) {
         extend->ownership = (Ownership *)PyCFunction_GET_SELF(function);
         return 0;
     }
-    PyObject *of_list = PyObject_GetAttrString((PyObject *)&PyList_Type, "extend");
+    PyObject *of_list = attribute_of((PyObject *)&PyList_Type, "extend");
     extend->is_by_reference = of_list == function;
     Py_XDECREF(of_list);
     return of_list == NULL ? -1 : 0;
@@ -231,7 +231,7 @@ PyDoc_STRVAR(owned_doc, "owned(polled)\n--\n\nReturn a new list of `polled.recor
 
 static PyObject *ownership_owned(Ownership *self, PyObject *polled) {
     int all_plain = 1;
-    PyObject *records = PyObject_GetAttrString(polled, "records");
+    PyObject *records = attribute_of(polled, "records");
     if (records == NULL) return NULL;
     /* `records` may be a property, so `polled` is looked at after it. Its records: `polled` and this function. */
     int is_kept = Py_REFCNT(polled) > self->given || Py_REFCNT(records) > 2;

@@ -48,7 +48,7 @@ static int turn_to(Adding *adding, PyObject *time) {
     if (adding->is_late < 0) goto fail;
     if (PyTuple_GET_ITEM(found, 2) != Py_None) {
         adding->pane = Py_NewRef(PyTuple_GET_ITEM(found, 2));
-        adding->values = PyObject_GetAttrString(adding->pane, "open");
+        adding->values = attribute_of(adding->pane, "open");
         if (adding->values == NULL) goto fail;
         if (!PyDict_CheckExact(adding->values)) {
             PyErr_SetString(PyExc_TypeError, "the open values of a pane are a dict");
@@ -121,12 +121,12 @@ static PyObject *add_to_panes(PyObject *Py_UNUSED(module), PyObject *const *args
     } steps[] = {{"first", &adding.first},   {"more", &adding.more},         {"turn", &adding.turn},
                  {"sought", &adding.sought}, {"too_late", &adding.too_late}, {"again", &adding.again}};
     int at = 0, of = Py_ARRAY_LENGTH(steps);
-    while (at < of && (*steps[at].kept = PyObject_GetAttrString(args[3], steps[at].name)) != NULL) at++;
+    while (at < of && (*steps[at].kept = attribute_of(args[3], steps[at].name)) != NULL) at++;
     Items keys = {0}, times = {0};
     PyObject *records = NULL, *result = NULL;
     adding.sealed_name = PyUnicode_InternFromString("sealed");
-    if (at == of && adding.sealed_name != NULL && begin_items(&keys, args[0]) == 0 && begin_items(&times, args[1]) == 0 &&
-        (records = PyObject_GetIter(args[2])) != NULL) {
+    if (at == of && adding.sealed_name != NULL && begin_items(&keys, args[0]) == 0 &&
+        begin_items(&times, args[1]) == 0 && (records = PyObject_GetIter(args[2])) != NULL) {
         int ended = 0;
         while (ended == 0) ended = add_next(&adding, &keys, &times, records);
         if (ended > 0) result = Py_NewRef(Py_None);

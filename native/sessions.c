@@ -20,7 +20,7 @@ typedef struct {
 /* Return an attribute that is an integer, or -1 with an exception, also of a call before. */
 static long long number_of(PyObject *steps, const char *name) {
     if (PyErr_Occurred()) return -1;
-    PyObject *found = PyObject_GetAttrString(steps, name);
+    PyObject *found = attribute_of(steps, name);
     long long number = found == NULL ? -1 : PyLong_AsLongLong(found);
     Py_XDECREF(found);
     return number;
@@ -35,7 +35,7 @@ static int read_steps(SessionLoop *self, PyObject *steps) {
                    {"note", &self->note},       {"drop", &self->drop},   {"merge", &self->merge},
                    {"take", &self->take}};
     for (size_t i = 0; i < Py_ARRAY_LENGTH(objects); i++)
-        if ((*objects[i].kept = PyObject_GetAttrString(steps, objects[i].name)) == NULL) return -1;
+        if ((*objects[i].kept = attribute_of(steps, objects[i].name)) == NULL) return -1;
     self->start = (Py_ssize_t)number_of(steps, "start");
     self->end = (Py_ssize_t)number_of(steps, "end");
     self->value = (Py_ssize_t)number_of(steps, "value");
@@ -68,9 +68,9 @@ static inline int put(PyObject *cell, Py_ssize_t column, PyObject *content) {
 static int add_in_python(SessionLoop *self, PyObject *key, PyObject *time, PyObject *value,
                          PyObject *watermark) {
     PyObject *records = PyTuple_Pack(1, value), *position = records == NULL ? NULL : PyObject_GetIter(records);
-    int failed = position == NULL ? -1
-                                  : discard(PyObject_CallMethod(self->in_python, "add", "[O](O)OO", key, time,
-                                                                position, watermark));
+    int failed = -1;
+    if (position != NULL)
+        failed = discard(call_method(self->in_python, "add", "([O](O)OO)", key, time, position, watermark));
     Py_XDECREF(position);
     Py_XDECREF(records);
     return failed;
@@ -303,7 +303,7 @@ static int look(SessionLoop *self, Due *due, PyObject *key, long long time_ms) {
 static int prefetch(SessionLoop *self, Due *due, PyObject *keys) {
     if (due->prefetch == Py_None) return 0;
     if (discard(call_one(due->prefetch, keys)) < 0) return -1;
-    Py_XSETREF(due->prefetch, PyObject_GetAttrString(self->backend, "prefetch")); /* a call may turn it off */
+    Py_XSETREF(due->prefetch, attribute_of(self->backend, "prefetch")); /* a call may turn it off */
     return due->prefetch == NULL ? -1 : 0;
 }
 
@@ -341,8 +341,8 @@ static PyObject *take_all(SessionLoop *self, PyObject *due_keys) {
     PyObject *position = PyObject_GetIter(due_keys), *keys, *result = NULL;
     long long time_ms;
     if (position != NULL && cells_of(&due.cells, self->backend) == 0 &&
-        (due.emptied = PyObject_GetAttrString(self->backend, "emptied")) != NULL &&
-        (due.prefetch = PyObject_GetAttrString(self->backend, "prefetch")) != NULL &&
+        (due.emptied = attribute_of(self->backend, "emptied")) != NULL &&
+        (due.prefetch = attribute_of(self->backend, "prefetch")) != NULL &&
         (due.of_keys = PyList_New(0)) != NULL && (due.sessions = PyList_New(0)) != NULL) {
         DueTimes *times = due_times_of(self->due_keys, position);
         int failed = 0;

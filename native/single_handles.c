@@ -71,7 +71,7 @@ PyDoc_STRVAR(aggregating_get_doc, "get()\n--\n\nReturn the result of the added v
 static PyObject *aggregating_get(Handle *self, PyObject *Py_UNUSED(ignored)) {
     PyObject *accumulator = get_content(self);
     if (accumulator == NULL || accumulator == Py_None) return accumulator;
-    PyObject *get_result = PyObject_GetAttrString(self->more, "get_result");
+    PyObject *get_result = attribute_of(self->more, "get_result");
     PyObject *result = get_result == NULL ? NULL : call_one(get_result, accumulator);
     Py_XDECREF(get_result);
     Py_DECREF(accumulator);
@@ -81,14 +81,14 @@ static PyObject *aggregating_get(Handle *self, PyObject *Py_UNUSED(ignored)) {
 /* Return the accumulator with a value added, a new reference, or NULL with an exception. */
 static PyObject *accumulated(Handle *self, PyObject *value) {
     PyObject *accumulator = get_content(self), *add, *result = NULL;
-    if (accumulator == Py_None) Py_SETREF(accumulator, PyObject_CallMethod(self->more, "create_accumulator", NULL));
+    if (accumulator == Py_None) Py_SETREF(accumulator, call_method(self->more, "create_accumulator", "()"));
     if (accumulator == NULL) return NULL;
-    if ((add = PyObject_GetAttrString(self->more, "add")) != NULL) result = call_two(add, value, accumulator);
+    if ((add = attribute_of(self->more, "add")) != NULL) result = call_two(add, value, accumulator);
     Py_XDECREF(add);
     Py_DECREF(accumulator);
     if (result != Py_None) return result;
     Py_DECREF(result);
-    PyObject *error = PyObject_CallMethod((PyObject *)self, "_no_accumulator", NULL);
+    PyObject *error = call_method((PyObject *)self, "_no_accumulator", "()");
     if (error != NULL) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);
     return NULL;

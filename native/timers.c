@@ -31,7 +31,7 @@ static int tell_index(Timers *self, const char *method, int (*change)(TimerIndex
     PyObject *key = get_at(self->current, KEY);
     if (key == NULL) return -1;
     int failed = self->own != NULL ? change(self->own, time, time_ms, key)
-                                   : discard(PyObject_CallMethod(self->index, method, "OO", time, key));
+                                   : discard(call_method(self->index, method, "(OO)", time, key));
     Py_DECREF(key);
     return failed;
 }
@@ -125,7 +125,7 @@ static PyObject *count_times(Timers *self, PyObject *Py_UNUSED(argument)) {
 }
 
 static PyObject *head_ms(Timers *self, void *Py_UNUSED(closure)) {
-    return PyObject_GetAttrString(self->index, "head_ms");
+    return attribute_of(self->index, "head_ms");
 }
 
 /* --- those that are due */
@@ -149,7 +149,7 @@ static int is_due(Due *self) {
         long long head_ms;
         return index_head(timers->own, &head_ms) && head_ms <= self->until_ms;
     }
-    PyObject *head = PyObject_GetAttrString(timers->index, "head_ms");
+    PyObject *head = attribute_of(timers->index, "head_ms");
     int due = head == NULL ? -1 : PyObject_RichCompareBool(head, self->until, Py_LE);
     Py_XDECREF(head);
     return due;
@@ -166,7 +166,7 @@ static int pop(Due *self) {
         self->time = PyLong_FromLongLong(head_ms);
         self->keys = self->time == NULL ? NULL : index_pop(timers->own, limit);
     } else {
-        PyObject *popped = PyObject_CallMethod(timers->index, "pop", "n", limit), *keys;
+        PyObject *popped = call_method(timers->index, "pop", "(n)", limit), *keys;
         if (popped != NULL && PyArg_ParseTuple(popped, "OO", &self->time, &keys)) {
             Py_INCREF(self->time);
             self->keys = PySequence_List(keys);
@@ -323,11 +323,11 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     self->backend = Py_NewRef(backend);
     self->whole_time = Py_NewRef(whole_time);
     self->due_type = (PyTypeObject *)Py_NewRef((PyObject *)state->due);
-    self->fired = checked(state, PyObject_GetAttrString(backend, "current"));
+    self->fired = checked(state, attribute_of(backend, "current"));
     self->current = self->fired == NULL ? NULL
                     : current == Py_None ? (Current *)Py_NewRef((PyObject *)self->fired)
                                          : checked(state, Py_NewRef(current));
-    found = self->current == NULL ? NULL : PyObject_CallMethod(backend, "timers", "O", name);
+    found = self->current == NULL ? NULL : call_method(backend, "timers", "(O)", name);
     if (found != NULL && PyArg_ParseTuple(found, "nO", &column, &index)) {
         self->column = column;
         self->index = Py_NewRef(index);

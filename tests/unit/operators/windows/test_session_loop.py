@@ -264,6 +264,24 @@ def test_a_loop_is_collected_with_what_it_refers_to() -> None:
     assert seen() is None
 
 
+def test_a_loop_asks_for_attributes_by_the_same_strings_each_time() -> None:
+    """Python keeps thousands of the strings by which attributes were looked up, and finds attributes by these."""
+    asked: list[str] = []
+
+    class Backend(SimpleNamespace):
+        def __getattribute__(self, name: str) -> Any:
+            asked.append(name)
+            return super().__getattribute__(name)
+
+    steps = Steps({}, keeps=False)
+    backend: Any = Backend(**vars(steps.backend))
+    loop = session_loop(compiled_module(), replace(steps.steps, backend=backend))
+    loop.add([], [], iter([]), 0)
+    loop.take([(5, ["a"])])
+    assert {"cells", "prefetch", "emptied"} <= set(asked)
+    assert all(name is sys.intern(name) for name in asked)
+
+
 def test_no_reference_is_left_behind() -> None:
     native = compiled_module()
     key, value, time = ("key", 1), "".join(["a value"]), 10**6
