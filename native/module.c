@@ -1,5 +1,34 @@
 /* The module headgate._native and its types. */
-#include "native.h"
+#include "numbers.h"
+
+PyDoc_STRVAR(greatest_doc, "greatest(numbers)\n--\n\nReturn the greatest of some numbers, the first of several: `max`.");
+
+static PyObject *greatest(PyObject *Py_UNUSED(module), PyObject *numbers) {
+    Items items = {0};
+    PyObject *found = begin_items(&items, numbers) < 0 ? NULL : next_item(&items), *each;
+    long long most = 0, number = 0;
+    int is_short = found != NULL && is_number(found, &most);
+    if (found == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "greatest() of no numbers");
+    while (found != NULL && (each = next_item(&items)) != NULL) {
+        int is_each_short = is_number(each, &number);
+        int is_more = is_short && is_each_short ? number > most : PyObject_RichCompareBool(each, found, Py_GT);
+        if (is_more > 0) {
+            Py_SETREF(found, Py_NewRef(each));
+            most = number;
+            is_short = is_each_short;
+        }
+        Py_DECREF(each);
+        if (is_more < 0) Py_CLEAR(found);
+    }
+    if (PyErr_Occurred()) Py_CLEAR(found);
+    release_items(&items);
+    return found;
+}
+
+static PyMethodDef methods[] = {
+    {"greatest", greatest, METH_O, greatest_doc},
+    {NULL, NULL, 0, NULL},
+};
 
 /* Make a type and add it to the module. `kept`: where the state keeps it, or NULL. Returns -1 with an exception. */
 static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **kept) {
@@ -16,7 +45,7 @@ static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **kept) {
 static int exec_module(PyObject *module) {
     State *state = PyModule_GetState(module);
     if (PyModule_AddStringConstant(module, "INTERFACE", INTERFACE) < 0) return -1;
-    if (PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0 ||
+    if (PyModule_AddFunctions(module, methods) < 0 || PyModule_AddFunctions(module, routing_methods) < 0 || PyModule_AddFunctions(module, handle_methods) < 0 ||
         PyModule_AddFunctions(module, pane_methods) < 0 || PyModule_AddFunctions(module, key_methods) < 0 ||
         PyModule_AddFunctions(module, cache_methods) < 0)
         return -1;

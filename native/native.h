@@ -23,7 +23,7 @@
 #endif
 
 /* The CRC of _native.pyi. Python code refuses a module with another one than its own. */
-#define INTERFACE "98f7a25f"
+#define INTERFACE "7972f1c8"
 
 typedef struct {
     PyTypeObject *ownership, *current, *call, *timer_index, *due, *due_keys, *due_times;

@@ -22,6 +22,8 @@ H = TypeVar("H", bound=Handle)
 
 INTERFACE: str
 
+def greatest(numbers: list[int], /) -> int: ...
+
 @final
 class Ownership:
     """The functions of a `Passing` by value, compiled. See `headgate.types.record_copies`."""

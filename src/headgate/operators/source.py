@@ -92,7 +92,7 @@ class SourceOperator(Operator):
 
     def _event_time_by(self, strategy: WatermarkStrategy) -> SourceWatermarks | StageWatermarks:
         def maker() -> WatermarkMaker:
-            return WatermarkMaker.of(strategy, self.context, self._inputs)
+            return WatermarkMaker(strategy, self.context, self._inputs)
 
         def of_stage(source: Source[Any]) -> SourceWatermarks:
             return (

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
 from operator import index
+from types import ModuleType
 from typing import Any, Final, NoReturn, Protocol, final
 
-from headgate.clock import Clock
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Flow, Watermark, WatermarkStatus
 from headgate.errors import ProgramError
 from headgate.functions.watermarks import (
@@ -95,13 +95,14 @@ class _NoProgress:
 class _Bounded:
     """Emits watermarks at a fixed distance below the highest timestamp."""
 
-    def __init__(self, bound_ms: int) -> None:
+    def __init__(self, bound_ms: int, native: ModuleType | None) -> None:
         self._bound_ms = bound_ms
+        self._greatest: Callable[[list[int]], int] = max if native is None else native.greatest
         self._greatest_ms: int | None = None
 
     def on_batch(self, batch: Batch, marks: _Marks) -> None:
         if batch.timestamps:
-            greatest_ms = max(batch.timestamps)
+            greatest_ms = self._greatest(batch.timestamps)
             if self._greatest_ms is None or greatest_ms > self._greatest_ms:
                 self._greatest_ms = greatest_ms
         marks.out.append(batch)
@@ -144,12 +145,12 @@ class _Own:
             raise UserCodeError(during="on_periodic_emit()") from error
 
 
-def _progress(strategy: WatermarkStrategy) -> _Progress:
+def _progress(strategy: WatermarkStrategy, native: ModuleType | None) -> _Progress:
     match strategy.progress:
         case None:
             return _NoProgress()
         case BoundedOutOfOrderness(bound_ms):
-            return _Bounded(bound_ms)
+            return _Bounded(bound_ms, native)
         case OwnGenerator(supplier):
             return _Own(supplier)
 
@@ -158,16 +159,18 @@ def _progress(strategy: WatermarkStrategy) -> _Progress:
 class WatermarkMaker:
     """Makes timestamps and watermarks in one subtask by a strategy. `wake_ms` and `tick` are as in `Operator`."""
 
-    def __init__(self, strategy: WatermarkStrategy, clock: Clock, interval_ms: int, inputs: InputClock) -> None:
-        """`interval_ms` is the time between periodic watermarks; 0 turns them off. Raises `UserCodeError`.
+    def __init__(self, strategy: WatermarkStrategy, context: OperatorContext, inputs: InputClock) -> None:
+        """Make the maker for the subtask of `context`; `inputs` is the clock that measures the idle timeout.
 
-        `inputs` is the clock that measures the idle timeout.
+        Raises `UserCodeError`.
         """
+        clock = context.services.clock
+        interval_ms = context.settings.get(WATERMARK_INTERVAL)  # 0 for no periodic watermarks
         now_ms = clock.monotonic_ms()
         self._clock = clock
         self._inputs = inputs
         self._assign = strategy.extract_timestamp
-        self._progress = _progress(strategy)
+        self._progress = _progress(strategy, context.native)
         self._marks = _Marks()
         self._interval_ms = interval_ms
         self._period_ms = now_ms + interval_ms if strategy.progress is not None and interval_ms > 0 else None
@@ -178,11 +181,6 @@ class WatermarkMaker:
         self._timed_out = False
         self._idle_due_ms = None if self._timeout_ms is None else now_ms + self._timeout_ms
         self.wake_ms = self._next_ms()
-
-    @classmethod
-    def of(cls, strategy: WatermarkStrategy, context: OperatorContext, inputs: InputClock) -> WatermarkMaker:
-        """Return the maker for the subtask of `context`. Raises `UserCodeError`."""
-        return cls(strategy, context.services.clock, context.settings.get(WATERMARK_INTERVAL), inputs)
 
     def mark(self, batch: Batch) -> list[Flow]:
         """Return the records with timestamps, and the watermarks and statuses among them. Raises `UserCodeError`."""
@@ -293,7 +291,7 @@ class AssignOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        self._maker = WatermarkMaker.of(self._strategy, context, InputOfChannels(context.services))
+        self._maker = WatermarkMaker(self._strategy, context, InputOfChannels(context.services))
         self.wake_ms = self._maker.wake_ms
 
     def mark(self, batch: Batch) -> list[Flow]:

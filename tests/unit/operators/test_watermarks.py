@@ -6,6 +6,8 @@ import traceback
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headgate.connectors.collection import CollectionSource
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Flow, Watermark, WatermarkStatus
@@ -17,6 +19,8 @@ from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.testing.harness import OperatorHarness, Setup
 from headgate.types.instant import Duration
+from tests.compiled import compiled_module
+from tests.leaks import check_nothing_is_left
 
 IDLE = WatermarkStatus(idle=True)
 ACTIVE = WatermarkStatus(idle=False)
@@ -307,3 +311,33 @@ def test_a_source_with_a_strategy_marks_what_it_polled() -> None:
 def test_a_strategy_is_checked_when_it_is_made(make: Any, says: str) -> None:
     with pytest.raises(ProgramError, match=says):
         make()
+
+
+# --- compiled
+
+NUMBERS = st.integers(-3, 3) | st.integers() | st.sampled_from([2**63, 2**63 - 1, -(2**63), True, 1.5, float("nan")])
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=8), st.sampled_from([list, tuple, iter]))
+def test_the_greatest_timestamp_is_found_as_in_python(numbers: list[Any], kind: Any) -> None:
+    assert compiled_module().greatest(kind(numbers)) is max(numbers)
+
+
+@pytest.mark.parametrize("wrong", [[], 5, [1, "a"], ["a", 1]])
+def test_no_numbers_have_no_greatest_one(wrong: Any) -> None:
+    with pytest.raises((TypeError, ValueError)) as in_python:
+        max(wrong)
+    with pytest.raises(in_python.type):
+        compiled_module().greatest(wrong)
+
+
+def test_looking_for_the_greatest_leaves_no_reference_behind() -> None:
+    greatest, number = compiled_module().greatest, 10**6
+
+    def work() -> None:
+        greatest([1, number, 2**70, number])
+        greatest(iter([number, 1]))
+        with pytest.raises(TypeError):
+            greatest([number, "a"])
+
+    check_nothing_is_left(work, 50, [number])
