@@ -34,8 +34,8 @@ ASSIGNERS: Final = {
     "sliding": SlidingEventTimeWindows.of(Time.milliseconds(40), TEN),
     "session": EventTimeSessionWindows.with_gap(Time.milliseconds(5)),
 }
-BYTES_MAX: Final = 100_000
-"""50 bytes for each of 2,000 windows: a window that stays takes hundreds."""
+BYTES_MAX: Final = 120_000
+"""30 bytes for each of 4,000 windows: a window that stays takes hundreds."""
 
 
 def through_windows(harness: Any, first: int, last: int) -> None:
@@ -67,7 +67,7 @@ def test_memory_is_flat_over_thousands_of_windows(kind: str, backend: str) -> No
         gc.collect()
         tracemalloc.start()
         try:
-            through_windows(harness, 500, 2_500)
+            through_windows(harness, 500, 4_500)
             gc.collect()
             grown, _ = tracemalloc.get_traced_memory()
         finally:
