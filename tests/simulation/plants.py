@@ -42,7 +42,7 @@ from headgate.runtime.slot.subtask import Subtask
 from headgate.runtime.slot_storage.state_writers import StoreWriter, StoreWriters
 from headgate.state.files import FileHandle, StateHandle
 from headgate.state.keyed.hashmap import HashMapBackend
-from headgate.state.keyed.timer_index import HeapTimerIndex
+from headgate.state.keyed.timer_index import HeapTimerIndex, TimerIndex
 from headgate.state.keyed.walk import Walk
 from headgate.state.operator.list_elements import ListElements
 from headgate.state.operator.operator_state import OperatorStateStore
@@ -178,7 +178,7 @@ def timers_forgotten(patch: pytest.MonkeyPatch) -> None:
     """An operator ignores the timers of restored state."""
     timers = HashMapBackend.timers
 
-    def only_new_ones(self: HashMapBackend, name: str) -> tuple[int, HeapTimerIndex]:
+    def only_new_ones(self: HashMapBackend, name: str) -> tuple[int, TimerIndex]:
         if name not in self._timers:
             column, _ = timers(self, name)
             self._timers[name] = column, HeapTimerIndex()

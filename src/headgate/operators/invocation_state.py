@@ -158,7 +158,7 @@ class Draft(dict[int, Any]):
             elif is_change or column in self._written:
                 form = self._forms[column]
                 stored = form.plain(content) if content is not None else None
-                form.put(self._backend, cell, column, stored)  # type: ignore[arg-type]  # every backend is a CellOwner
+                form.put(self._backend, cell, column, stored)
 
 
 def cell_of(backend: KeyedBackend, key: Any) -> Cell:

@@ -15,11 +15,10 @@ from typing import Any, Final, final
 from headgate.elements import SavepointFormat
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId
-from headgate.state.backend import BackendContext, KeyedSnapshot
+from headgate.state.backend import BackendContext, KeyedBackend, KeyedSnapshot
 from headgate.state.files import FetchedKeyed
 from headgate.state.formats.patch import patched
 from headgate.state.formats.schema import StateMeta
-from headgate.state.keyed.cell_backend import CellBackend
 from headgate.state.keyed.cell_snapshot import CellSnapshot, FileTerms
 from headgate.state.keyed.cells import (
     CHUNK_CELLS,
@@ -57,7 +56,7 @@ _FEW: Final = 8
 
 
 @final
-class HashMapBackend(CellBackend[HeapTimerIndex]):
+class HashMapBackend(KeyedBackend):
     """Keyed state of one operator in one subtask. `KeyedBackend` describes the interface."""
 
     def __init__(self, context: BackendContext) -> None:

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 from headgate.clock import Clock
 from headgate.errors import InternalError, StateAccessError
-from headgate.state.formats.schema import StateMeta
 from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, Cell, make_current, namespace_of
 from headgate.state.keyed.columns import meta_of
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.merging import merged
-from headgate.state.kinds.owner import CellOwner, HandleOwner, ListLike, MapLike
+from headgate.state.kinds.owner import ListLike, MapLike
 
-
-class NamespaceOwner(HandleOwner, CellOwner, Protocol):
-    """The interface of a backend for its view of namespaces."""
-
-    cells: dict[Any, Cell]
-    generation: int
-
-    def enter(self, key: Any, cell: Cell | None) -> Cell:
-        """Return the cell of `key`, safe to read and change."""
-        ...
-
-    def handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> Any:
-        """Return the handle of a state, which works on the current cell of `owner`. Declare the state if it is new."""
-        ...
-
-    def column_of(self, state_name: str) -> int | None:
-        """Return the column of a declared state, None if the state is unknown."""
-        ...
-
-    def cell_keys_with(self, state_name: str) -> Iterator[Any]:
-        """Yield the keys of the cells that have a value of the state."""
-        ...
+if TYPE_CHECKING:
+    from headgate.state.backend import KeyedBackend
 
 
 @final
@@ -44,7 +23,7 @@ class NamespaceView:
 
     __slots__ = ("_backend", "_clock", "current", "native")
 
-    def __init__(self, backend: NamespaceOwner, clock: Clock) -> None:
+    def __init__(self, backend: KeyedBackend, clock: Clock) -> None:
         self._backend = backend
         self._clock = clock
         self.native = backend.native

@@ -12,15 +12,13 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
-from headgate.state.backend import BackendContext
-from headgate.state.keyed.cell_backend import CellBackend
+from headgate.state.backend import BackendContext, KeyedBackend
 from headgate.state.keyed.cells import DEAD, FIRST, GENERATION, KEY, NO_CELL, SAVED, Cell, namespace_of
 from headgate.state.kinds.owner import MapLike
 from headgate.state.rocksdb.containers import StoredList, StoredMap
 from headgate.state.rocksdb.snapshots import RowsSnapshot
 from headgate.state.rocksdb.store import Store
 from headgate.state.rocksdb.stored_panes import StoredPanes
-from headgate.state.rocksdb.timers import StoredTimerIndex
 
 EVICTED_AT_ONCE: Final = 4096
 """Cells that one eviction removes at most."""
@@ -28,7 +26,7 @@ _MEASURED: Final = 64
 """Cells whose size is measured at a time, to estimate the mean of all."""
 
 
-class CellCache(CellBackend[StoredTimerIndex]):
+class CellCache(KeyedBackend):
     """The part of the RocksDB backend that every record uses."""
 
     def __init__(self, context: BackendContext, store: Store, cache_bytes: int) -> None:

@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import fields, replace
 from itertools import cycle
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -149,7 +149,7 @@ class Steps:
             cells=self.cells, generation=1, enter=self.enter, emptied=[], prefetch=self.noting("prefetch")
         )
         self.steps = SessionSteps(
-            backend=self.backend,
+            backend=cast("Any", self.backend),
             start=4,
             end=5,
             value=6,

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.state.keyed.timer_index import NEVER
 from headgate.state.rocksdb import timers as timers_module
-from headgate.state.rocksdb.timers import NEAR_MAX
+from headgate.state.rocksdb.timers import NEAR_MAX, StoredTimerIndex
 from headgate.time.timers import EVENT_TIMERS, Timers
 from tests.unit.state.backends import at, begin, finish, saved
 from tests.unit.state.rocksdb.stores import INCREMENTAL, TINY, restored, rocksdb
@@ -28,6 +28,7 @@ def test_far_timers_are_not_in_memory() -> None:
         with at(backend, key):
             timers.register(key)
     index = backend.timers(EVENT_TIMERS)[1]
+    assert isinstance(index, StoredTimerIndex)
     assert len(index._heap) <= 2 * NEAR_MAX
     assert timers.head_ms == 0
 
