@@ -24,6 +24,7 @@ def test_a_job_grows_and_shrinks_and_its_cores_come_free(spark: SparkSession, tm
     assert job.progress.restarts == 0
 
 
+@pytest.mark.soak
 def test_slots_that_were_just_released_are_there_for_the_next_rescale(spark: SparkSession, tmp_path: Path) -> None:
     job = started(spark, tmp_path, 2)
     for parallelism in (4, 1, 4):

@@ -79,12 +79,7 @@ CHANGELOG = {
     "headgate_changelog_cut-interval": "30 ms",
     "state_changelog_periodic-materialize_interval": "200 ms",
 }
-BACKENDS = {
-    "hashmap, incremental": INCREMENTAL,
-    "hashmap, changelog": CHANGELOG,
-    "rocksdb, incremental": {"state_backend_type": "rocksdb", **INCREMENTAL},
-    "rocksdb, changelog": {"state_backend_type": "rocksdb", **CHANGELOG},
-}
+ROCKSDB = {"state_backend_type": "rocksdb"}
 
 
 def tallied() -> list[Any]:
@@ -102,7 +97,15 @@ def last_by_rest(values: list[int]) -> list[tuple[int, int]]:
     return sorted({value % 7: value for value in values}.items())
 
 
-@pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param(INCREMENTAL, id="hashmap, incremental", marks=pytest.mark.soak),
+        pytest.param(CHANGELOG, id="hashmap, changelog"),
+        pytest.param({**ROCKSDB, **INCREMENTAL}, id="rocksdb, incremental"),
+        pytest.param({**ROCKSDB, **CHANGELOG}, id="rocksdb, changelog", marks=pytest.mark.soak),
+    ],
+)
 def test_state_of_every_kind_and_timers_outlive_a_killed_worker(
     cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str], backend: dict[str, str]
 ) -> None:

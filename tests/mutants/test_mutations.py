@@ -47,7 +47,7 @@ def test_a_change_is_made_at_its_place_in_a_module_with_other_letters() -> None:
     assert changed_one == 'def f(a):\n    b = "ä€"; return (a - 1)\n'
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_mutants_of_the_cores_are_python_that_means_something_else() -> None:
     for mutant in list(all_mutants())[::40]:
         source = (ROOT / mutant.module).read_text()
@@ -66,7 +66,7 @@ def test_each_survivor_that_is_explained_is_in_the_cores() -> None:
     assert [known[:2] for known in known_reasons() if known[:2] not in there] == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_mutant_is_killed_by_a_test_that_fails_with_it_and_the_copy_is_as_it_was_then(tmp_path: Path) -> None:
     copy = Copy(ROOT, tmp_path)
     seal = tmp_path / "src/headgate/checkpoint/seal.py"

@@ -68,8 +68,8 @@ def test_a_failure_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) ->
     assert story.splitlines()[-1].strip() == report.trace[-1].strip()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [pytest.param(11, marks=pytest.mark.soak), 75])
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [11, 75])
 def test_a_seed_determines_the_run_to_the_last_byte(seed: int) -> None:
     one, other = (_trace_in_a_process(seed, hash_seed) for hash_seed in ("1", "2"))
     assert one.count(b"\n") > 100
