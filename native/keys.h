@@ -27,6 +27,15 @@ int key_bytes(KeyBytes *bytes, PyObject *key);
 
 static inline void release_key(KeyBytes *bytes) { Py_CLEAR(bytes->owner); }
 
+/* Whether a key is its own hash code, as an int of 32 bits is. */
+static inline int is_own_code(PyObject *key, int32_t *code) {
+    int overflow;
+    if (!PyLong_CheckExact(key)) return 0;
+    long long number = PyLong_AsLongLongAndOverflow(key, &overflow);
+    *code = (int32_t)number;
+    return !overflow && *code == number;
+}
+
 /* Return the hash code of a key. */
 int32_t hash_code(const KeyBytes *bytes);
 

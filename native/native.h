@@ -23,7 +23,7 @@
 #endif
 
 /* The CRC of _native.pyi. Python code refuses a module with another one than its own. */
-#define INTERFACE "7972f1c8"
+#define INTERFACE "d64938b4"
 
 typedef struct {
     PyTypeObject *ownership, *current, *call, *timer_index, *due, *due_keys, *due_times;

@@ -8,17 +8,27 @@ typedef struct {
     PyObject *records, *times, *keys;
 } Part;
 
-/* Return the channel of a key, or -1 with an exception: a look-up in the cache, which fills itself by __missing__. */
-static Py_ssize_t channel_of(PyObject *routes, PyObject *key, Py_ssize_t count) {
-    PyObject *found = PyDict_GetItemWithError(routes, key);
+/* The channels of an edge: `routes` maps a key to its channel, a cache that fills itself by __missing__. */
+typedef struct {
+    PyObject *routes;
+    Py_ssize_t count;
+    uint32_t max_parallelism;
+} Channels;
+
+/* Return the channel of a key, or -1 with an exception. To compute that of a number is faster than to look it up. */
+static Py_ssize_t channel_of(const Channels *channels, PyObject *key) {
+    int32_t code;
+    if (is_own_code(key, &code))
+        return key_group(code, channels->max_parallelism) * channels->count / channels->max_parallelism;
+    PyObject *found = PyDict_GetItemWithError(channels->routes, key);
     if (found != NULL)
         Py_INCREF(found);
-    else if (PyErr_Occurred() || (found = PyObject_GetItem(routes, key)) == NULL)
+    else if (PyErr_Occurred() || (found = PyObject_GetItem(channels->routes, key)) == NULL)
         return -1;
     Py_ssize_t channel = PyLong_AsSsize_t(found);
     Py_DECREF(found);
-    if (channel >= 0 && channel < count) return channel;
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_IndexError, "channel %zd of %zd", channel, count);
+    if (channel >= 0 && channel < channels->count) return channel;
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_IndexError, "channel %zd of %zd", channel, channels->count);
     return -1;
 }
 
@@ -40,27 +50,30 @@ static int deal_one(Part *part, PyObject *key, PyObject *records, PyObject *time
 }
 
 PyDoc_STRVAR(deal_doc,
-             "deal(routes, keys, records, times, count)\n--\n\n"
+             "deal(max_parallelism, routes, keys, records, times, count)\n--\n\n"
              "Divide records among channels by their keys.\n\n"
-             "`routes` maps a key to its channel, a number below `count`; `keys` is an iterator, which tells the key\n"
-             "that failed. Return a tuple of channel, records, timestamps or None, and keys for each channel that gets\n"
-             "records.");
+             "`routes` maps a key to its channel, a number below `count`; it is not asked for ints of 32 bits. `keys` is\n"
+             "an iterator, which tells the key that failed. Return a tuple of channel, records, timestamps or None, and\n"
+             "keys for each channel that gets records.");
 
 static PyObject *deal(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t argument_count) {
-    if (!takes("deal", 5, argument_count)) return NULL;
-    PyObject *routes = args[0], *keys = args[1], *records = args[2], *times = args[3], *key, *dealt = NULL;
-    Py_ssize_t count = PyLong_AsSsize_t(args[4]), at = 0;
-    if (count == -1 && PyErr_Occurred()) return NULL;
+    if (!takes("deal", 6, argument_count)) return NULL;
+    PyObject *routes = args[1], *keys = args[2], *records = args[3], *times = args[4], *key, *dealt = NULL;
+    Py_ssize_t max_parallelism = PyLong_AsSsize_t(args[0]), count = PyLong_AsSsize_t(args[5]), at = 0;
+    if (PyErr_Occurred()) return NULL;
     if (!PyDict_Check(routes) || !PyIter_Check(keys) || !PyList_CheckExact(records) ||
-        !(times == Py_None || PyList_CheckExact(times)) || count < 1) {
-        PyErr_SetString(PyExc_TypeError, "deal() takes a dict, an iterator, a list, a list or None, and a number");
+        !(times == Py_None || PyList_CheckExact(times)) || count < 1 || max_parallelism < count ||
+        max_parallelism > 1 << 15) {
+        PyErr_SetString(PyExc_TypeError, "deal() takes a max parallelism, a dict, an iterator, a list, a list or None, "
+                                         "and a number of channels");
         return NULL;
     }
+    Channels channels = {.routes = routes, .count = count, .max_parallelism = (uint32_t)max_parallelism};
     Part few[CHANNELS_ON_STACK], *parts = few;
     if (count > CHANNELS_ON_STACK && (parts = PyMem_New(Part, count)) == NULL) return PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < count; i++) parts[i] = (Part){NULL, NULL, NULL};
     while ((key = PyIter_Next(keys)) != NULL) {
-        Py_ssize_t channel = channel_of(routes, key, count);
+        Py_ssize_t channel = channel_of(&channels, key);
         int failed = channel < 0 || deal_one(&parts[channel], key, records, times, at++) < 0;
         Py_DECREF(key);
         if (failed) break;

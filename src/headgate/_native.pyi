@@ -188,7 +188,13 @@ def row_names(
     keys: list[Any], max_parallelism: int, first: int, end: int, /
 ) -> tuple[list[bytes | None], list[int]]: ...
 def deal(
-    routes: Mapping[Any, int], keys: Iterator[Any], records: list[Any], times: list[int] | None, count: int, /
+    max_parallelism: int,
+    routes: Mapping[Any, int],
+    keys: Iterator[Any],
+    records: list[Any],
+    times: list[int] | None,
+    count: int,
+    /,
 ) -> list[tuple[int, list[Any], list[int] | None, list[Any]]]: ...
 def selected(select: Callable[[Any], Any], records: Iterator[Any], /) -> tuple[list[Any], bool]: ...
 def add_to_panes(keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], steps: PaneSteps, /) -> None: ...

@@ -21,7 +21,7 @@ SWITCH: Final = "HEADGATE_NATIVE"
 """The environment variable that keeps a process from loading the module when it is `off`."""
 COMPILED: Final = "compiled"
 """What `describe` returns where the hot path is compiled."""
-INTERFACE: Final = "7972f1c8"
+INTERFACE: Final = "d64938b4"
 """The CRC of `_native.pyi`, in hexadecimal. A module that was built with another one in `native.h` is not used."""
 _NAME: Final = "headgate._native"
 _INSTALL: Final = (

@@ -25,6 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.common import Row
+from headgate.dataflow.partition import RouteCache
 from headgate.functions.source import Records
 from headgate.types.instant import Instant
 from headgate.types.output_tag import OutputTag
@@ -187,10 +188,23 @@ def test_dealing_refuses_what_does_not_fit() -> None:
         (["c"], [1], None, "'c'"),
     ):
         with pytest.raises((ValueError, IndexError, KeyError), match=wrong):
-            module.deal({"a": 1, "b": 2}, iter(keys), records, times, 2)
-    assert module.deal({"a": 99}, iter("aa"), [1, 2], [3, 4], 100) == [(99, [1, 2], [3, 4], ["a", "a"])]
-    with pytest.raises(TypeError, match="takes a dict"):
-        module.deal([], iter("a"), [1], None, 2)
+            module.deal(128, {"a": 1, "b": 2}, iter(keys), records, times, 2)
+    assert module.deal(128, {"a": 99}, iter("aa"), [1, 2], [3, 4], 100) == [(99, [1, 2], [3, 4], ["a", "a"])]
+    for max_parallelism, routes in ((128, []), (1, {}), (2**15 + 1, {})):
+        with pytest.raises(TypeError, match="takes a max parallelism, a dict"):
+            module.deal(max_parallelism, routes, iter("a"), [1], None, 2)
+
+
+def test_the_channels_of_numbers_fill_no_cache() -> None:
+    module = compiled_module()
+    routes = RouteCache(3, 128)
+    numbers = [-(2**31), -1, 0, 1, 2**31 - 1]
+    others = [-(2**31) - 1, 2**31, 2**63, -(2**63) - 1, "1"]
+    dealt = module.deal(128, routes, iter(numbers + others), numbers + others, None, 3)
+    assert list(routes) == others
+    assert {key: channel for channel, _, _, keys in dealt for key in keys} == {
+        key: routes[key] for key in numbers + others
+    }
 
 
 def test_a_copy_that_shrinks_the_list_of_results_ends_it(compiled: Passing) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any, Final, Protocol, final
 
@@ -126,7 +127,10 @@ class Broadcast:
 
 @final
 class RouteCache(dict[Any, int]):
-    """A cache from key to index of the target channel. It is cleared when it holds `ROUTES_MAX` keys."""
+    """A cache from key to index of the target channel. It is cleared when it holds `ROUTES_MAX` keys.
+
+    Compiled code asks it only for keys other than ints of 32 bits.
+    """
 
     __slots__ = ("_group_of", "_max_parallelism", "_parallelism")
 
@@ -174,7 +178,7 @@ class KeyGroupPartitioner:
         self, selector: AnyKeySelector, parallelism: int, max_parallelism: int, native: ModuleType | None = None
     ) -> None:
         self._selection = KeySelection(selector, native)
-        self._deal: Deal = _deal if native is None else native.deal
+        self._deal: Deal = _deal if native is None else partial(native.deal, max_parallelism)
         self.spread = self._parallelism = parallelism
         self._routes = RouteCache(parallelism, max_parallelism, native)
 

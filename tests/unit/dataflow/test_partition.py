@@ -160,7 +160,8 @@ def _both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_a_record_goes_to_the_subtask_that_owns_the_key_group_of_its_key(
     parallelism: int, max_parallelism: int
 ) -> None:
-    keys = [*range(200), *(f"k{n}" for n in range(200)), (1, "a"), 2.5, True, b"x"]
+    edges = [sign * 2**31 + more for sign in (-1, 1) for more in (-1, 0, 1)]
+    keys = [*range(200), *edges, *(f"k{n}" for n in range(200)), (1, "a"), 2.5, True, b"x"]
     part = KeyGroupPartitioner(same, parallelism, max_parallelism)
     seen = 0
     for index, piece in part.split(Batch(list(keys))):
