@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from headgate import options
 from headgate.dataflow.chain import restored_waiting
@@ -35,11 +35,14 @@ from headgate.runtime.control.messages import Deploy
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.exchange import Exchange
 from headgate.runtime.slot.metrics import scope_of
-from headgate.runtime.slot.services import ExecutionHost, SubtaskServices
+from headgate.runtime.slot.services import SubtaskServices
 from headgate.runtime.slot.subtask import RestoredBatch, Subtask
 from headgate.runtime.slot.wiring import SlotWiring
 from headgate.runtime.slot_storage.in_flight import FetchedFlight, Share, restored_batches
 from headgate.state.keygroups import key_group_range
+
+if TYPE_CHECKING:
+    from headgate.runtime.slot.slot import Slot
 
 _log = logging.getLogger(__name__)
 
@@ -62,15 +65,15 @@ class FailedToOpenError(Exception):
 class Execution:
     """The subtasks of one attempt in one slot. Owned by the slot's loop."""
 
-    def __init__(self, plan: JobGraph, placement: Placement, exchange: Exchange, host: ExecutionHost) -> None:
+    def __init__(self, plan: JobGraph, placement: Placement, exchange: Exchange, slot: Slot) -> None:
         """The partitionings of the edges of `plan` are resolved for the placement."""
         self._plan = plan
         self._placement = placement
-        self._wiring = SlotWiring(plan, placement, exchange, host.index)
+        self._wiring = SlotWiring(plan, placement, exchange, slot.index)
         self._exchange = exchange
-        self._host = host
+        self._slot = slot
         self._batch_records = plan.settings.get(options.BATCH_RECORDS)
-        self._own = placement.subtasks_of(host.index)
+        self._own = placement.subtasks_of(slot.index)
         self.subtasks: dict[SubtaskId, Subtask] = {}
         self._downstream_first: list[Subtask] = []
         self.sources: list[Subtask] = []
@@ -78,7 +81,7 @@ class Execution:
         self._selectors: list[tuple[KeySelector, OperatorContext]] = []
         self._rounds_without_sources = 0
         self._metrics: dict[SubtaskId, list[tuple[str, MetricGroup]]] = {}
-        self._clock = host.clock
+        self._clock = slot.clock
         self._now_ms = 0.0
         self._at_work: Subtask | None = None
 
@@ -96,7 +99,7 @@ class Execution:
             for selector in self._wiring.selectors(subtask):
                 self._open_selector(selector, subtask, last)
             wiring = self._wiring.of(subtask, last)
-            built = Subtask(subtask, operators, wiring, self._host, self._batch_records)
+            built = Subtask(subtask, operators, wiring, self._slot, self._batch_records)
             if in_flight.get(subtask):
                 shares = [(part, self._share(part, subtask, operators[0].context)) for part in in_flight[subtask]]
                 built.recover(self._restored_batches(subtask, shares))
@@ -132,7 +135,7 @@ class Execution:
                 attempt=deploy.attempt,
                 checkpointing=self._plan.checkpointing,
                 parameters=self._plan.parameters,
-                services=SubtaskServices(self._host, subtask, self._host.clock),
+                services=SubtaskServices(self._slot, subtask, self._slot.clock),
                 restored=replace(
                     restored.get(operator_plan.uid, RestoredState(checkpoint_id=deploy.checkpoint_id)),
                     job_id=deploy.restored_job,
@@ -269,7 +272,7 @@ class Execution:
 
     def metrics(self) -> dict[SubtaskId, SubtaskMetrics]:
         """Return the metrics of all subtasks and of their functions. Calls the gauges of functions."""
-        now_ms = self._host.clock.monotonic_ms()
+        now_ms = self._slot.clock.monotonic_ms()
         return {
             id_: subtask.metrics(
                 now_ms, tuple((uid, report) for uid, group in self._metrics[id_] for report in group.report(now_ms))
@@ -322,7 +325,7 @@ class Execution:
     def _report(self, subtask: Subtask, error: BaseException) -> None:
         index = subtask.operators.index(subtask.current)
         name = self._plan.vertex_of(subtask.id).operators[index].name
-        self._host.failed(subtask.id, failure_of(error, name, subtask.id.index), error)
+        self._slot.failed(subtask.id, failure_of(error, name, subtask.id.index), error)
 
     def flush(self) -> bool:
         """Send all buffered records; return whether there were any."""

@@ -390,6 +390,7 @@ class Slot:
         self._later.append((self.clock.monotonic_ms() + delay_ms, call))
 
     def event_loop(self) -> SteppedLoop:
+        """Return the asyncio loop of the attempt's operators."""
         return self._event_loop.get()
 
     def shared(self, uid: str, make: Callable[[], T]) -> T:
@@ -399,11 +400,13 @@ class Slot:
         return cast("T", self._shared[uid])
 
     def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
+        """Return a writer for state files of an operator that belong to no checkpoint yet."""
         if self._uploads is None:
             raise InternalError(f"slot {self.index} is to write state but runs no attempt")
         return self._uploads.ahead(uid, subtask.index)
 
     def scratch(self, subtask: SubtaskId, uid: str) -> Path:
+        """Return a local folder for the files of an operator."""
         return self._storage.work_folder(self.attempt, subtask, uid)
 
     def _deliver(self, attempt: Attempt | None, done: Callable[[T], None], result: T) -> None:
@@ -438,7 +441,9 @@ class Slot:
         self.send(SubtaskRecovered(attempt=self.attempt, subtask=subtask))
 
     def held_back_ms(self, subtask: SubtaskId) -> float:
+        """Return the total milliseconds for which the subtask was back-pressured."""
         return 0.0 if self._execution is None else self._execution.held_back_ms(subtask)
 
     def count(self, name: str, by: int) -> None:
+        """Add to a named counter."""
         self._counters[name] = self._counters.get(name, 0) + by

@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol, final
+from typing import TYPE_CHECKING, Final, final
 
-from headgate.clock import Clock
-from headgate.ids import Attempt, SubtaskId
+from headgate.ids import SubtaskId
 from headgate.operators.samples import Sampler
-from headgate.runtime.control.messages import FromSlot, LiveOutput, Tap
+from headgate.runtime.control.messages import LiveOutput, Tap
 from headgate.runtime.slot.subtask import Subtask
 
+if TYPE_CHECKING:
+    from headgate.runtime.slot.slot import Slot
+
 SEND_EVERY_MS: Final = 250.0
-
-
-class TappedSlot(Protocol):
-    """The slot, as its taps see it."""
-
-    @property
-    def clock(self) -> Clock:
-        """The injected clock."""
-        ...
-
-    @property
-    def attempt(self) -> Attempt:
-        """The attempt that runs."""
-        ...
-
-    def send(self, message: FromSlot) -> None:
-        """Send a message to the job master. Does not block."""
-        ...
-
-    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
-        """Make the call after `delay_ms`, unless the attempt has ended."""
-        ...
 
 
 @final
@@ -50,14 +30,14 @@ class _Tap:
 class SlotTaps:
     """The taps of one attempt. Owned by the slot's loop."""
 
-    def __init__(self, subtasks: Mapping[SubtaskId, Subtask], host: TappedSlot) -> None:
+    def __init__(self, subtasks: Mapping[SubtaskId, Subtask], slot: Slot) -> None:
         self._subtasks = subtasks
-        self._host = host
+        self._slot = slot
         self._open: dict[str, _Tap] = {}
 
     def tap(self, order: Tap) -> None:
         """Begin, renew or end a tap, as the job master orders."""
-        until_ms = self._host.clock.monotonic_ms() + order.for_ms
+        until_ms = self._slot.clock.monotonic_ms() + order.for_ms
         if order.uid in self._open:
             self._open[order.uid].until_ms = until_ms
             self._send(order.uid)
@@ -65,7 +45,7 @@ class SlotTaps:
             self._begin(order, until_ms)
 
     def _begin(self, order: Tap, until_ms: float) -> None:
-        clock = self._host.clock
+        clock = self._slot.clock
         tapped = [subtask for subtask in self._subtasks.values() if subtask.has(order.uid)]
         samplers = [(subtask, Sampler(subtask.id.index, order.records_per_s, clock)) for subtask in tapped]
         if samplers:
@@ -80,15 +60,15 @@ class SlotTaps:
                 self._send(uid)
                 self._look_later(uid)
 
-        self._host.call_later(SEND_EVERY_MS, look)
+        self._slot.call_later(SEND_EVERY_MS, look)
 
     def _send(self, uid: str) -> None:
         """Send the samples; end the tap if its time is over."""
         tap = self._open[uid]
         samples = [sample for _, sampler in tap.samplers for sample in sampler.taken()]
         if samples:
-            self._host.send(LiveOutput(attempt=self._host.attempt, uid=uid, samples=samples))
-        if self._host.clock.monotonic_ms() >= tap.until_ms:
+            self._slot.send(LiveOutput(attempt=self._slot.attempt, uid=uid, samples=samples))
+        if self._slot.clock.monotonic_ms() >= tap.until_ms:
             del self._open[uid]
             for subtask, _ in tap.samplers:
                 subtask.tap(uid, None)
