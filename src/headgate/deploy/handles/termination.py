@@ -12,7 +12,10 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Final, Protocol, final
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from headgate.deploy.handles.running_job import RunningJob
 
 EXIT_CODE: Final = 128 + signal.SIGTERM
 END_S_MAX: Final = 5.0
@@ -21,32 +24,15 @@ END_S_MAX: Final = 5.0
 _Handler = Callable[[int, FrameType | None], object]
 
 
-class Suspendable(Protocol):
-    """A job that a signal can suspend."""
-
-    @property
-    def grace_s(self) -> float:
-        """Seconds that the last checkpoint may take."""
-        ...
-
-    def suspend(self) -> None:
-        """Suspend the job, so that a later driver can continue it. Does not block."""
-        ...
-
-    def farewell(self) -> str:
-        """Block until the job has ended. Return its outcome as a sentence for people."""
-        ...
-
-
 @final
 class Termination:
     """The SIGTERM handler of a process, and the jobs that it suspends."""
 
     def __init__(self) -> None:
-        self._jobs: list[Suspendable] = []
+        self._jobs: list[RunningJob] = []
         self._before: _Handler | signal.Handlers = signal.SIG_DFL
 
-    def began(self, job: Suspendable) -> None:
+    def began(self, job: RunningJob) -> None:
         """Suspend this job on SIGTERM, if this is the main thread.
 
         A process that ignores SIGTERM continues to ignore it.
@@ -59,7 +45,7 @@ class Termination:
             self._before = before  # type: ignore[assignment]  # a handler or SIG_DFL: other values are excluded above
             signal.signal(signal.SIGTERM, self._on_signal)
 
-    def ended(self, job: Suspendable) -> None:
+    def ended(self, job: RunningJob) -> None:
         """Remove a job. May be called from any thread; the next `restore` reinstalls the previous handler."""
         if job in self._jobs:
             self._jobs.remove(job)
@@ -83,7 +69,7 @@ class Termination:
         else:
             signal.raise_signal(signal.SIGTERM)
 
-    def _suspend(self, jobs: list[Suspendable]) -> None:
+    def _suspend(self, jobs: list[RunningJob]) -> None:
         if not jobs:
             return
         threads = [threading.Thread(target=_suspend, args=(job,), daemon=True) for job in jobs]
@@ -94,7 +80,7 @@ class Termination:
             thread.join(max(0.0, due_s - time.monotonic()))
 
 
-def _suspend(job: Suspendable) -> None:
+def _suspend(job: RunningJob) -> None:
     job.suspend()
     print(f"headgate: {job.farewell()}", file=sys.stderr, flush=True)
 

@@ -5,28 +5,13 @@ A read removes an expired value. If the configuration allows it, this read still
 
 from __future__ import annotations
 
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from headgate.clock import Clock
 from headgate.state.keyed.ttl_cleanup import IncrementalCleanup
 from headgate.state.kinds.forms import Stamped
+from headgate.state.kinds.handle import SingleHandle
 from headgate.state.ttl import StateTtlConfig
-
-
-class StampedHandle(Protocol):
-    """A handle whose column holds one value with the time of its last access."""
-
-    def stored(self) -> Stamped | None:
-        """Return the content of the column for the current key."""
-        ...
-
-    def store(self, stored: Stamped | None) -> None:
-        """Set the content of the column for the current key. None clears it."""
-        ...
-
-    def clear(self) -> None:
-        """Remove the state of the current key."""
-        ...
 
 
 @final
@@ -58,7 +43,7 @@ class Lifetime:
             return None
         return stored[1]
 
-    def read(self, handle: StampedHandle) -> Any | None:
+    def read(self, handle: SingleHandle) -> Any | None:
         """Return the value of the current key from the column of `handle`. Remove the value if it has expired."""
         now_ms = self.access()
         stored = handle.stored()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from headgate.state.keyed.cells import FIRST, Cell
+from headgate.state.keyed.cells import FIRST
 from headgate.state.kinds.forms import SINGLE, StoredForm
 from headgate.state.kinds.kind import StateDescriptor
-from headgate.state.kinds.owner import CellOwner
 from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, all_of, key_of, name_length
 from headgate.state.rocksdb.store import Store
+
+if TYPE_CHECKING:
+    from headgate.state.rocksdb.cache import CellCache
 
 PIECE_ROWS: Final = 512
 PAUSE_MS: Final = 20.0
@@ -20,21 +22,11 @@ ROUND_MS_MAX: Final = 3_600_000
 _ROUND_MS_MIN: Final = 1000
 
 
-class ExpiringBackend(CellOwner, Protocol):
-    """The interface of the backend whose state expires."""
-
-    cells: dict[Any, Cell]
-
-    def cell_at(self, key: Any) -> Cell:
-        """Return the cell of a key, safe to read and change."""
-        ...
-
-
 @final
 class BackgroundCleanup:
     """The rounds through the state of one backend. They start with the first state that has a time to live."""
 
-    def __init__(self, owner: ExpiringBackend, store: Store, groups: range) -> None:
+    def __init__(self, owner: CellCache, store: Store, groups: range) -> None:
         self._owner = owner
         self._cell_rows = store.rows
         self._database = store.database

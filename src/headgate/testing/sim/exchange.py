@@ -10,25 +10,18 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.elements import Barrier, Batch, Control, Element, Payload, WriteTyped
 from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.runtime.exchange.credit import Credit, CreditedOutput, CreditGiver, CreditWindow, Encoded
+from headgate.runtime.slot.slot import Slot
 from headgate.testing.sim.process import Process
 
 HOP_MS: Final = (0.05, 3.0)
 SLOW_HOP_MS: Final = (5.0, 120.0)
-
-
-class SimHost(Protocol):
-    """The slot that an exchange belongs to."""
-
-    def exchange_broken(self, reason: str) -> None:
-        """Handle the loss of a peer while the attempt runs."""
-        ...
 
 
 @final
@@ -38,7 +31,7 @@ class SimExchange:
     def __init__(
         self,
         process: Process,
-        host: Callable[[], SimHost],
+        host: Callable[[], Slot],
         find: Callable[[str], SimExchange | None],
         window: CreditWindow,
     ) -> None:
