@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from typing import Protocol, TypeVar, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 import greenlet
 
 from headgate.testing.sim.world import Action, World
+
+if TYPE_CHECKING:
+    from headgate.testing.sim.process import Process
 
 T = TypeVar("T")
 
@@ -30,25 +33,6 @@ class OperationFate(Enum):
     WHOLE = "whole"
     TORN = "torn"
     """The process has died during the operation."""
-
-
-class SimOwner(Protocol):
-    """The process that the work belongs to."""
-
-    world: World
-    name: str
-
-    def on_loop(self, when_ms: float, action: Action) -> None:
-        """Plan an action of the loop's thread."""
-        ...
-
-    def on_io_thread(self, when_ms: float, action: Action) -> None:
-        """Plan an action of another thread."""
-        ...
-
-    def wake(self, when_ms: float | None = None) -> None:
-        """Have the loop do a step."""
-        ...
 
 
 def operation(world: World, what: str) -> OperationFate:
@@ -124,7 +108,7 @@ class Work:
 class SimIo:
     """The `Io` of a simulated process: work runs at later times, and its result arrives even later."""
 
-    def __init__(self, owner: SimOwner, world: World) -> None:
+    def __init__(self, owner: Process, world: World) -> None:
         self.owner = owner
         self.world = world
         self.crash_delay_ms = 0.0
