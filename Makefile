@@ -77,7 +77,7 @@ $(JAVA_CLASSES): build/%-classes.jsa: $(STAMP)
 # Elsewhere no helper marks a test: each process imports what it may run, and not the other three quarters.
 SLOW_FILES = tests/simulation tests/scenarios $$(grep -rl --include='test_*.py' --exclude-dir=simulation --exclude-dir=scenarios 'mark\.slow' tests)
 SPARK_FILES = $$(grep -rlE --include='test_*.py' 'mark\.(spark|standalone)' tests)
-test: quick $(JAVA_CLASSES) ## quick, then the rest: Spark, standalone clusters, slow tests (about thirteen minutes)
+test: quick $(JAVA_CLASSES) ## quick, then the rest: Spark, standalone clusters, slow tests (about ten minutes)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" $(SLOW_FILES)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)" $(SPARK_FILES)
 

@@ -118,7 +118,7 @@ STEPS: Final = st.lists(
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=sample_size(60), deadline=None)
+@settings(max_examples=sample_size(60, at_most=10), deadline=None)
 @given(steps=STEPS, incremental=st.booleans())
 def test_the_operator_finds_what_the_automaton_does(
     backend: str, pattern: Pattern, steps: list[Any], incremental: bool

@@ -59,7 +59,7 @@ def reduced(assigner: WindowAssigner[Any, Any], stream: DataStream) -> DataStrea
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("backend", ["hashmap", pytest.param("rocksdb", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", ASSIGNERS)
 def test_memory_is_flat_over_thousands_of_windows(kind: str, backend: str) -> None:
     with OperatorHarness.of_stream(partial(reduced, ASSIGNERS[kind]), setup=on(backend)) as harness:
