@@ -91,10 +91,20 @@ static inline int drop(SessionLoop *self, PyObject *key) {
     return discard(call_one(self->drop, key));
 }
 
-/* Return a session that was not evaluated, of what the columns of a cell have: a new reference. */
+/* Whether an object may refer to containers, for good: as the collector asks about the items of a tuple. */
+static inline int may_refer(PyObject *object) {
+    return PyObject_IS_GC(object) && (!PyTuple_CheckExact(object) || PyObject_GC_IsTracked(object));
+}
+
+/* Return a session that was not evaluated, of what the columns of a cell have: a new reference.
+ *
+ * Sessions wait in great numbers for a watermark, and the collector visits all young objects. So it is not to know of
+ * sessions that refer to no container; it would forget them itself, after it has visited them once. */
 static PyObject *open_session(SessionLoop *self, PyObject *cell) {
-    return PyTuple_Pack(4, PyList_GET_ITEM(cell, self->start), PyList_GET_ITEM(cell, self->end),
-                        PyList_GET_ITEM(cell, self->value), Py_False);
+    PyObject *start = PyList_GET_ITEM(cell, self->start), *end = PyList_GET_ITEM(cell, self->end);
+    PyObject *value = PyList_GET_ITEM(cell, self->value), *session = PyTuple_Pack(4, start, end, value, Py_False);
+    if (session != NULL && !may_refer(start) && !may_refer(end) && !may_refer(value)) PyObject_GC_UnTrack(session);
+    return session;
 }
 
 /* Move the open session to the end of the other sessions. Returns -1 with an exception. */
@@ -228,6 +238,10 @@ static int read_last(SessionLoop *self, PyObject *cell, long long *last_ms) {
         end = PyTuple_GET_ITEM(first, 1);
     }
     if (end == Py_None) return 1;
+    if (is_number(end, last_ms) && *last_ms > LLONG_MIN) {
+        *last_ms -= 1;
+        return 0;
+    }
     PyObject *last = one_less(end); /* the latest end has more than 64 bits */
     *last_ms = last == NULL ? -1 : PyLong_AsLongLong(last);
     Py_XDECREF(last);

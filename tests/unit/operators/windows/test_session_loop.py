@@ -264,6 +264,14 @@ def test_a_loop_is_collected_with_what_it_refers_to() -> None:
     assert seen() is None
 
 
+@pytest.mark.parametrize(("value", "is_known"), [(7, False), ("a", False), ([1], True), (([1],), True)])
+def test_the_collector_visits_no_sessions_that_refer_to_no_container(value: Any, is_known: bool) -> None:
+    steps = Steps({"a": [0, 10, value, None]}, keeps=False)
+    session_loop(compiled_module(), replace(steps.steps, first=lambda value: value)).add(["a"], [50], iter(["x"]), 0)
+    (session,) = steps.cells["a"][7]
+    assert (session, gc.is_tracked(session)) == ((0, 10, value, False), is_known)
+
+
 def test_a_loop_asks_for_attributes_by_the_same_strings_each_time() -> None:
     """Python keeps thousands of the strings by which attributes were looked up, and finds attributes by these."""
     asked: list[str] = []
