@@ -86,7 +86,8 @@ class HashMapBackend(KeyedBackend):
             group = self._groups.get(key)
             if group is None:
                 group = self._known_group_of(key)
-            cell = self.cells[key] = [self.generation, NEVER_SAVED, group, key, *self._blank]
+            # A sum of lists has no spare places, which would take a third of the memory of a cell.
+            cell = self.cells[key] = [self.generation, NEVER_SAVED, group, key] + self._blank  # noqa: RUF005
             self._cell_index.add(cell)
             self._fresh.append(cell)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import weakref
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,14 @@ def test_one_name_for_two_types_is_refused_naming_both() -> None:
     backend.state(ValueStateDescriptor("count", Types.LONG()))
     with pytest.raises(ProgramError, match=r"'count' is declared twice, as value state of .* and as value state of"):
         backend.state(ValueStateDescriptor("count", Types.STRING()))
+
+
+def test_a_new_cell_has_no_spare_places() -> None:
+    backend = backend_of()
+    for name in ("one", "two", "three", "four", "five"):
+        put(backend, value_state(backend, name), name, 1)
+    cell = backend.cells["five"]
+    assert sys.getsizeof(cell) == sys.getsizeof([None] * len(cell))
 
 
 def test_restored_state_of_another_type_is_refused_with_what_to_do() -> None:
