@@ -75,7 +75,7 @@ $(JAVA_CLASSES): build/%-classes.jsa: $(STAMP)
 	@$(BIN)/python -m tests.$(if $(filter spark,$*),cluster,$*).java_classes $(CURDIR)/$@ >$(@:.jsa=.log) 2>&1 || echo "there is no archive of Java classes, and JVMs start slowly: see $(@:.jsa=.log)"
 
 # Elsewhere no helper marks a test: each process imports what it may run, and not the other three quarters.
-SLOW_FILES = tests/simulation tests/scenarios $$(grep -rl --include='test_*.py' --exclude-dir=simulation --exclude-dir=scenarios 'mark\.slow' tests)
+SLOW_FILES = tests/simulation tests/scenarios $$(grep -rl --include='test_*.py' --exclude-dir=simulation --exclude-dir=scenarios --exclude-dir=cluster 'mark\.slow' tests)
 SPARK_FILES = $$(grep -rlE --include='test_*.py' 'mark\.(spark|standalone)' tests)
 test: quick $(JAVA_CLASSES) ## quick, then the rest: Spark, standalone clusters, slow tests (about ten minutes)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" $(SLOW_FILES)

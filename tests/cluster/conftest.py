@@ -20,7 +20,9 @@ from headgate.testing.servers.spark import SparkCluster
 from tests.quick_java import quick_java
 
 # Other runs on the machine leave files in its folder for temporary ones, too, and tests look at what is left there.
-TEMPORARY = tempfile.mkdtemp(prefix="headgate-tests-")
+# It is not in the folder of a process that started this one: the name of a socket has little room.
+OUTERMOST = os.environ.setdefault("HEADGATE_TESTS_TMPDIR", tempfile.gettempdir())
+TEMPORARY = tempfile.mkdtemp(prefix="headgate-tests-", dir=OUTERMOST)
 os.chmod(TEMPORARY, 0o755)  # for servers that refuse to run as root, and so run as another user
 atexit.register(shutil.rmtree, TEMPORARY, ignore_errors=True)
 os.environ["TMPDIR"] = tempfile.tempdir = TEMPORARY
