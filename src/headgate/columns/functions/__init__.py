@@ -1,0 +1,1 @@
+"""The built-in functions. `registry` explains how each is defined."""

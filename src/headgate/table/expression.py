@@ -1,0 +1,54 @@
+"""`Expression`, with PyFlink's names: a value that a DataFrame computes for each of its rows."""
+
+from __future__ import annotations
+
+from typing import Any, Self, final
+
+from headgate.columns.given_types import logical_type
+from headgate.columns.nodes import Cast, Named, SortKey, unnamed
+from headgate.table.logic_expression import LogicExpression
+
+
+@final
+class Expression(LogicExpression):
+    """An expression of columns and constants. Its methods return new expressions; nothing is computed.
+
+    Arguments that are no expressions are constants. An expression that does not fit the columns of a DataFrame is
+    refused when the DataFrame is built.
+
+    >>> from headgate.table.expressions import col
+    >>> (col("price") >= 10).alias("dear")
+    greater_or_equal(price, 10) as dear
+    """
+
+    __slots__ = ()
+
+    def alias(self, name: str, *extra_names: str) -> Self:
+        """Return the expression with a name for its column. `extra_names` name further columns of a table function."""
+        for own in (name, *extra_names):
+            if not isinstance(own, str):
+                raise TypeError(f"the name of a column is a str, not {own!r}")
+            if not own:
+                raise ValueError("the name of a column must not be empty")
+        return type(self)(Named(unnamed(self.node), (name, *extra_names)))
+
+    def cast(self, data_type: Any) -> Self:
+        """Return the value as another type. A value that cannot be converted fails the job.
+
+        `data_type` is a `DataType`, a type of `DataTypes`, a Python class such as `int`, or SQL text such as "BIGINT".
+        """
+        return type(self)(Cast(self.node, logical_type(data_type)))
+
+    def try_cast(self, data_type: Any) -> Self:
+        """Return the value as another type; NULL if it cannot be converted."""
+        return type(self)(Cast(self.node, logical_type(data_type), or_null=True))
+
+    @property
+    def asc(self) -> Self:
+        """Sort by this expression in ascending order."""
+        return type(self)(SortKey(self.node))
+
+    @property
+    def desc(self) -> Self:
+        """Sort by this expression in descending order."""
+        return type(self)(SortKey(self.node, descending=True))

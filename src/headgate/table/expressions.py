@@ -1,0 +1,65 @@
+"""The functions that begin expressions, with the names of `pyflink.table.expressions`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate import unsupported
+from headgate.columns.given_types import logical_type
+from headgate.columns.nodes import Call, Column, literal
+from headgate.columns.operand import node_of
+from headgate.table.expression import Expression
+
+__all__ = ["and_", "coalesce", "col", "if_then_else", "lit", "not_", "null_of", "or_"]
+
+
+def col(name: str) -> Expression:
+    """Return the column with this name. Raises TypeError if it is no string."""
+    if not isinstance(name, str):
+        raise TypeError(f"col() takes the name of a column, not {name!r}")
+    return Expression(Column(name))
+
+
+def lit(v: Any, data_type: Any = None) -> Expression:
+    """Return a constant, whose type follows from its value unless it is given.
+
+    Raises TypeError for a value without a type in SQL, and ValueError for a value that does not fit the type.
+    """
+    return Expression(literal(v, None if data_type is None else logical_type(data_type)))
+
+
+def _call(function: str, *arguments: Any) -> Expression:
+    return Expression(Call(function, tuple(map(node_of, arguments))))
+
+
+def and_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression:
+    """Whether all BOOLEANs are true: false if one is false, else NULL if one is NULL."""
+    return _call("and", predicate0, predicate1, *predicates)
+
+
+def or_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression:
+    """Whether one of the BOOLEANs is true, else NULL if one is NULL."""
+    return _call("or", predicate0, predicate1, *predicates)
+
+
+def not_(expression: Any) -> Expression:
+    """Whether the BOOLEAN is false; NULL for NULL."""
+    return _call("not", expression)
+
+
+def if_then_else(condition: Any, if_true: Any, if_false: Any) -> Expression:
+    """Return `if_true` where the condition is true, else `if_false`. Each is computed only where it is the result."""
+    return _call("if_then_else", condition, if_true, if_false)
+
+
+def coalesce(*args: Any) -> Expression:
+    """Return the first argument that is not NULL."""
+    return _call("coalesce", *args)
+
+
+def null_of(data_type: Any) -> Expression:
+    """Return NULL as a value of a type."""
+    return lit(None, data_type)
+
+
+unsupported.guard(__name__, globals())
