@@ -7,6 +7,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.columns.decimal_values import to_double
 from headgate.columns.logical_types import (
     FLOATS,
     INTEGERS,
@@ -44,7 +45,11 @@ def coerced(expression: Typed, kind: LogicalType) -> Typed | None:
 
 
 def _cast(kind: pa.DataType, values: Values) -> Values:
-    return values if values.type == kind else pc.cast(values, kind)
+    if values.type == kind:
+        return values
+    if pa.types.is_floating(kind):
+        return pc.cast(to_double(values) if pa.types.is_decimal(values.type) else values, kind, safe=False)
+    return pc.cast(values, kind)
 
 
 def _converts(own: LogicalType, wanted: LogicalType) -> bool:

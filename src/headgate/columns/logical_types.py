@@ -332,7 +332,7 @@ def widest(types: Iterable[LogicalType]) -> LogicalType | None:
     """Return the type that values of all types convert to without loss, as Flink's `findCommonType`; None if none.
 
     It has NULL if one of the types has. Numbers become the widest number: a DECIMAL beside an integer keeps all digits,
-    and anything beside a FLOAT or DOUBLE becomes DOUBLE.
+    an integer beside a FLOAT becomes FLOAT, and a DECIMAL beside a FLOAT, or any number beside a DOUBLE, DOUBLE.
 
     >>> print(widest([INT, BIGINT.nulls(False)]), widest([INT, decimal(4, 2)]), widest([INT, STRING]))
     BIGINT DECIMAL(12, 2) None
@@ -385,8 +385,7 @@ def as_decimal(own: LogicalType) -> LogicalType:
 
 def _wider_number(one: LogicalType, other: LogicalType) -> LogicalType:
     if one.kind in FLOATS or other.kind in FLOATS:
-        both_floats = one.kind in FLOATS and other.kind in FLOATS
-        return FLOAT if both_floats and one.kind is other.kind else DOUBLE
+        return FLOAT if {one.kind, other.kind} <= {Kind.FLOAT, *INTEGERS} else DOUBLE
     if one.kind in INTEGERS and other.kind in INTEGERS:
         return max(one, other, key=lambda own: INTEGERS.index(own.kind))
     mine, theirs = as_decimal(one), as_decimal(other)

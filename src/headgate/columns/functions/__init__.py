@@ -1,1 +1,13 @@
-"""The built-in functions. `registry` explains how each is defined."""
+"""The built-in functions. `registry` explains how each is defined.
+
+Importing a module of this package registers its functions, so all are imported here.
+"""
+
+from __future__ import annotations
+
+from headgate.columns.functions import (
+    arithmetic,
+    logic,
+)
+
+__all__ = ["arithmetic", "logic"]
