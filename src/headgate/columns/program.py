@@ -22,6 +22,7 @@ from headgate.columns.typed import (
     fields_of,
     moved,
 )
+from headgate.columns.user_kernels import UserKernel
 
 _Call = tuple[Kernel, tuple[int, ...], bool]
 """A kernel, the places of its arguments, and whether it gets the number of rows first."""
@@ -49,6 +50,17 @@ class ColumnProgram:
         self._results = [self._place(own) for own in expressions]
         self._places.clear()
 
+    @property
+    def user_kernels(self) -> list[UserKernel]:
+        """The functions of the user, each of which is to be opened before the first batch, and closed at the end."""
+        found: list[UserKernel] = []
+        for _, call in self._calls:
+            if isinstance(call, _Choice):
+                found += [kernel for program in call.programs for kernel in program.user_kernels]
+            elif isinstance(call[0], UserKernel):
+                found.append(call[0])
+        return found
+
     def _place(self, expression: Typed) -> int:
         """Return the place of the expression's values, which earlier steps have computed."""
         if isinstance(expression, Apply) and not expression.deterministic:
@@ -69,7 +81,9 @@ class ColumnProgram:
             case Apply():
                 inner = tuple(map(self._place, expression.arguments))
                 place = self._next()
-                self._calls.append((place, (expression.kernel, inner, not expression.deterministic)))
+                self._calls.append(
+                    (place, (expression.kernel, inner, expression.takes_rows or not expression.deterministic))
+                )
             case Choose() if can_fail(expression.then) or can_fail(expression.otherwise):
                 condition = self._place(expression.condition)
                 place = self._next()
@@ -125,6 +139,7 @@ class _Choice:
         places = {index: place for place, index in enumerate(self._reads)}
         self._then = ColumnProgram([moved(expression.then, places)])
         self._otherwise = ColumnProgram([moved(expression.otherwise, places)])
+        self.programs = (self._then, self._otherwise)
 
     def values(self, condition: Values, batch: pa.RecordBatch) -> pa.Array:
         read = batch.select(self._reads)

@@ -47,8 +47,9 @@ class Apply:
     """A function of columns. Two calls are equal if function, options and arguments are: `kernel` follows from these.
 
     `can_fail` tells that the function raises for some values: it is not called for rows whose result is not needed.
-    A function that is not `deterministic` is called with the number of rows before its arguments, once for each call
-    in the program. `by_value` tells that it calls Python for each value.
+    A function that is not `deterministic` is called once for each call in the program. `takes_rows`, and each function
+    that is not deterministic, gets the number of rows before its arguments. `by_value` tells that the kernel calls
+    Python for each value.
     """
 
     function: str
@@ -58,6 +59,7 @@ class Apply:
     options: tuple[Any, ...] = ()
     can_fail: bool = False
     deterministic: bool = True
+    takes_rows: bool = False
     by_value: bool = False
 
 

@@ -1,0 +1,36 @@
+"""DataFrames on Arrow columns, with the names of `pyflink.dataframe`: lazy, immutable, as streams or in batch mode."""
+
+from __future__ import annotations
+
+from headgate import unsupported
+from headgate.dataframe.creation import from_arrow, from_dict, from_pandas, from_records
+from headgate.dataframe.creation import number_range as range
+from headgate.dataframe.data_type import DataType
+from headgate.dataframe.dataframe import DataFrame
+from headgate.dataframe.results import CloseableIterator
+from headgate.dataframe.session import (
+    config,
+    get_or_create_table_environment,
+    get_table_environment,
+    set_table_environment,
+)
+from headgate.table.expressions import col, lit
+
+__all__ = [
+    "CloseableIterator",
+    "DataFrame",
+    "DataType",
+    "col",
+    "config",
+    "from_arrow",
+    "from_dict",
+    "from_pandas",
+    "from_records",
+    "get_or_create_table_environment",
+    "get_table_environment",
+    "lit",
+    "range",
+    "set_table_environment",
+]
+
+unsupported.guard(__name__, globals())

@@ -1,0 +1,154 @@
+"""The methods of a DataFrame that run it as a job, and return its rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headgate.dataframe.frame import Frame
+from headgate.dataframe.results import FORMATS, CloseableIterator, JobBatches, rebatched
+from headgate.types.row import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROW_KIND = "__row_kind__"
+
+
+class Actions(Frame):
+    """Runs the plan. Methods raise JobFailedError if the job fails, and, before it runs, the errors of `execute()`."""
+
+    __slots__ = ()
+
+    def collect(self) -> list[Row]:
+        """Run the plan to its end, and return all rows. Blocks; never returns if the input does not end."""
+        with self._job() as rows:
+            return list(rows)
+
+    def _job(self) -> CloseableIterator[Row]:
+        batches = JobBatches(self._plan, self._environment)
+        return CloseableIterator(batches, batches.rows())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Run the plan to its end, and return all rows as a pandas DataFrame. Blocks."""
+        return self._table().to_pandas()
+
+    def _table(self) -> pa.Table:
+        batches = JobBatches(self._plan, self._environment)
+        with CloseableIterator(batches, iter(batches)) as found:
+            return pa.Table.from_batches(list(found), self.schema.arrow)
+
+    def iter_rows(
+        self, *, include_row_kind: bool = False, row_kind_field: str = ROW_KIND
+    ) -> CloseableIterator[dict[str, Any]]:
+        """Run the plan, and iterate over its rows as dicts, as they arrive. The input need not end.
+
+        `include_row_kind` adds the kind of the row as a last field, "+I" for an inserted row. Raises ValueError if
+        there is a column with the name `row_kind_field`.
+        """
+        self._check_kind_field(include_row_kind, row_kind_field)
+        batches = JobBatches(self._plan, self._environment)
+        dicts = batches.dicts()
+        with_kind = ({**row, row_kind_field: "+I"} for row in dicts)
+        return CloseableIterator(batches, with_kind if include_row_kind else dicts)
+
+    def iter_batches(
+        self,
+        *,
+        batch_size: int = 1000,
+        batch_format: str = "pandas",
+        include_row_kind: bool = False,
+        row_kind_field: str = ROW_KIND,
+    ) -> CloseableIterator[Any]:
+        """Run the plan, and iterate over batches of exactly `batch_size` rows; the last may have fewer.
+
+        A batch is a pandas DataFrame, or with `batch_format="pyarrow"` a `pyarrow.Table`. `next` blocks until a batch
+        is full. Raises TypeError and ValueError for other arguments, before the job runs.
+        """
+        self._check_batches(batch_size, batch_format, include_row_kind, row_kind_field)
+        batches = JobBatches(self._plan, self._environment)
+        tables = rebatched(iter(batches), batch_size, self.schema.arrow)
+        made = (_formatted(table, batch_format, row_kind_field if include_row_kind else None) for table in tables)
+        return CloseableIterator(batches, made)
+
+    def take(
+        self,
+        n: int,
+        *,
+        timeout: float | None = None,
+        include_row_kind: bool = False,
+        row_kind_field: str = ROW_KIND,
+    ) -> list[dict[str, Any]]:
+        """Run the plan until there are `n` rows, and return them as dicts; then cancel the job.
+
+        Returns fewer rows if the plan has fewer, or after `timeout` seconds. Blocks; runs nothing for `n` 0.
+        """
+        _check_take(n, timeout)
+        self._check_kind_field(include_row_kind, row_kind_field)
+        if n == 0:
+            return []
+        batches = JobBatches(self._plan, self._environment, timeout)
+        with CloseableIterator(batches, batches.dicts()) as dicts:
+            taken = list(itertools.islice(dicts, n))
+        return [{**row, row_kind_field: "+I"} for row in taken] if include_row_kind else taken
+
+    def take_batch(
+        self,
+        n: int,
+        *,
+        timeout: float | None = None,
+        batch_format: str = "pandas",
+        include_row_kind: bool = False,
+        row_kind_field: str = ROW_KIND,
+    ) -> Any:
+        """Do as `take`, but return one batch: a pandas DataFrame, or with `batch_format="pyarrow"` a table."""
+        _check_take(n, timeout)
+        self._check_batches(1, batch_format, include_row_kind, row_kind_field)
+        schema = self.schema.arrow
+        table = schema.empty_table()
+        if n:
+            batches = JobBatches(self._plan, self._environment, timeout)
+            with CloseableIterator(batches, rebatched(iter(batches), n, schema)) as tables:
+                table = next(tables, table)
+        return _formatted(table, batch_format, row_kind_field if include_row_kind else None)
+
+    def _check_batches(self, batch_size: int, batch_format: str, include: bool, field: str) -> None:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int):
+            raise TypeError(f"batch_size is an int, not {batch_size!r}")
+        if batch_size < 1:
+            raise ValueError(f"batch_size is at least 1, not {batch_size}")
+        if not isinstance(batch_format, str):
+            raise TypeError(f"batch_format is a str, not {batch_format!r}")
+        if batch_format not in FORMATS:
+            raise ValueError(f"batch_format is {' or '.join(map(repr, FORMATS))}, not {batch_format!r}")
+        self._check_kind_field(include, field)
+
+    def _check_kind_field(self, include: bool, field: str) -> None:
+        for name, given, kind in (("include_row_kind", include, bool), ("row_kind_field", field, str)):
+            if not isinstance(given, kind):
+                raise TypeError(f"{name} is a {kind.__name__}, not {given!r}")
+        if include and (not field or field in self.schema):
+            raise ValueError(f"row_kind_field is {field!r}, but must be a name that no column has")
+
+
+def _check_take(n: int, timeout: float | None) -> None:
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"take() takes an int, not {n!r}")
+    if n < 0:
+        raise ValueError(f"take() takes 0 rows or more, not {n}")
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(f"timeout is a number of seconds, not {timeout!r}")
+    if not math.isfinite(timeout) or timeout < 0:
+        raise ValueError(f"timeout is a finite number of seconds, at least 0, not {timeout!r}")
+
+
+def _formatted(table: pa.Table, batch_format: str, kind_field: str | None) -> Any:
+    if kind_field is not None:
+        kinds = pa.array(["+I"] * table.num_rows, pa.string())
+        table = table.append_column(kind_field, kinds)
+    return table.to_pandas() if batch_format == "pandas" else table

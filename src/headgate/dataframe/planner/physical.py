@@ -1,0 +1,89 @@
+"""From an optimized plan to the operators of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, final
+
+from headgate.columns.program import ColumnProgram
+from headgate.columns.schema import Schema
+from headgate.columns.typed import Field, Typed
+from headgate.dataframe.planner.logical import (
+    Batches,
+    Expand,
+    Filter,
+    Limit,
+    Project,
+    Relation,
+    Scan,
+    Stream,
+    UnionAll,
+)
+from headgate.graph.logical import AnyOperatorFactory
+from headgate.operators.columns.calc import CalcFactory
+from headgate.operators.columns.rows import BatchesFactory, ExpandFactory, LimitFactory
+
+if TYPE_CHECKING:
+    from headgate.datastream.data_stream import DataStream
+    from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
+
+
+@final
+class Translation:
+    """Adds the operators of plans to an environment. A relation that several plans share becomes one operator."""
+
+    def __init__(self, environment: StreamExecutionEnvironment) -> None:
+        self._environment = environment
+        self._made: dict[int, tuple[Relation, DataStream]] = {}
+
+    def stream(self, plan: Relation) -> DataStream:
+        """Return the stream of the plan's record batches."""
+        known = self._made.get(id(plan))
+        if known is None:
+            known = self._made[id(plan)] = (plan, self._translated(plan))
+        return known[1]
+
+    def _translated(self, plan: Relation) -> DataStream:
+        match plan:
+            case Scan():
+                return self._environment.from_source(plan.source.source(plan.columns), None, plan.name)
+            case Stream():
+                return plan.stream
+            case Filter():
+                return self._calc(plan.input, plan.predicate, _all_of(plan.schema), plan.schema)
+            case Project(Filter() as below):
+                return self._calc(below.input, below.predicate, [own for _, own in plan.outputs], plan.schema)
+            case Project():
+                return self._calc(plan.input, None, [own for _, own in plan.outputs], plan.schema)
+            case UnionAll():
+                first, *others = [self._named(own, plan.schema) for own in plan.inputs]
+                return first.union(*others) if others else first
+            case Limit():
+                factory = LimitFactory(plan.input.schema.arrow, plan.offset, plan.count)
+                return self._after(plan.input, "Limit", factory, parallelism=1)
+            case Expand():
+                expand = ExpandFactory(plan.input.schema.arrow, plan.schema.arrow, plan.outer)
+                return self._after(plan.input, "Explode", expand)
+            case Batches():
+                return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
+
+    def _named(self, plan: Relation, schema: Schema) -> DataStream:
+        """Return the stream of a plan, with the names of a schema of the same types."""
+        if plan.schema == schema and not isinstance(plan, Stream):
+            return self.stream(plan)
+        return self._calc(plan, None, _all_of(plan.schema), schema)
+
+    def _calc(self, below: Relation, predicate: Typed | None, outputs: Sequence[Typed], schema: Schema) -> DataStream:
+        test = None if predicate is None else ColumnProgram([predicate])
+        factory = CalcFactory(below.schema.arrow, schema.arrow, ColumnProgram(outputs), test)
+        return self._after(below, "Calc", factory)
+
+    def _after(
+        self, below: Relation, name: str, factory: AnyOperatorFactory, parallelism: int | None = None
+    ) -> DataStream:
+        made = self.stream(below)._then(name, factory, None)
+        return made if parallelism is None else made.set_parallelism(parallelism)
+
+
+def _all_of(schema: Schema) -> list[Any]:
+    return [Field(place, own) for place, own in enumerate(schema.types)]
