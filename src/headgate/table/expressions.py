@@ -10,7 +10,26 @@ from headgate.columns.nodes import Call, Column, literal
 from headgate.columns.operand import node_of
 from headgate.table.expression import Expression
 
-__all__ = ["and_", "coalesce", "col", "if_then_else", "lit", "not_", "null_of", "or_"]
+__all__ = [
+    "and_",
+    "atan2",
+    "coalesce",
+    "col",
+    "e",
+    "greatest",
+    "if_then_else",
+    "least",
+    "lit",
+    "log",
+    "negative",
+    "not_",
+    "null_of",
+    "or_",
+    "pi",
+    "rand",
+    "rand_integer",
+    "uuid",
+]
 
 
 def col(name: str) -> Expression:
@@ -60,6 +79,56 @@ def coalesce(*args: Any) -> Expression:
 def null_of(data_type: Any) -> Expression:
     """Return NULL as a value of a type."""
     return lit(None, data_type)
+
+
+def negative(v: Any) -> Expression:
+    """Return the number, or the interval of time, with the other sign."""
+    return _call("negate", v)
+
+
+def log(v: Any, base: Any = None) -> Expression:
+    """Return the logarithm to a base; the natural logarithm without one."""
+    return _call("ln", v) if base is None else _call("log", base, v)
+
+
+def atan2(y: Any, x: Any) -> Expression:
+    """Return the angle in radians of the point (x, y)."""
+    return _call("atan2", y, x)
+
+
+def pi() -> Expression:
+    """Return the DOUBLE that is closest to pi."""
+    return _call("pi")
+
+
+def e() -> Expression:
+    """Return the DOUBLE that is closest to Euler's number."""
+    return _call("e")
+
+
+def rand(seed: Any = None) -> Expression:
+    """Return another random DOUBLE for each row, from 0 to below 1. Runs with the same seed make the same numbers."""
+    return _call("rand") if seed is None else _call("rand", seed)
+
+
+def rand_integer(bound: Any, seed: Any = None) -> Expression:
+    """Return another random INT for each row, from 0 to below the bound. Runs with a seed make the same numbers."""
+    return _call("rand_integer", bound) if seed is None else _call("rand_integer", bound, seed)
+
+
+def uuid() -> Expression:
+    """Return another random UUID for each row, as text."""
+    return _call("uuid")
+
+
+def greatest(*args: Any) -> Expression:
+    """Return the greatest of the arguments; NULL if one of them is NULL."""
+    return _call("greatest", *args)
+
+
+def least(*args: Any) -> Expression:
+    """Return the least of the arguments; NULL if one of them is NULL."""
+    return _call("least", *args)
 
 
 unsupported.guard(__name__, globals())

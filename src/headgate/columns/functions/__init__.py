@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from headgate.columns.functions import (
     arithmetic,
+    digits,
     logic,
+    mathematics,
+    rounding,
 )
 
-__all__ = ["arithmetic", "logic"]
+__all__ = ["arithmetic", "digits", "logic", "mathematics", "rounding"]
