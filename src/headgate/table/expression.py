@@ -8,10 +8,11 @@ from headgate.columns.given_types import logical_type
 from headgate.columns.nodes import Cast, Named, SortKey, unnamed
 from headgate.table.arithmetic_expression import ArithmeticExpression
 from headgate.table.logic_expression import LogicExpression
+from headgate.table.text_expression import TextExpression
 
 
 @final
-class Expression(ArithmeticExpression, LogicExpression):
+class Expression(ArithmeticExpression, LogicExpression, TextExpression):
     """An expression of columns and constants. Its methods return new expressions; nothing is computed.
 
     Arguments that are no expressions are constants. An expression that does not fit the columns of a DataFrame is

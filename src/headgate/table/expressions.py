@@ -15,6 +15,8 @@ __all__ = [
     "atan2",
     "coalesce",
     "col",
+    "concat",
+    "concat_ws",
     "e",
     "greatest",
     "if_then_else",
@@ -129,6 +131,16 @@ def greatest(*args: Any) -> Expression:
 def least(*args: Any) -> Expression:
     """Return the least of the arguments; NULL if one of them is NULL."""
     return _call("least", *args)
+
+
+def concat(first: Any, *others: Any) -> Expression:
+    """Return texts, or bytes, one after the other; NULL if one is NULL."""
+    return _call("concat", first, *others)
+
+
+def concat_ws(separator: Any, first: Any, *others: Any) -> Expression:
+    """Return texts with a separator between them, without those that are NULL; NULL if the separator is NULL."""
+    return _call("concat_ws", separator, first, *others)
 
 
 unsupported.guard(__name__, globals())

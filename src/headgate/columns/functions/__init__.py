@@ -11,6 +11,8 @@ from headgate.columns.functions import (
     logic,
     mathematics,
     rounding,
+    substrings,
+    texts,
 )
 
-__all__ = ["arithmetic", "digits", "logic", "mathematics", "rounding"]
+__all__ = ["arithmetic", "digits", "logic", "mathematics", "rounding", "substrings", "texts"]

@@ -1,0 +1,55 @@
+"""Columns of texts as numpy arrays: of their bytes, and of their code points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def bytes_of(value: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bytes of a column of texts or bytes, one value after the other, and where each begins and ends.
+
+    >>> data, ends = bytes_of(pa.array(["ab", None, "c"]))
+    >>> data.tobytes(), ends.tolist()
+    (b'abc', [0, 2, 2, 3])
+    """
+    _, places, data = value.buffers()
+    ends = np.frombuffer(places or bytes(4), np.int32, len(value) + 1, value.offset * 4 if places else 0)
+    return np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], ends - ends[0]
+
+
+def column_of_bytes(data: np.ndarray, ends: np.ndarray, like: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the column of type string or binary that `bytes_of` describes, with NULL where `like` has it."""
+    buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(np.ascontiguousarray(data))]
+    made = pa.Array.from_buffers(kind, len(ends) - 1, buffers)
+    return pc.if_else(like.is_valid(), made, None) if like.null_count else made
+
+
+def characters_before(value: pa.Array, places: np.ndarray) -> np.ndarray:
+    """Return how many code points of each text are before a byte of it."""
+    data, ends = bytes_of(value)
+    before = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])  # bytes that go on a code point
+    found: np.ndarray = before[ends[:-1] + places] - before[ends[:-1]]
+    return found
+
+
+def code_points(value: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the code points of a column of texts, and where those of each text begin and end.
+
+    >>> points, ends = code_points(pa.array(["é€", "a"]))
+    >>> points.tolist(), ends.tolist()
+    ([233, 8364, 97], [0, 2, 3])
+    """
+    data, ends = bytes_of(value)
+    points = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), np.uint32)
+    before = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])
+    return points, before[ends]
+
+
+def column_of_code_points(points: np.ndarray, ends: np.ndarray, like: pa.Array) -> pa.Array:
+    """Return the column of texts that `code_points` describes, with NULL where `like` has it."""
+    data = np.frombuffer(points.astype("<u4").tobytes().decode("utf-32-le").encode(), np.uint8)
+    widths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
+    before = np.concatenate([[0], np.cumsum(widths)])
+    return column_of_bytes(data, before[ends], like, pa.string())
