@@ -92,7 +92,8 @@ class LogicalType:
             case Kind.MAP:
                 return "MAP<" + ", ".join(str(inner) for _, inner in self.fields) + ">"
             case Kind.ROW:
-                return "ROW<" + ", ".join(f"`{name}` {inner}" for name, inner in self.fields) + ">"
+                quoted = ((name.replace("`", "``"), inner) for name, inner in self.fields)
+                return "ROW<" + ", ".join(f"`{name}` {inner}" for name, inner in quoted) + ">"
         return str(self.kind.value)
 
     def nulls(self, nullable: bool = True) -> LogicalType:

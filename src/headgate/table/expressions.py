@@ -13,6 +13,7 @@ from headgate.table.expression import Expression
 __all__ = [
     "and_",
     "atan2",
+    "call_sql",
     "coalesce",
     "col",
     "concat",
@@ -47,6 +48,22 @@ def lit(v: Any, data_type: Any = None) -> Expression:
     Raises TypeError for a value without a type in SQL, and ValueError for a value that does not fit the type.
     """
     return Expression(literal(v, None if data_type is None else logical_type(data_type)))
+
+
+def call_sql(sql_expression: str) -> Expression:
+    """Return the expression that SQL text stands for, such as `"price * 2 > 10 AND name LIKE 'a%'"`.
+
+    Each row has its own result: no aggregates, and no queries within. Raises TypeError if it is no string, and
+    `InvalidExpressionError`, a ValueError, with the place in the text that is no expression of Flink SQL.
+
+    >>> call_sql("UPPER(name) || '!'")
+    concat(upper_case(name), '!')
+    """
+    if not isinstance(sql_expression, str):
+        raise TypeError(f"call_sql() takes SQL text, not {sql_expression!r}")
+    from headgate.columns.sql_text import expression_of_text  # noqa: PLC0415  # its parser takes long to load
+
+    return Expression(expression_of_text(sql_expression))
 
 
 def _call(function: str, *arguments: Any) -> Expression:
