@@ -6,13 +6,14 @@ from typing import Any, Self, final
 
 from headgate.columns.given_types import logical_type
 from headgate.columns.nodes import Cast, Named, SortKey, unnamed
+from headgate.table.aggregate_expression import AggregateExpression
 from headgate.table.arithmetic_expression import ArithmeticExpression
 from headgate.table.logic_expression import LogicExpression
 from headgate.table.text_expression import TextExpression
 
 
 @final
-class Expression(ArithmeticExpression, LogicExpression, TextExpression):
+class Expression(AggregateExpression, ArithmeticExpression, LogicExpression, TextExpression):
     """An expression of columns and constants. Its methods return new expressions; nothing is computed.
 
     Arguments that are no expressions are constants. An expression that does not fit the columns of a DataFrame is

@@ -13,6 +13,7 @@ from headgate.columns.functions import (
     rounding,
     substrings,
     texts,
+    windows,
 )
 
-__all__ = ["arithmetic", "digits", "logic", "mathematics", "rounding", "substrings", "texts"]
+__all__ = ["arithmetic", "digits", "logic", "mathematics", "rounding", "substrings", "texts", "windows"]

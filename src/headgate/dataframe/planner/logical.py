@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, final
 
+from headgate.columns.aggregates import Aggregate
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Typed
@@ -130,6 +131,53 @@ class Expand:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class EventTime:
+    """Makes a column the event time: the watermark stays `delay_ms` behind its latest value."""
+
+    input: Relation
+    column: int
+    delay_ms: int
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowAggregate:
+    """Aggregates the rows of each key and window, when the watermark passes the end of the window.
+
+    `start` and `end` are local times; `point` tells that the event time is TIMESTAMP_LTZ, so that windows end by the
+    session's zone. With `gap_ms`, windows of a key that overlap are one session.
+    """
+
+    input: Relation
+    keys: tuple[tuple[str, Typed], ...]
+    start: Typed
+    end: Typed
+    aggregates: tuple[tuple[Aggregate, Typed], ...]
+    point: bool
+    zone: str
+    gap_ms: int | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The keys, start and end of the window, and the merged partial results."""
+        merged = (own for aggregate, _ in self.aggregates for own in aggregate.partials)
+        return Schema(
+            [
+                *((f"k{place}", own.type) for place, (_, own) in enumerate(self.keys)),
+                ("start", self.start.type),
+                ("end", self.end.type),
+                *((f"m{place}", own.type) for place, own in enumerate(merged)),
+            ]
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Batches:
     """Passes whole record batches through a function of the user, which may return another number of rows."""
 
@@ -139,7 +187,7 @@ class Batches:
     schema: Schema
 
 
-Relation = Scan | Stream | Project | Filter | UnionAll | Limit | Expand | Batches
+Relation = Scan | Stream | Project | Filter | UnionAll | Limit | Expand | EventTime | WindowAggregate | Batches
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:

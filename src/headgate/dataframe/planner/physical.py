@@ -10,6 +10,7 @@ from headgate.columns.schema import Schema
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.planner.logical import (
     Batches,
+    EventTime,
     Expand,
     Filter,
     Limit,
@@ -18,9 +19,19 @@ from headgate.dataframe.planner.logical import (
     Scan,
     Stream,
     UnionAll,
+    WindowAggregate,
 )
+from headgate.functions.windows.session_windows import EventTimeSessionWindows
 from headgate.graph.logical import AnyOperatorFactory
+from headgate.operators.columns.aggregation import (
+    GivenWindows,
+    MergedFactory,
+    MergePartials,
+    PartialFactory,
+    first_field,
+)
 from headgate.operators.columns.calc import CalcFactory
+from headgate.operators.columns.event_time import EventTimeFactory
 from headgate.operators.columns.rows import BatchesFactory, ExpandFactory, LimitFactory
 
 if TYPE_CHECKING:
@@ -64,8 +75,41 @@ class Translation:
             case Expand():
                 expand = ExpandFactory(plan.input.schema.arrow, plan.schema.arrow, plan.outer)
                 return self._after(plan.input, "Explode", expand)
+            case EventTime():
+                time = EventTimeFactory(plan.schema.arrow, plan.column, plan.delay_ms)
+                return self._after(plan.input, "Watermarks", time)
+            case WindowAggregate():
+                return self._windows(plan)
             case Batches():
                 return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
+
+    def _windows(self, plan: WindowAggregate) -> DataStream:
+        """Aggregate each batch by key and window, and merge the partial results of each key in a window operator."""
+        prepared = Project(
+            plan.input,
+            (
+                *((f"k{place}", own) for place, (_, own) in enumerate(plan.keys)),
+                ("start", plan.start),
+                ("end", plan.end),
+                *((f"a{place}", own) for place, (_, own) in enumerate(plan.aggregates)),
+            ),
+        )
+        aggregates = [aggregate for aggregate, _ in plan.aggregates]
+        windows = GivenWindows() if plan.gap_ms is None else EventTimeSessionWindows(plan.gap_ms)
+        partial = PartialFactory(
+            prepared.schema.arrow,
+            len(plan.keys),
+            aggregates,
+            plan.zone if plan.point else None,
+            1 if plan.gap_ms is None else plan.gap_ms,
+        )
+        merged = (
+            self._after(prepared, "PartialAggregate", partial)
+            .key_by(first_field)
+            .window(windows)
+            .reduce(MergePartials(aggregates))
+        )
+        return merged._then("WindowAggregate", MergedFactory(plan.schema.arrow), None)
 
     def _named(self, plan: Relation, schema: Schema) -> DataStream:
         """Return the stream of a plan, with the names of a schema of the same types."""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from headgate.columns.logical_types import BOOLEAN
 from headgate.columns.typed import Apply, Choose, Field, Typed, arguments, can_fail, fields_of, moved, walk
 from headgate.dataframe.planner.logical import (
+    EventTime,
     Filter,
     Limit,
     Project,
@@ -24,6 +25,7 @@ from headgate.dataframe.planner.logical import (
     Scan,
     Stream,
     UnionAll,
+    WindowAggregate,
     inputs_of,
 )
 
@@ -136,10 +138,17 @@ def _only(plan: Relation, wanted: Iterable[int]) -> Relation:
             return filtered if reads == places else _select(filtered, [kept[place] for place in places])
         case Limit():
             return replace(plan, input=_only(plan.input, places))
+        case EventTime():
+            reads = sorted({*places, plan.column})
+            timed = EventTime(_only(plan.input, reads), reads.index(plan.column), plan.delay_ms)
+            return timed if reads == places else _select(timed, [reads.index(place) for place in places])
+        case WindowAggregate():
+            whole: Relation = _narrowed_window(plan)
+            return whole if len(places) == len(plan.schema) else _select(whole, places)
         case UnionAll():
             return UnionAll(tuple(_only(own, places) for own in plan.inputs))
-    whole = with_inputs(plan, *map(pruned, inputs_of(plan)))
-    return whole if len(places) == len(plan.schema) else _select(whole, places)
+    rest = with_inputs(plan, *map(pruned, inputs_of(plan)))
+    return rest if len(places) == len(plan.schema) else _select(rest, places)
 
 
 def _narrowed(below: Relation, expressions: Sequence[Typed], names: Sequence[str]) -> Project:
@@ -147,6 +156,20 @@ def _narrowed(below: Relation, expressions: Sequence[Typed], names: Sequence[str
     kept = {place: new for new, place in enumerate(reads)}
     outputs = tuple((name, moved(own, kept)) for name, own in zip(names, expressions, strict=True))
     return Project(_only(below, reads), outputs)
+
+
+def _narrowed_window(plan: WindowAggregate) -> WindowAggregate:
+    read = [own for _, own in plan.keys] + [plan.start, plan.end] + [own for _, own in plan.aggregates]
+    reads = sorted(set().union(*map(fields_of, read)))
+    kept = {place: new for new, place in enumerate(reads)}
+    return replace(
+        plan,
+        input=_only(plan.input, reads),
+        keys=tuple((name, moved(own, kept)) for name, own in plan.keys),
+        start=moved(plan.start, kept),
+        end=moved(plan.end, kept),
+        aggregates=tuple((aggregate, moved(own, kept)) for aggregate, own in plan.aggregates),
+    )
 
 
 def _select(relation: Relation, places: Sequence[int]) -> Project:
