@@ -51,6 +51,8 @@ NUMBERS: Final = (*INTEGERS, Kind.DECIMAL, *FLOATS)
 TEXTS: Final = (Kind.CHAR, Kind.VARCHAR)
 BYTES: Final = (Kind.BINARY, Kind.VARBINARY)
 TIMESTAMPS: Final = (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ)
+POINTS: Final = (Kind.DATE, Kind.TIME, *TIMESTAMPS)
+"""Points in time."""
 INTERVALS: Final = (Kind.DAY_INTERVAL, Kind.MONTH_INTERVAL)
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any, Self, final
 
 from headgate.columns.given_types import logical_type
-from headgate.columns.nodes import Cast, Named, SortKey, unnamed
+from headgate.columns.nodes import Call, Cast, Named, SortKey, unnamed
+from headgate.columns.operand import node_of
 from headgate.table.aggregate_expression import AggregateExpression
 from headgate.table.arithmetic_expression import ArithmeticExpression
 from headgate.table.logic_expression import LogicExpression
 from headgate.table.text_expression import TextExpression
+from headgate.table.time_expression import TimeExpression, TimeIntervalUnit, TimePointUnit
+
+__all__ = ["Expression", "TimeIntervalUnit", "TimePointUnit", "call_of"]
 
 
 @final
-class Expression(AggregateExpression, ArithmeticExpression, LogicExpression, TextExpression):
+class Expression(AggregateExpression, ArithmeticExpression, LogicExpression, TextExpression, TimeExpression):
     """An expression of columns and constants. Its methods return new expressions; nothing is computed.
 
     Arguments that are no expressions are constants. An expression that does not fit the columns of a DataFrame is
@@ -55,3 +59,8 @@ class Expression(AggregateExpression, ArithmeticExpression, LogicExpression, Tex
     def desc(self) -> Self:
         """Sort by this expression in descending order."""
         return type(self)(SortKey(self.node, descending=True))
+
+
+def call_of(function: str, *arguments: Any, options: tuple[Any, ...] = ()) -> Expression:
+    """Return the call of a built-in function. Arguments that are no expressions are constants."""
+    return Expression(Call(function, tuple(map(node_of, arguments)), options))

@@ -9,6 +9,7 @@ from headgate.columns.given_types import logical_type
 from headgate.columns.nodes import Call, Column, literal
 from headgate.columns.operand import node_of
 from headgate.table.expression import Expression
+from headgate.table.time_functions import temporal_overlaps, timestamp_diff
 
 __all__ = [
     "and_",
@@ -31,6 +32,8 @@ __all__ = [
     "pi",
     "rand",
     "rand_integer",
+    "temporal_overlaps",
+    "timestamp_diff",
     "uuid",
 ]
 

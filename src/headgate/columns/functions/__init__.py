@@ -12,8 +12,9 @@ from headgate.columns.functions import (
     mathematics,
     rounding,
     substrings,
+    temporal,
     texts,
     windows,
 )
 
-__all__ = ["arithmetic", "digits", "logic", "mathematics", "rounding", "substrings", "texts", "windows"]
+__all__ = ["arithmetic", "digits", "logic", "mathematics", "rounding", "substrings", "temporal", "texts", "windows"]
