@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from headgate.columns import logical_types as types
 from headgate.columns.logical_types import Kind, LogicalType
 from headgate.columns.schema import nearest
+from headgate.errors import EnvironmentFault
 
 UNITS: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 """The units of intervals, longest first."""
@@ -399,3 +400,13 @@ class FlinkSql(Dialect):
         }
 
     Parser = FlinkParser
+
+
+def parser_of_flink() -> FlinkParser:
+    """Return a parser for one text. Raises `EnvironmentFault` if sqlglot is compiled, which takes no new dialects."""
+    try:
+        return FlinkParser(dialect=FlinkSql)
+    except TypeError as error:
+        raise EnvironmentFault(
+            f"SQL text needs sqlglot without its compiled part: pip uninstall sqlglotc, in the driver ({error})"
+        ) from None

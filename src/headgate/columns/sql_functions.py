@@ -12,7 +12,7 @@ from headgate.columns.sql_literals import interval
 from headgate.errors import InvalidExpressionError
 
 _SAME_NAME: Final = """
-    ABS ACOS ASIN ATAN ATAN2 BIN CEIL COS COSH COT DEGREES E EXP FLOOR HEX LN LOG10 LOG2 PI POWER RADIANS RAND
+    ABS ACOS ASIN ATAN ATAN2 BIN CEIL COS COSH COT DEGREES E EXP FLOOR HEX LN LOG LOG10 LOG2 PI POWER RADIANS RAND
     RAND_INTEGER ROUND SIGN SIN SINH SQRT TAN TANH TRUNCATE UNHEX UUID
     ASCII BTRIM CHAR_LENGTH CHR CONCAT CONCAT_WS DECODE ELT ENCODE FROM_BASE64 INSTR LEFT LOCATE LPAD LTRIM OVERLAY
     PARSE_URL POSITION PRINTF REGEXP REGEXP_COUNT REGEXP_EXTRACT REGEXP_EXTRACT_ALL REGEXP_INSTR REGEXP_REPLACE
@@ -78,11 +78,6 @@ def _timestamp_add(arguments: Sequence[Node], units: Sequence[str]) -> Node:
     return Call("plus", (time, Call("times", (interval("1", units[0]), count))))
 
 
-def _log(arguments: Sequence[Node], units: Sequence[str]) -> Node:
-    """The base comes first in SQL, and last in the Table API."""
-    return Call("log", tuple(reversed(arguments)))
-
-
 _TRIMS: Final = {"BOTH": "trim", "LEADING": "trim_leading", "TRAILING": "trim_trailing"}
 
 
@@ -96,7 +91,6 @@ def _trim(arguments: Sequence[Node], units: Sequence[str]) -> Node:
 
 _SPECIAL: Final[dict[str, Callable[[Sequence[Node], Sequence[str]], Node]]] = {
     "EXTRACT": _extract,
-    "LOG": _log,
     "TIMESTAMPADD": _timestamp_add,
     "TIMESTAMPDIFF": _timestamp_diff,
     "TRIM": _trim,

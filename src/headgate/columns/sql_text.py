@@ -10,12 +10,12 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from headgate.columns.flink_sql import FlinkSql
+from headgate.columns.flink_sql import FlinkSql, parser_of_flink
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.nodes import Call, Cast, Column, Literal, Node, literal
 from headgate.columns.sql_functions import call_of
 from headgate.columns.sql_literals import interval, number, time_literal
-from headgate.errors import InvalidExpressionError
+from headgate.errors import HeadgateError, InvalidExpressionError
 
 _DIALECT: Final = FlinkSql()
 _WORDS: Final = FlinkSql.Tokenizer.KEYWORDS
@@ -121,8 +121,8 @@ class _Text:
             for token in tokens:
                 if token.text == '"' and token.token_type is TokenType.UNKNOWN:
                     raise self.refused(token.start, token.start, "texts have single quotes, and names have backticks")
-            found = [own for own in _DIALECT.parser().parse_into(kind, tokens, self._text) if own is not None]
-        except InvalidExpressionError:
+            found = [own for own in parser_of_flink().parse_into(kind, tokens, self._text) if own is not None]
+        except HeadgateError:
             raise
         except ParseError as error:
             first = error.errors[0]

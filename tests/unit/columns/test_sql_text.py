@@ -237,7 +237,7 @@ EXPRESSIONS = [
     ("LEFT(a, 2) || RIGHT(a, 2)", "concat(left(a, 2), right(a, 2))"),
     ("REPLACE(a, 'x', 'y')", "replace(a, 'x', 'y')"),
     ("REGEXP(a, 'x+')", "regexp(a, 'x+')"),
-    ("LOG(2, a)", "log(a, 2)"),
+    ("LOG(2, a)", "log(2, a)"),
     ("MOD(a, 2)", "modulo(a, 2)"),
     ("EXTRACT(day FROM a)", "extract(a, 'DAY')"),
     ("YEAR(a) + DAYOFWEEK(a)", "plus(extract(a, 'YEAR'), extract(a, 'DOW'))"),

@@ -47,6 +47,8 @@ def comparable(call: CallSite, given: Sequence[Typed]) -> list[Typed]:
         wanted = types.widest(own.type for own in others)
         if wanted is not None:
             return [cast(own, wanted, call.zone) if own in constants else own for own in given]
+    if all(own.type.kind is Kind.NULL for own in given):
+        return [null_of(BOOLEAN) for _ in given]  # Arrow does not compare NULLs without a type
     return call.to_widest(given)
 
 
