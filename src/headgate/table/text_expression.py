@@ -159,3 +159,46 @@ class TextExpression(Operand):
     def chr(self) -> Self:
         """The character whose code the lowest eight bits of this integer are."""
         return self._call("chr")
+
+    def like(self, pattern: Any = None, escape: Any = None) -> Self:
+        """Whether the whole text matches a pattern, in which `_` is a character and `%` any text.
+
+        `escape` is the character before these when they stand for themselves, a backslash if it is not given.
+        """
+        return self._call("like", *_given(pattern, escape))
+
+    def similar(self, pattern: Any = None) -> Self:
+        """Whether the whole text matches a regular expression of SQL, with `_` and `%` as in `like`."""
+        return self._call("similar", pattern)
+
+    def regexp(self, regex: Any) -> Self:
+        """Whether a part of the text matches a regular expression of Java; false for an empty one."""
+        return self._call("regexp", regex)
+
+    def regexp_replace(self, regex: Any, replacement: Any) -> Self:
+        """Return the text with every part that matches the regular expression replaced."""
+        return self._call("regexp_replace", regex, replacement)
+
+    def regexp_extract(self, regex: Any, extract_index: Any = None) -> Self:
+        """Return the first part that matches, or its group with this index; NULL if none matches."""
+        return self._call("regexp_extract", *_given(regex, extract_index))
+
+    def regexp_extract_all(self, regex: Any, extract_index: Any = None) -> Self:
+        """Return an ARRAY of the group with this index, or the first, of all parts that match; 0 is the whole part."""
+        return self._call("regexp_extract_all", *_given(regex, extract_index))
+
+    def regexp_count(self, regex: Any) -> Self:
+        """Return how many parts match."""
+        return self._call("regexp_count", regex)
+
+    def regexp_instr(self, regex: Any) -> Self:
+        """Return the position of the first part that matches; 0 if none does."""
+        return self._call("regexp_instr", regex)
+
+    def regexp_substr(self, regex: Any) -> Self:
+        """Return the first part that matches; NULL if none does."""
+        return self._call("regexp_substr", regex)
+
+    def str_to_map(self, list_delimiter: Any = None, key_value_delimiter: Any = None) -> Self:
+        """Return a MAP of keys and values from texts such as `a=1,b=2`. The delimiters are regular expressions."""
+        return self._call("str_to_map", *_given(list_delimiter, key_value_delimiter))

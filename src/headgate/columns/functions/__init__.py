@@ -10,6 +10,7 @@ from headgate.columns.functions import (
     digits,
     logic,
     mathematics,
+    patterns,
     rounding,
     substrings,
     temporal,
@@ -17,4 +18,15 @@ from headgate.columns.functions import (
     windows,
 )
 
-__all__ = ["arithmetic", "digits", "logic", "mathematics", "rounding", "substrings", "temporal", "texts", "windows"]
+__all__ = [
+    "arithmetic",
+    "digits",
+    "logic",
+    "mathematics",
+    "patterns",
+    "rounding",
+    "substrings",
+    "temporal",
+    "texts",
+    "windows",
+]
