@@ -64,8 +64,11 @@ class Named:
 class UserFunction(Protocol):
     """A function of the user that is called within expressions."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
+
+    def typed(self, arguments: tuple[Any, ...], zone: str) -> Any:
+        """Return the typed call. `zone` is the time zone of the session."""
+        ...
 
 
 @final

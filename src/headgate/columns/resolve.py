@@ -43,7 +43,8 @@ class Scope:
             case SortKey():
                 raise InvalidExpressionError("asc and desc are for sort() and over(): remove them from the expression")
             case UserCall():
-                raise InvalidExpressionError(f"{node.function.name}() cannot be called here")
+                called: Typed = node.function.typed(tuple(map(self.typed, node.arguments)), self.zone)
+                return called
 
     def predicate(self, node: Node) -> Typed:
         """Return the typed expression. Raises `InvalidExpressionError` if it is not a BOOLEAN."""

@@ -14,6 +14,7 @@ from headgate.dataframe.session import (
     get_table_environment,
     set_table_environment,
 )
+from headgate.dataframe.udf import udf
 from headgate.table.expressions import col, lit
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "lit",
     "range",
     "set_table_environment",
+    "udf",
 ]
 
 unsupported.guard(__name__, globals())

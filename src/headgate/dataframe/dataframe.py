@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, final
 
 from headgate.dataframe.actions import Actions
+from headgate.dataframe.expansion import Expansion
 from headgate.dataframe.grouping import Grouping
 from headgate.dataframe.projections import Projections
 from headgate.dataframe.windows import Windows
 
 
 @final
-class DataFrame(Projections, Windows, Grouping, Actions):
+class DataFrame(Projections, Expansion, Windows, Grouping, Actions):
     """Rows with named, typed columns: the result of a plan. Methods return new DataFrames; nothing runs.
 
     Names and types are checked at once: an unknown column, or an expression that does not fit its columns, raises

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from headgate.columns.python_values import rows_of
 from headgate.dataframe.planner.logical import Relation
 from headgate.dataframe.planner.physical import Translation
 from headgate.dataframe.planner.rules import optimized
@@ -19,8 +19,7 @@ from headgate.operators.collect import CollectFactory
 from headgate.operators.columns.rows import EncodeFactory
 from headgate.table.table_environment import TableEnvironment
 from headgate.types.arrow import of_stream
-from headgate.types.arrow_values import values_of
-from headgate.types.row import Row, make_rows
+from headgate.types.row import Row
 
 T = TypeVar("T")
 
@@ -112,26 +111,6 @@ class JobBatches:
             self._timer.cancel()
         self.closed = True
         self._records.close()
-
-
-def rows_of(batch: pa.RecordBatch, zone: str) -> list[Row]:
-    """Return the rows of a batch. Points in time are datetimes in a time zone, which they keep.
-
-    >>> rows_of(pa.RecordBatch.from_pydict({"n": [1, None]}), "UTC")
-    [Row(n=1), Row(n=None)]
-    """
-    columns = [_values(column, zone) for column in batch.columns]
-    return make_rows(zip(*columns, strict=True), tuple(batch.schema.names))
-
-
-def _values(column: pa.Array, zone: str) -> list[Any]:
-    kind = column.type
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        unit = "us" if kind.unit == "ns" else kind.unit
-        local: list[Any] = pc.cast(column, pa.timestamp(unit, zone), safe=False).to_pylist()
-        return local
-    exact: list[Any] = column.to_pylist() if pa.types.is_decimal(kind) else values_of(column)
-    return exact
 
 
 FORMATS: Final = ("pandas", "pyarrow")
