@@ -6,9 +6,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from headgate.columns.logical_types import INTEGERS
-from headgate.columns.nodes import Call, Literal, Node, literal
-from headgate.columns.sql_literals import interval
+from headgate.columns.nodes import Call, Node, literal
 from headgate.errors import InvalidExpressionError
 
 _SAME_NAME: Final = """
@@ -18,7 +16,7 @@ _SAME_NAME: Final = """
     PARSE_URL POSITION PRINTF REGEXP REGEXP_COUNT REGEXP_EXTRACT REGEXP_EXTRACT_ALL REGEXP_INSTR REGEXP_REPLACE
     REGEXP_SUBSTR REPEAT REPLACE REVERSE RIGHT RPAD RTRIM SPLIT SPLIT_INDEX STR_TO_MAP SUBSTR SUBSTRING TO_BASE64
     TRANSLATE URL_DECODE URL_ENCODE MD5 SHA1 SHA224 SHA256 SHA384 SHA512 SHA2
-    CONVERT_TZ CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_WATERMARK DATE_FORMAT FROM_UNIXTIME PROCTIME
+    CONVERT_TZ CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_WATERMARK DATE_FORMAT EXTRACT FROM_UNIXTIME PROCTIME
     SOURCE_WATERMARK TO_DATE TO_TIMESTAMP TO_TIMESTAMP_LTZ UNIX_TIMESTAMP
     COALESCE GREATEST LEAST TYPEOF
     ARRAY ARRAY_APPEND ARRAY_CONCAT ARRAY_CONTAINS ARRAY_DISTINCT ARRAY_EXCEPT ARRAY_INTERSECT ARRAY_JOIN ARRAY_MAX
@@ -43,6 +41,8 @@ _REGISTERED: Final[dict[str, str]] = {
     "NOW": "current_timestamp",
     "NULLIF": "null_if",
     "STARTSWITH": "starts_with",
+    "TIMESTAMPADD": "timestamp_add",
+    "TIMESTAMPDIFF": "timestamp_diff",
     "UPPER": "upper_case",
 }
 
@@ -61,23 +61,6 @@ _AGGREGATES: Final = """
 """
 
 
-def _extract(arguments: Sequence[Node], units: Sequence[str]) -> Node:
-    return Call("extract", tuple(arguments), tuple(units))
-
-
-def _timestamp_diff(arguments: Sequence[Node], units: Sequence[str]) -> Node:
-    return Call("timestamp_diff", tuple(arguments), tuple(units))
-
-
-def _timestamp_add(arguments: Sequence[Node], units: Sequence[str]) -> Node:
-    if len(arguments) != 2:
-        raise InvalidExpressionError("TIMESTAMPADD() takes a unit, a number of units and a time")
-    count, time = arguments
-    if isinstance(count, Literal) and count.type.kind in INTEGERS:
-        return Call("plus", (time, interval(str(count.value.as_py()), units[0])))
-    return Call("plus", (time, Call("times", (interval("1", units[0]), count))))
-
-
 _TRIMS: Final = {"BOTH": "trim", "LEADING": "trim_leading", "TRAILING": "trim_trailing"}
 
 
@@ -90,9 +73,6 @@ def _trim(arguments: Sequence[Node], units: Sequence[str]) -> Node:
 
 
 _SPECIAL: Final[dict[str, Callable[[Sequence[Node], Sequence[str]], Node]]] = {
-    "EXTRACT": _extract,
-    "TIMESTAMPADD": _timestamp_add,
-    "TIMESTAMPDIFF": _timestamp_diff,
     "TRIM": _trim,
 }
 

@@ -239,6 +239,9 @@ class _Text:
                 return self._with_escape(part)
             case exp.Is():
                 return _negated(part, self._test(part))
+            case exp.Overlaps():
+                spans = (part.this, part.expression)
+                return Call("temporal_overlaps", tuple(self.node(own) for span in spans for own in span.expressions))
             case exp.NullSafeEQ():
                 return self._same(part)
             case exp.NullSafeNEQ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -114,7 +115,42 @@ TEXTS: list[tuple[str, Any]] = [
     ("CHR(97)", "a"),
     ("SPLIT_INDEX('a,b,c', ',', 1)", "b"),
     ("ELT(2, 'scala', 'java')", "java"),
+    ("'abc' LIKE 'a%' AND 'abc' NOT LIKE 'a_'", True),
+    ("'a%c' LIKE 'a!%c' ESCAPE '!' AND 'abc' NOT LIKE 'a!%c' ESCAPE '!'", True),
+    ("'abc' SIMILAR TO 'a(b|d)c'", True),
+    ("REGEXP_REPLACE('foobar', 'oo|ar', '')", "fb"),
+    ("REGEXP_EXTRACT('foothebar', 'foo(.*?)(bar)', 2)", "bar"),
+    ("REGEXP_COUNT('a1b2', '[0-9]')", 2),
     ("STARTSWITH('flink', 'fl') AND NOT ENDSWITH('flink', 'fl')", True),
+]
+
+
+TIMES: list[tuple[str, Any]] = [
+    ("EXTRACT(DAY FROM DATE '2006-06-05')", 5),
+    ("YEAR(DATE '1994-09-27')", 1994),
+    ("QUARTER(DATE '1994-09-27')", 3),
+    ("MONTH(DATE '1994-09-27')", 9),
+    ("WEEK(DATE '1994-09-27')", 39),
+    ("DAYOFYEAR(DATE '1994-09-27')", 270),
+    ("DAYOFMONTH(DATE '1994-09-27')", 27),
+    ("DAYOFWEEK(DATE '1994-09-27')", 3),
+    ("HOUR(TIMESTAMP '1994-09-27 13:14:15')", 13),
+    ("MINUTE(TIMESTAMP '1994-09-27 13:14:15')", 14),
+    ("SECOND(TIMESTAMP '1994-09-27 13:14:15')", 15),
+    ("EXTRACT(SECOND FROM INTERVAL '1 02:03:04' DAY TO SECOND)", 4),
+    ("FLOOR(TIME '12:44:31' TO MINUTE)", datetime.time(12, 44)),
+    ("CEIL(TIME '12:44:31' TO MINUTE)", datetime.time(12, 45)),
+    ("FLOOR(TIMESTAMP '2024-02-29 10:20:30' TO MONTH)", datetime.datetime(2024, 2, 1)),
+    ("TIMESTAMPADD(WEEK, 1, DATE '2003-01-02')", datetime.date(2003, 1, 9)),
+    ("TIMESTAMPDIFF(DAY, TIMESTAMP '2003-01-02 10:00:00', TIMESTAMP '2003-01-03 10:00:00')", 1),
+    ("TIMESTAMPDIFF(SECOND, TIMESTAMP '2024-01-01 00:00:10', TIMESTAMP '2024-01-01 00:00:00')", -10),
+    ("DATE '2024-01-31' + INTERVAL '1' MONTH", datetime.date(2024, 2, 29)),
+    ("INTERVAL '1' DAY + DATE '2024-02-28'", datetime.date(2024, 2, 29)),
+    ("TIMESTAMP '2024-03-01 00:00:00' - INTERVAL '1' SECOND", datetime.datetime(2024, 2, 29, 23, 59, 59)),
+    ("TIMESTAMP '2024-01-01 00:00:00' < TIMESTAMP '2024-01-01 00:00:00.001'", True),
+    ("DATE '2024-01-01' IN (DATE '2023-12-31', DATE '2024-01-01')", True),
+    ("(TIME '2:55:00', INTERVAL '1' HOUR) OVERLAPS (TIME '3:30:00', INTERVAL '2' HOUR)", True),
+    ("(TIME '9:00:00', TIME '10:00:00') OVERLAPS (TIME '10:15:00', INTERVAL '3' HOUR)", False),
 ]
 
 
@@ -124,8 +160,8 @@ def test_values_and_types(text: str, value: Any, kind: str) -> None:
     assert (repr(evaluate(found, {}).to_pylist()), str(type_of(found, {}))) == (repr([value]), kind)
 
 
-@pytest.mark.parametrize(("text", "value"), TEXTS)
-def test_values_of_functions_of_texts(text: str, value: Any) -> None:
+@pytest.mark.parametrize(("text", "value"), TEXTS + TIMES)
+def test_values_of_functions(text: str, value: Any) -> None:
     assert evaluate(call_sql(text), {}).to_pylist() == [value]
 
 
