@@ -53,3 +53,16 @@ def column_of_code_points(points: np.ndarray, ends: np.ndarray, like: pa.Array) 
     widths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
     before = np.concatenate([[0], np.cumsum(widths)])
     return column_of_bytes(data, before[ends], like, pa.string())
+
+
+def replaced_bytes(value: pa.Array, by: np.ndarray, widths: np.ndarray) -> pa.Array:
+    """Return the texts with each byte replaced: byte b by the first `widths[b]` bytes of the row `by[b]`."""
+    data, ends = bytes_of(value)
+    before = np.concatenate([[0], np.cumsum(widths[data])])
+    return column_of_bytes(rows_of_bytes(by[data], widths[data]), before[ends], value, pa.string())
+
+
+def rows_of_bytes(rows: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """Return the first `widths` bytes of each row, one after the other."""
+    found: np.ndarray = rows[np.arange(rows.shape[1]) < widths[:, None]]
+    return found

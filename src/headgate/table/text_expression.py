@@ -202,3 +202,70 @@ class TextExpression(Operand):
     def str_to_map(self, list_delimiter: Any = None, key_value_delimiter: Any = None) -> Self:
         """Return a MAP of keys and values from texts such as `a=1,b=2`. The delimiters are regular expressions."""
         return self._call("str_to_map", *_given(list_delimiter, key_value_delimiter))
+
+    def encode(self, charset: Any) -> Self:
+        """Return the text as bytes in a character set, such as `UTF-8`, `ISO-8859-1` or `UTF-16`."""
+        return self._call("encode", charset)
+
+    def decode(self, charset: Any) -> Self:
+        """Return bytes in a character set as a text."""
+        return self._call("decode", charset)
+
+    @property
+    def to_base64(self) -> Self:
+        """The text in base64."""
+        return self._call("to_base64")
+
+    @property
+    def from_base64(self) -> Self:
+        """The text that is given in base64. What is no base64 fails the job."""
+        return self._call("from_base64")
+
+    def url_encode(self) -> Self:
+        """Return the text as a part of a URL: `a b` as `a+b`."""
+        return self._call("url_encode")
+
+    def url_decode(self) -> Self:
+        """Return the text that is given as a part of a URL; NULL if it is none."""
+        return self._call("url_decode")
+
+    def parse_url(self, part_to_extract: Any, key: Any = None) -> Self:
+        """Return a part of the URL, or the value of a key of its query; NULL if the text is no URL or has no such part.
+
+        Parts are HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE and USERINFO.
+        """
+        return self._call("parse_url", *_given(part_to_extract, key))
+
+    @property
+    def md5(self) -> Self:
+        """The MD5 digest of the text in UTF-8, in hexadecimal digits."""
+        return self._call("md5")
+
+    @property
+    def sha1(self) -> Self:
+        """The SHA-1 digest of the text in UTF-8, in hexadecimal digits."""
+        return self._call("sha1")
+
+    @property
+    def sha224(self) -> Self:
+        """The SHA-224 digest of the text in UTF-8, in hexadecimal digits."""
+        return self._call("sha224")
+
+    @property
+    def sha256(self) -> Self:
+        """The SHA-256 digest of the text in UTF-8, in hexadecimal digits."""
+        return self._call("sha256")
+
+    @property
+    def sha384(self) -> Self:
+        """The SHA-384 digest of the text in UTF-8, in hexadecimal digits."""
+        return self._call("sha384")
+
+    @property
+    def sha512(self) -> Self:
+        """The SHA-512 digest of the text in UTF-8, in hexadecimal digits."""
+        return self._call("sha512")
+
+    def sha2(self, hash_length: Any) -> Self:
+        """Return the digest with 224, 256, 384 or 512 bits."""
+        return self._call("sha2", hash_length)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from headgate.columns.functions import (
     arithmetic,
     digits,
+    encodings,
     logic,
     mathematics,
     patterns,
@@ -15,12 +16,14 @@ from headgate.columns.functions import (
     substrings,
     temporal,
     texts,
+    urls,
     windows,
 )
 
 __all__ = [
     "arithmetic",
     "digits",
+    "encodings",
     "logic",
     "mathematics",
     "patterns",
@@ -28,5 +31,6 @@ __all__ = [
     "substrings",
     "temporal",
     "texts",
+    "urls",
     "windows",
 ]
