@@ -2,7 +2,7 @@
 
 Every function is parsed to `exp.Anonymous` with the name and the arguments of the text, also those with a syntax of
 their own: `EXTRACT(DAY FROM x)` has the arguments `DAY`, as an `exp.Var`, and `x`. A literal with a type before it,
-such as `DATE '2024-02-29'`, is an `exp.Introducer`. A type is an `exp.DataType`, whose `kind` is the `LogicalType`.
+such as `DATE '2024-02-29'`, is an `exp.Introducer`. A type is an `exp.DataType`, which has the `LogicalType` in `meta`.
 """
 
 from __future__ import annotations
@@ -96,6 +96,10 @@ class FlinkParser(parser.Parser):
         "POSITION": lambda self: self._parse_separated("POSITION", "IN", "FROM"),
         "TRIM": lambda self: self._parse_trim_words(),
     }
+    EXPRESSION_PARSERS: ClassVar[dict[type[exp.Expr], Callable[..., Any]]] = {
+        **parser.Parser.EXPRESSION_PARSERS,
+        exp.DataType: lambda self: self._parse_logical_type(),
+    }
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
     # `||` binds as `*` does, and IS weaker than comparisons.
     FACTOR: ClassVar[dict[TokenType, Any]] = {
@@ -169,7 +173,7 @@ class FlinkParser(parser.Parser):
         value = self._operand(self._parse_disjunction)
         self._expect("AS")
         kind = exp.Cast if strict else exp.TryCast
-        made = self.expression(kind(this=value, to=self._parse_types()))
+        made = self.expression(kind(this=value, to=self._parse_logical_type()))
         self._at_end()
         return made
 
@@ -299,8 +303,15 @@ class FlinkParser(parser.Parser):
         allow_identifiers: bool = True,
         with_collation: bool = False,
     ) -> exp.Expr | None:
+        """Parse a type where one may be left out."""
+        return self._parse_logical_type() if self._word() in _TYPES else None
+
+    def _parse_logical_type(self) -> exp.DataType:
         first = self._curr
-        return exp.DataType(this=exp.DType.USERDEFINED, kind=self._logical_type()).update_positions(first)
+        own = self._logical_type()
+        made = exp.DataType(this=exp.DType.USERDEFINED, kind=str(own)).update_positions(first)
+        made.meta["logical_type"] = own
+        return made
 
     def _logical_type(self) -> LogicalType:
         first = self._curr

@@ -65,7 +65,7 @@ def type_of_text(text: str) -> LogicalType:
     >>> print(type_of_text("map<string not null, array<timestamp(3) with local time zone>>"))
     MAP<STRING NOT NULL, ARRAY<TIMESTAMP_LTZ(3)>>
     """
-    found = _Text(text).parsed(exp.DataType).args["kind"]
+    found = _Text(text).parsed(exp.DataType).meta["logical_type"]
     assert isinstance(found, LogicalType)
     return found
 
@@ -218,7 +218,7 @@ class _Text:
                 unit = part.args["unit"].name
                 return interval(part.this.name, unit)
             case exp.Cast():
-                return Cast(self.node(part.this), part.args["to"].args["kind"], isinstance(part, exp.TryCast))
+                return Cast(self.node(part.this), part.args["to"].meta["logical_type"], isinstance(part, exp.TryCast))
             case exp.Case():
                 return self._case(part)
             case exp.Anonymous():

@@ -10,8 +10,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from headgate.columns import logical_types as types
+from headgate.columns.flink_sql import FlinkSql, parser_of_flink
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.nodes import Literal
 from headgate.columns.operand import text_of
@@ -391,6 +393,20 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for read in reads:
         with contextlib.suppress(InvalidExpressionError):
             read(text)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a, SUM(b) FILTER (WHERE b > 1) AS s FROM t WHERE a > 1 GROUP BY a ORDER BY a DESC LIMIT 3",
+        "SELECT a, CAST(ROW(1) AS ROW<`x` INT>) FROM (VALUES (1, 'a')) AS t(id, name)",
+        "SELECT a, w FROM t LEFT JOIN LATERAL TABLE(f(a)) AS s(w) ON TRUE UNION ALL SELECT b, c FROM u",
+        "SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY ts) FROM t JOIN r FOR SYSTEM_TIME AS OF t.ts ON t.c = r.c",
+    ],
+)
+def test_the_dialect_has_queries_too(query: str) -> None:
+    [found] = parser_of_flink().parse(FlinkSql().tokenize(query), query)
+    assert isinstance(found, exp.Query)
 
 
 def test_the_parser_is_loaded_for_text_only() -> None:
