@@ -9,7 +9,22 @@ from headgate.columns.given_types import logical_type
 from headgate.columns.nodes import Call, Column, literal
 from headgate.columns.operand import node_of
 from headgate.table.expression import Expression
-from headgate.table.time_functions import temporal_overlaps, timestamp_diff
+from headgate.table.time_functions import (
+    convert_tz,
+    current_date,
+    current_time,
+    current_timestamp,
+    date_format,
+    from_unixtime,
+    local_time,
+    local_timestamp,
+    temporal_overlaps,
+    timestamp_diff,
+    to_date,
+    to_timestamp,
+    to_timestamp_ltz,
+    unix_timestamp,
+)
 
 __all__ = [
     "and_",
@@ -19,11 +34,19 @@ __all__ = [
     "col",
     "concat",
     "concat_ws",
+    "convert_tz",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "date_format",
     "e",
+    "from_unixtime",
     "greatest",
     "if_then_else",
     "least",
     "lit",
+    "local_time",
+    "local_timestamp",
     "log",
     "negative",
     "not_",
@@ -34,6 +57,10 @@ __all__ = [
     "rand_integer",
     "temporal_overlaps",
     "timestamp_diff",
+    "to_date",
+    "to_timestamp",
+    "to_timestamp_ltz",
+    "unix_timestamp",
     "uuid",
 ]
 

@@ -16,6 +16,7 @@ from headgate.columns.functions import (
     substrings,
     temporal,
     texts,
+    times,
     urls,
     windows,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "substrings",
     "temporal",
     "texts",
+    "times",
     "urls",
     "windows",
 ]
