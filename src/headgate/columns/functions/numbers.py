@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,6 @@ import pyarrow.compute as pc
 from headgate.columns.casting import coerced
 from headgate.columns.decimal_values import on_columns
 from headgate.columns.functions.decimals import decimal_arithmetic, refuse_zero
-from headgate.columns.functions.explicit_casts import cast
 from headgate.columns.functions.registry import CallSite, function
 from headgate.columns.logical_types import DOUBLE, FLOATS, INTEGERS, NUMBERS, Kind
 from headgate.columns.typed import Kernel, Typed, Values
@@ -34,13 +34,13 @@ def numeric_arithmetic(call: CallSite) -> Typed:
     if Kind.DECIMAL in kinds and exact:
         return decimal_arithmetic(call, given)
     common = call.to_widest(given)
-    if call.function in _FAILING and exact:
-        found = call.apply(_FAILING[call.function], common[0].type, common, can_fail=True)
-    else:
-        found = call.apply(_OPERATORS[call.function], common[0].type, common)
+    own = common[0].type
     if call.function == "modulo":
-        return cast(found, given[1].type.nulls(found.type.nullable), call.zone)
-    return found
+        result = given[1].type
+        return call.apply(partial(_remainder, result.arrow), result, common, can_fail=True)
+    if call.function == "divide" and exact:
+        return call.apply(_quotient, own, common, can_fail=True)
+    return call.apply(_OPERATORS[call.function], own, common)
 
 
 def _typed_nulls(call: CallSite) -> list[Typed]:
@@ -75,13 +75,10 @@ def _quotient(dividend: Values, divisor: Values) -> Values:
     return pc.if_else(turns, pc.negate(dividend), quotient)
 
 
-def _remainder(dividend: Values, divisor: Values) -> Values:
+def _remainder(result: pa.DataType, dividend: Values, divisor: Values) -> Values:
+    """The sign is that of the dividend. A remainder fits the type of the divisor, which may be narrower."""
     refuse_zero(dividend, divisor)
-    return on_columns(_fmod, dividend, divisor)
-
-
-def _fmod(dividend: pa.Array, divisor: pa.Array) -> pa.Array:
-    return numeric(np.fmod, dividend.type, dividend, divisor)
+    return pc.cast(on_columns(partial(numeric, np.fmod, dividend.type), dividend, divisor), result)
 
 
 def numeric(compute: Any, result: pa.DataType, *columns: pa.Array) -> pa.Array:
@@ -95,9 +92,6 @@ def numeric(compute: Any, result: pa.DataType, *columns: pa.Array) -> pa.Array:
     with np.errstate(all="ignore"):
         made = compute(*values)
     return pa.array(made, result, mask=None if valid.all() else ~valid, from_pandas=False)
-
-
-_FAILING: Final[dict[str, Kernel]] = {"divide": _quotient, "modulo": _remainder}
 
 
 @function("power")
