@@ -34,7 +34,6 @@ _BINARY: Final[dict[type[exp.Expr], str]] = {
     exp.LTE: "less_or_equal",
     exp.GT: "greater",
     exp.GTE: "greater_or_equal",
-    exp.DPipe: "concat",
     exp.SimilarTo: "similar",
 }
 _INSTEAD: Final[dict[type[exp.Expr], str]] = {
@@ -196,8 +195,9 @@ class _Text:
         match part:
             case exp.Paren():
                 return self.node(part.this)
-            case exp.And() | exp.Or():
-                return Call(part.key, tuple(self.node(own) for own in part.flatten()))
+            case exp.And() | exp.Or() | exp.DPipe():
+                name = "concat" if isinstance(part, exp.DPipe) else part.key
+                return Call(name, tuple(self.node(own) for own in part.flatten()))
             case exp.Not():
                 return Call("not", (self.node(part.this),))
             case exp.Column() | exp.Dot():

@@ -195,7 +195,7 @@ EXPRESSIONS = [
     ("a + b * c - d / e % f", "minus(plus(a, times(b, c)), modulo(divide(d, e), f))"),
     ("(a + b) * -c", "times(plus(a, b), negate(c))"),
     ("a - -5", "minus(a, -5)"),
-    ("a || 'x' || b", "concat(concat(a, 'x'), b)"),
+    ("a || 'x' || b", "concat(a, 'x', b)"),
     ("1 + 2 || 'x'", "plus(1, concat(2, 'x'))"),
     ("a = 1 OR b <> 2 AND NOT c < 3", "or(equals(a, 1), and(not_equals(b, 2), not(less(c, 3))))"),
     ("a AND b AND c", "and(a, b, c)"),

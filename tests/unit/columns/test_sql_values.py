@@ -121,6 +121,13 @@ TEXTS: list[tuple[str, Any]] = [
     ("REGEXP_REPLACE('foobar', 'oo|ar', '')", "fb"),
     ("REGEXP_EXTRACT('foothebar', 'foo(.*?)(bar)', 2)", "bar"),
     ("REGEXP_COUNT('a1b2', '[0-9]')", 2),
+    ("MD5('abc')", "900150983cd24fb0d6963f7d28e17f72"),
+    ("SHA2('abc', 256) = SHA256('abc')", True),
+    ("TO_BASE64('hello world')", "aGVsbG8gd29ybGQ="),
+    ("FROM_BASE64('aGVsbG8gd29ybGQ=')", "hello world"),
+    ("PARSE_URL('http://facebook.com/path1/p.php?k1=v1&k2=v2#Ref1', 'HOST')", "facebook.com"),
+    ("PARSE_URL('http://facebook.com/path1/p.php?k1=v1&k2=v2#Ref1', 'QUERY', 'k1')", "v1"),
+    ("DECODE(ENCODE('ä', 'UTF-8'), 'UTF-8')", "ä"),
     ("STARTSWITH('flink', 'fl') AND NOT ENDSWITH('flink', 'fl')", True),
 ]
 
