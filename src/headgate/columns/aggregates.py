@@ -32,7 +32,7 @@ Merge = Callable[[Any, Any], Any]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Partial:
+class PartialColumn:
     """One column of a partial result: Arrow's aggregation of the argument in the type `input`, and how two merge.
 
     `type` is the type in which the merged value returns to columns.
@@ -64,7 +64,7 @@ class Aggregate:
     """An aggregate of an argument: the columns of its partial results, and its value from the merged columns."""
 
     type: LogicalType
-    partials: tuple[Partial, ...]
+    partials: tuple[PartialColumn, ...]
     value: Callable[[list[Typed]], Typed]
 
 
@@ -140,7 +140,7 @@ def is_aggregate(function: str) -> bool:
 
 def _count(call: CallSite) -> Aggregate:
     own = call.arguments[0].type
-    counted = Partial("count", own.arrow, BIGINT.nulls(nullable=False), added)
+    counted = PartialColumn("count", own.arrow, BIGINT.nulls(nullable=False), added)
     return Aggregate(BIGINT.nulls(nullable=False), (counted,), _first)
 
 
@@ -151,13 +151,13 @@ def _sum(call: CallSite) -> Aggregate:
     return Aggregate(result, (total,), partial(_narrowed, result))
 
 
-def _total(own: LogicalType) -> Partial:
+def _total(own: LogicalType) -> PartialColumn:
     """Return the sum of the values: NULL without values, in 64 bits, or 76 digits for decimals."""
     if own.kind is Kind.DECIMAL:
         summed = types.decimal(types.MAX_PRECISION, own.scale)
-        return Partial("sum", pa.decimal256(_DECIMAL_DIGITS, own.scale), summed, added)
+        return PartialColumn("sum", pa.decimal256(_DECIMAL_DIGITS, own.scale), summed, added)
     wide = DOUBLE if own.kind in FLOATS else BIGINT
-    return Partial("sum", wide.arrow, wide, added)
+    return PartialColumn("sum", wide.arrow, wide, added)
 
 
 def _narrowed(result: LogicalType, merged: list[Typed]) -> Typed:
@@ -194,18 +194,18 @@ def _extreme(name: str, merge: Merge, call: CallSite) -> Aggregate:
     own = call.arguments[0].type
     if own.kind in (Kind.ARRAY, Kind.MAP, Kind.ROW):
         call.fail("a value with an order")
-    return Aggregate(own.nulls(), (Partial(name, own.arrow, own.nulls(), merge),), _first)
+    return Aggregate(own.nulls(), (PartialColumn(name, own.arrow, own.nulls(), merge),), _first)
 
 
 def _end(name: str, merge: Merge, call: CallSite) -> Aggregate:
     own = call.arguments[0].type.nulls()
-    return Aggregate(own, (Partial(name, own.arrow, own, merge),), _first)
+    return Aggregate(own, (PartialColumn(name, own.arrow, own, merge),), _first)
 
 
 def _avg(call: CallSite) -> Aggregate:
     own = call.expect(0, NUMBERS, "a number").type
     total = _total(own)
-    count = Partial("count", own.arrow, BIGINT.nulls(nullable=False), added)
+    count = PartialColumn("count", own.arrow, BIGINT.nulls(nullable=False), added)
     result = own.nulls()
     if own.kind is Kind.DECIMAL:
         result = types.decimal(types.MAX_PRECISION, max(6, own.scale))
@@ -232,9 +232,9 @@ def _moments(call: CallSite, finish: Callable[[Any, Any, Any], Any]) -> Aggregat
     own = call.expect(0, NUMBERS, "a number").type
     kind = DOUBLE.arrow
     parts = (
-        Partial("count", kind, BIGINT.nulls(nullable=False), added),
-        Partial("mean", kind, DOUBLE, added),
-        Partial("variance", kind, DOUBLE, added),
+        PartialColumn("count", kind, BIGINT.nulls(nullable=False), added),
+        PartialColumn("mean", kind, DOUBLE, added),
+        PartialColumn("variance", kind, DOUBLE, added),
     )
     result = own.nulls() if own.kind in FLOATS else DOUBLE
     return Aggregate(result, parts, partial(_spread, finish, result))
@@ -280,13 +280,13 @@ def _sample_deviation(count: Values, mean: Values, variance: Values) -> Values:
 
 def _array(call: CallSite) -> Aggregate:
     own = types.array(call.arguments[0].type)
-    return Aggregate(own, (Partial("list", call.arguments[0].type.arrow, own, joined),), _first)
+    return Aggregate(own, (PartialColumn("list", call.arguments[0].type.arrow, own, joined),), _first)
 
 
 def _of_distinct(call: CallSite, made: Aggregate) -> Aggregate:
     """Return the aggregate of the distinct values: these are gathered in a list, and aggregated at the end."""
     own = call.arguments[0].type
-    values = Partial("distinct", own.arrow, types.array(own), united)
+    values = PartialColumn("distinct", own.arrow, types.array(own), united)
     return Aggregate(made.type, (values,), partial(_over_lists, made))
 
 

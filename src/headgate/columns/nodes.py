@@ -61,7 +61,7 @@ class Named:
     names: tuple[str, ...]
 
 
-class UserFunction(Protocol):
+class CalledFunction(Protocol):
     """A function of the user that is called within expressions."""
 
     name: str
@@ -76,7 +76,7 @@ class UserFunction(Protocol):
 class UserCall:
     """A call of a function of the user."""
 
-    function: UserFunction
+    function: CalledFunction
     arguments: tuple[Node, ...]
 
 

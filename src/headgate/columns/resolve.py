@@ -17,7 +17,7 @@ from headgate.errors import InvalidExpressionError
 
 @final
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ExpressionScope:
     """What expressions refer to: the columns, and the time zone of the session, such as `Asia/Tokyo`."""
 
     schema: Schema

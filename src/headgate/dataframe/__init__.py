@@ -7,7 +7,7 @@ from headgate.dataframe.creation import from_arrow, from_dict, from_pandas, from
 from headgate.dataframe.creation import number_range as range
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
-from headgate.dataframe.results import CloseableIterator
+from headgate.dataframe.results import CloseableResults as CloseableIterator
 from headgate.dataframe.session import (
     config,
     get_or_create_table_environment,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headgate.dataframe.frame import Frame
-from headgate.dataframe.results import FORMATS, CloseableIterator, JobBatches, rebatched
+from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
 from headgate.types.row import Row
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ class Actions(Frame):
         with self._job() as rows:
             return list(rows)
 
-    def _job(self) -> CloseableIterator[Row]:
+    def _job(self) -> CloseableResults[Row]:
         batches = JobBatches(self._plan, self._environment)
-        return CloseableIterator(batches, batches.rows())
+        return CloseableResults(batches, batches.rows())
 
     def to_pandas(self) -> pd.DataFrame:
         """Run the plan to its end, and return all rows as a pandas DataFrame. Blocks."""
@@ -38,12 +38,12 @@ class Actions(Frame):
 
     def _table(self) -> pa.Table:
         batches = JobBatches(self._plan, self._environment)
-        with CloseableIterator(batches, iter(batches)) as found:
+        with CloseableResults(batches, iter(batches)) as found:
             return pa.Table.from_batches(list(found), self.schema.arrow)
 
     def iter_rows(
         self, *, include_row_kind: bool = False, row_kind_field: str = ROW_KIND
-    ) -> CloseableIterator[dict[str, Any]]:
+    ) -> CloseableResults[dict[str, Any]]:
         """Run the plan, and iterate over its rows as dicts, as they arrive. The input need not end.
 
         `include_row_kind` adds the kind of the row as a last field, "+I" for an inserted row. Raises ValueError if
@@ -53,7 +53,7 @@ class Actions(Frame):
         batches = JobBatches(self._plan, self._environment)
         dicts = batches.dicts()
         with_kind = ({**row, row_kind_field: "+I"} for row in dicts)
-        return CloseableIterator(batches, with_kind if include_row_kind else dicts)
+        return CloseableResults(batches, with_kind if include_row_kind else dicts)
 
     def iter_batches(
         self,
@@ -62,7 +62,7 @@ class Actions(Frame):
         batch_format: str = "pandas",
         include_row_kind: bool = False,
         row_kind_field: str = ROW_KIND,
-    ) -> CloseableIterator[Any]:
+    ) -> CloseableResults[Any]:
         """Run the plan, and iterate over batches of exactly `batch_size` rows; the last may have fewer.
 
         A batch is a pandas DataFrame, or with `batch_format="pyarrow"` a `pyarrow.Table`. `next` blocks until a batch
@@ -72,7 +72,7 @@ class Actions(Frame):
         batches = JobBatches(self._plan, self._environment)
         tables = rebatched(iter(batches), batch_size, self.schema.arrow)
         made = (_formatted(table, batch_format, row_kind_field if include_row_kind else None) for table in tables)
-        return CloseableIterator(batches, made)
+        return CloseableResults(batches, made)
 
     def take(
         self,
@@ -91,7 +91,7 @@ class Actions(Frame):
         if n == 0:
             return []
         batches = JobBatches(self._plan, self._environment, timeout)
-        with CloseableIterator(batches, batches.dicts()) as dicts:
+        with CloseableResults(batches, batches.dicts()) as dicts:
             taken = list(itertools.islice(dicts, n))
         return [{**row, row_kind_field: "+I"} for row in taken] if include_row_kind else taken
 
@@ -111,7 +111,7 @@ class Actions(Frame):
         table = schema.empty_table()
         if n:
             batches = JobBatches(self._plan, self._environment, timeout)
-            with CloseableIterator(batches, rebatched(iter(batches), n, schema)) as tables:
+            with CloseableResults(batches, rebatched(iter(batches), n, schema)) as tables:
                 table = next(tables, table)
         return _formatted(table, batch_format, row_kind_field if include_row_kind else None)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headgate.columns.nodes import Column, Node
-from headgate.columns.resolve import Scope
+from headgate.columns.resolve import ExpressionScope
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.planner.logical import Filter, Project, Relation
@@ -30,7 +30,7 @@ class Frame:
         """DataFrames are made by functions such as `from_records`, and by other DataFrames."""
         self._plan = plan
         self._environment = environment
-        self._scope = Scope(plan.schema, environment.get_config().get_local_timezone())
+        self._scope = ExpressionScope(plan.schema, environment.get_config().get_local_timezone())
 
     @property
     def schema(self) -> Schema:

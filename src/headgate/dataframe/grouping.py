@@ -10,7 +10,7 @@ from headgate.columns.aggregates import Aggregate, aggregate_of, is_aggregate
 from headgate.columns.functions.registry import CallSite
 from headgate.columns.logical_types import Kind
 from headgate.columns.nodes import Call, Cast, Column, Named, Node, name_of
-from headgate.columns.resolve import Scope
+from headgate.columns.resolve import ExpressionScope
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.frame import Columns, Frame, node_of_column, refuse
@@ -152,7 +152,7 @@ def _in_windows(  # noqa: PLR0913  # the parts of an aggregation
     )
     values = calls.values(plan, frame._scope.zone)
     made = Project(plan, (*values.merged_keys, *values.finished))
-    scope = Scope(made.schema, frame._scope.zone)
+    scope = ExpressionScope(made.schema, frame._scope.zone)
     results = Project(made, tuple((name, scope.typed(node)) for name, node in [*outputs, *rest]))
     assert results.schema
     return frame._with(results)
@@ -214,3 +214,28 @@ class _Calls:
             finished.append((f"v{place}", aggregate.value(fields)))
             count += len(aggregate.partials)
         return _Values(list(kept), finished)
+
+
+@final
+class SessionOf(Generic[F]):
+    """A DataFrame whose rows are in sessions, made by `session`. Its only method is `group_by`."""
+
+    def __init__(self, frame: F, keys: tuple[Node, ...], gap_ms: int) -> None:
+        """Made by `session`."""
+        self._frame = frame
+        self._keys = keys
+        self._gap_ms = gap_ms
+
+    def group_by(self, *columns: Columns) -> GroupedDataFrame[F]:
+        """Return the groups of rows with equal keys in one session.
+
+        Raises ValueError unless the keys of the sessions, and no others, are among the columns.
+        """
+        nodes = [node_of_column(column, "group_by") for column in columns]
+        bounds = ("window_start", "window_end", "window_time")
+        own = [node for node in nodes if getattr(node, "name", None) not in bounds]
+        if set(own) != set(self._keys):
+            raise InvalidExpressionError(
+                "group_by() after session() takes window_start, window_end and the keys of partition_by, and no others"
+            )
+        return GroupedDataFrame(self._frame, nodes, self._gap_ms)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @final
-class CloseableIterator(Generic[T]):
+class CloseableResults(Generic[T]):
     """Iterates over the results of a running job. As a context manager it is closed at the end of the `with` block.
 
     `next` blocks until there is a result, and raises JobFailedError if the job failed. The iterator closes itself after

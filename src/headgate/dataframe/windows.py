@@ -11,9 +11,9 @@ from headgate.columns.logical_types import Kind, LogicalType
 from headgate.columns.nodes import Call, Column, Node
 from headgate.columns.typed import Constant
 from headgate.dataframe.frame import Columns, Frame, node_of_column
+from headgate.dataframe.grouping import SessionOf
 from headgate.dataframe.planner.logical import EventTime, Expand
 from headgate.dataframe.planner.marks import Mark, marks
-from headgate.dataframe.sessions import SessionOf
 from headgate.table.expression import Expression
 
 Length = timedelta | Expression

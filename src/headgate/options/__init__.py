@@ -14,4 +14,3 @@ from headgate.options.resolution import resolve as resolve
 from headgate.options.restarts import *  # noqa: F403
 from headgate.options.slots import *  # noqa: F403
 from headgate.options.snapshots import *  # noqa: F403
-from headgate.options.tables import *  # noqa: F403

@@ -19,7 +19,6 @@ from headgate.options import (
     restarts,
     slots,
     snapshots,
-    tables,
 )
 from headgate.options import code as code_options
 from headgate.options.checkpoints import CHECKPOINT_MAX_CONCURRENT, CHECKPOINT_MODE, UNALIGNED
@@ -38,7 +37,6 @@ _GROUPS: Final = (
     network,
     code_options,
     monitoring,
-    tables,
 )
 GROUPS: Final[Mapping[str, tuple[Option[object], ...]]] = {
     group.__name__.rpartition(".")[2]: tuple(option for option in vars(group).values() if isinstance(option, Option))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.nodes import literal
 from headgate.columns.program import ColumnProgram
-from headgate.columns.resolve import Scope
+from headgate.columns.resolve import ExpressionScope
 from headgate.columns.schema import Schema
 from headgate.table.expression import Expression
 from headgate.table.expressions import col
@@ -22,13 +22,13 @@ Columns = Mapping[str, tuple[LogicalType, Sequence[Any]]]
 def type_of(expression: Expression, columns: Columns, zone: str = "UTC") -> LogicalType:
     """Return the type of an expression of columns."""
     schema = Schema((name, kind) for name, (kind, _) in columns.items())
-    return Scope(schema, zone).typed(expression.node).type
+    return ExpressionScope(schema, zone).typed(expression.node).type
 
 
 def evaluate(expression: Expression, columns: Columns, zone: str = "UTC") -> pa.Array:
     """Return what an expression is for each row of the columns."""
     schema = Schema((name, kind) for name, (kind, _) in columns.items())
-    typed = Scope(schema, zone).typed(expression.node)
+    typed = ExpressionScope(schema, zone).typed(expression.node)
     arrays = [pa.array(values, kind.arrow) for kind, values in columns.values()]
     batch = pa.record_batch(arrays, schema.arrow) if arrays else pa.RecordBatch.from_pydict({"": pa.nulls(1)})
     return ColumnProgram([typed]).columns(batch)[0]
@@ -70,7 +70,7 @@ def _sliced(expression: Expression, columns: Columns, zone: str) -> pa.Array:
     schema = Schema((name, kind) for name, (kind, _) in columns.items())
     arrays = [pa.array([None, *values], kind.arrow)[1:] for kind, values in columns.values()]
     batch = pa.record_batch(arrays, pa.schema([(name, own.type) for name, own in zip(columns, arrays, strict=True)]))
-    return ColumnProgram([Scope(schema, zone).typed(expression.node)]).columns(batch)[0]
+    return ColumnProgram([ExpressionScope(schema, zone).typed(expression.node)]).columns(batch)[0]
 
 
 def _compare(expression: Expression, rows: Sequence[tuple[tuple[Any, ...], Any]], found: Sequence[Any]) -> None:

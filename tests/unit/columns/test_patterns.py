@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headgate.columns.java_patterns import java_pattern
 from headgate.columns.logical_types import BOOLEAN, INT, STRING, LogicalType, array, map_of
 from headgate.columns.program import ColumnProgram
-from headgate.columns.resolve import Scope
+from headgate.columns.resolve import ExpressionScope
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Apply
 from headgate.errors import InvalidExpressionError
@@ -304,7 +304,7 @@ def test_text_to_map() -> None:
     [("a+b", False), (r"\bé$", False), ("(?i)x", False), ("a(?=b)", True), (r"(a)\1", True), ("a++", True)],
 )
 def test_arrow_computes_patterns_that_it_has(source: str, by_value: bool) -> None:
-    scope = Scope(Schema([("a", STRING)]))
+    scope = ExpressionScope(Schema([("a", STRING)]))
     made = scope.typed(col("a").regexp(source).node)
     assert isinstance(made, Apply)
     assert made.by_value == by_value
@@ -312,7 +312,7 @@ def test_arrow_computes_patterns_that_it_has(source: str, by_value: bool) -> Non
 
 
 def test_programs_with_patterns_are_sent_to_workers() -> None:
-    scope = Scope(Schema([("a", STRING)]))
+    scope = ExpressionScope(Schema([("a", STRING)]))
     made = scope.all_typed([col("a").regexp("a(?=b)").node, col("a").like("a%_").node, col("a").similar("a").node])
     program = pickle.loads(pickle.dumps(ColumnProgram(made)))  # noqa: S301  # of this test
     columns = program.columns(pa.RecordBatch.from_pydict({"a": ["ab", "c"]}))
