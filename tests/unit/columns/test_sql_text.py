@@ -18,7 +18,7 @@ from headgate.columns.logical_types import LogicalType
 from headgate.columns.nodes import Literal
 from headgate.columns.operand import text_of
 from headgate.columns.sql_text import expression_of_text, type_of_text, watermark_of_text
-from headgate.errors import InvalidExpressionError
+from headgate.errors import EnvironmentFault, InvalidExpressionError
 from headgate.table.expressions import call_sql
 
 TYPES = [
@@ -407,6 +407,17 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_the_dialect_has_queries_too(query: str) -> None:
     [found] = parser_of_flink().parse(FlinkSql().tokenize(query), query)
     assert isinstance(found, exp.Query)
+
+
+def test_a_compiled_sqlglot_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes that mypyc compiled refuse objects of classes derived from them."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise TypeError("interpreted classes cannot inherit from compiled")
+
+    monkeypatch.setattr("sqlglot.parser.Parser.__init__", refuse)
+    with pytest.raises(EnvironmentFault, match="pip uninstall sqlglotc"):
+        call_sql("a")
 
 
 def test_the_parser_is_loaded_for_text_only() -> None:

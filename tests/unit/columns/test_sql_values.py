@@ -56,6 +56,7 @@ LOGIC: list[tuple[str, Any, str]] = [
     ("1 = 1.0", True, "BOOLEAN NOT NULL"),
     ("1 <> 1", False, "BOOLEAN NOT NULL"),
     ("'a' < 'B'", False, "BOOLEAN NOT NULL"),
+    ("'10' > 9", True, "BOOLEAN NOT NULL"),
     ("NULL = NULL", None, "BOOLEAN"),
     ("NULL IS NULL", True, "BOOLEAN NOT NULL"),
     ("NULL AND FALSE", False, "BOOLEAN"),
@@ -80,6 +81,24 @@ LOGIC: list[tuple[str, Any, str]] = [
     ("NULLIF(5, 5)", None, "INT"),
     ("NULLIF(5, 0)", 5, "INT"),
     ("IFNULL(CAST(NULL AS INT), 0)", 0, "INT NOT NULL"),
+]
+
+CASTS: list[tuple[str, Any, str]] = [
+    ("CAST('12' AS INT)", 12, "INT NOT NULL"),
+    ("CAST(12 AS STRING)", "12", "STRING NOT NULL"),
+    ("CAST(1.6 AS INT)", 1, "INT NOT NULL"),
+    ("CAST(300 AS TINYINT)", 44, "TINYINT NOT NULL"),
+    ("TRY_CAST('x' AS INT)", None, "INT"),
+    ("TRY_CAST('2024-13-01' AS DATE)", None, "DATE"),
+    ("CAST('true' AS BOOLEAN)", True, "BOOLEAN NOT NULL"),
+    ("CAST(TRUE AS STRING)", "TRUE", "STRING NOT NULL"),
+    ("CAST('2024-02-29' AS DATE)", datetime.date(2024, 2, 29), "DATE NOT NULL"),
+    ("CAST(DATE '2024-02-29' AS TIMESTAMP(3))", datetime.datetime(2024, 2, 29), "TIMESTAMP(3) NOT NULL"),
+    ("CAST(TIMESTAMP '2024-02-29 10:20:30.5' AS STRING)", "2024-02-29 10:20:30.5", "STRING NOT NULL"),
+    ("CAST('abc' AS VARCHAR(2))", "ab", "VARCHAR(2) NOT NULL"),
+    ("CAST('a' AS CHAR(3))", "a  ", "CHAR(3) NOT NULL"),
+    ("CAST(X'61' AS STRING)", "a", "STRING NOT NULL"),
+    ("CAST(NULL AS VARCHAR)", None, "STRING"),
 ]
 
 TEXTS: list[tuple[str, Any]] = [
@@ -156,12 +175,20 @@ TIMES: list[tuple[str, Any]] = [
     ("TIMESTAMP '2024-03-01 00:00:00' - INTERVAL '1' SECOND", datetime.datetime(2024, 2, 29, 23, 59, 59)),
     ("TIMESTAMP '2024-01-01 00:00:00' < TIMESTAMP '2024-01-01 00:00:00.001'", True),
     ("DATE '2024-01-01' IN (DATE '2023-12-31', DATE '2024-01-01')", True),
+    ("TO_DATE('29.02.2024', 'dd.MM.yyyy')", datetime.date(2024, 2, 29)),
+    ("TO_TIMESTAMP('2024-02-29 10:20:30')", datetime.datetime(2024, 2, 29, 10, 20, 30)),
+    ("TO_TIMESTAMP_LTZ(100, 0) = TO_TIMESTAMP_LTZ(100000, 3)", True),
+    ("DATE_FORMAT(TIMESTAMP '2024-02-29 10:20:30', 'yyyy/MM')", "2024/02"),
+    ("FROM_UNIXTIME(44)", "1970-01-01 00:00:44"),
+    ("UNIX_TIMESTAMP('1970-01-01 00:00:10')", 10),
+    ("CONVERT_TZ('1970-01-01 00:00:00', 'UTC', 'America/Los_Angeles')", "1969-12-31 16:00:00"),
+    ("CURRENT_TIMESTAMP >= TO_TIMESTAMP_LTZ(0, 0) AND LOCALTIME >= TIME '00:00:00'", True),
     ("(TIME '2:55:00', INTERVAL '1' HOUR) OVERLAPS (TIME '3:30:00', INTERVAL '2' HOUR)", True),
     ("(TIME '9:00:00', TIME '10:00:00') OVERLAPS (TIME '10:15:00', INTERVAL '3' HOUR)", False),
 ]
 
 
-@pytest.mark.parametrize(("text", "value", "kind"), NUMBERS + LOGIC)
+@pytest.mark.parametrize(("text", "value", "kind"), NUMBERS + LOGIC + CASTS)
 def test_values_and_types(text: str, value: Any, kind: str) -> None:
     found = call_sql(text)
     assert (repr(evaluate(found, {}).to_pylist()), str(type_of(found, {}))) == (repr([value]), kind)
