@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from headgate.dataframe.frame import Frame
+from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
+from headgate.dataframe.planner.rules import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
 from headgate.types.row import Row
 
@@ -114,6 +117,47 @@ class Actions(Frame):
             with CloseableResults(batches, rebatched(iter(batches), n, schema)) as tables:
                 table = next(tables, table)
         return _formatted(table, batch_format, row_kind_field if include_row_kind else None)
+
+    def explain(self) -> str:
+        """Return the plan as text: as written, and after the planner's rules. Runs nothing.
+
+        >>> from headgate import dataframe as pf
+        >>> print(pf.range(9).filter(pf.col("id") > 5).select(twice=pf.col("id") + pf.col("id")).explain())
+        == Logical plan ==
+        Project [plus(id, id) as twice]
+          Filter [greater(id, 5)]
+            Scan range [id]
+        == Optimized plan ==
+        Project [plus(id, id) as twice]
+          Filter [greater(id, 5)]
+            Scan range [id]
+        == Functions that call Python for each value ==
+        none
+        """
+        made = optimized(self._plan)
+        return "\n".join(
+            [
+                "== Logical plan ==",
+                text_of_plan(self._plan),
+                "== Optimized plan ==",
+                text_of_plan(made),
+                "== Functions that call Python for each value ==",
+                ", ".join(calls_by_value(made)) or "none",
+            ]
+        )
+
+    def show(self, n: int = 20) -> None:
+        """Run the plan until there are `n` rows, and print them as a table. Blocks."""
+        print(self._rendered(n))
+
+    def _rendered(self, n: int) -> str:
+        text: str = self.take_batch(n).to_string(index=False, na_rep="NULL")
+        return text
+
+    def _repr_html_(self) -> str:
+        """Return the names and types of the columns for a notebook. Runs nothing."""
+        cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(own))}</td></tr>" for name, own in self.schema)
+        return f"<table><tr><th>column</th><th>type</th></tr>{cells}</table>"
 
     def _check_batches(self, batch_size: int, batch_format: str, include: bool, field: str) -> None:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int):

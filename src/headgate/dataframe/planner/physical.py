@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Field, Typed
+from headgate.dataframe.planner.identity import uid_of
 from headgate.dataframe.planner.logical import (
     Batches,
     EventTime,
@@ -46,6 +47,7 @@ class Translation:
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
         self._environment = environment
         self._made: dict[int, tuple[Relation, DataStream]] = {}
+        self._uids: dict[str, int] = {}
 
     def stream(self, plan: Relation) -> DataStream:
         """Return the stream of the plan's record batches."""
@@ -57,7 +59,8 @@ class Translation:
     def _translated(self, plan: Relation) -> DataStream:
         match plan:
             case Scan():
-                return self._environment.from_source(plan.source.source(plan.columns), None, plan.name)
+                source = self._environment.from_source(plan.source.source(plan.columns), None, plan.name)
+                return source.uid(self._uid(plan))
             case Stream():
                 return plan.stream
             case Filter():
@@ -71,7 +74,7 @@ class Translation:
                 return first.union(*others) if others else first
             case Limit():
                 factory = LimitFactory(plan.input.schema.arrow, plan.offset, plan.count)
-                return self._after(plan.input, "Limit", factory, parallelism=1)
+                return self._after(plan.input, "Limit", factory, parallelism=1).uid(self._uid(plan))
             case Expand():
                 expand = ExpandFactory(plan.input.schema.arrow, plan.schema.arrow, plan.outer)
                 return self._after(plan.input, "Explode", expand)
@@ -82,6 +85,12 @@ class Translation:
                 return self._windows(plan)
             case Batches():
                 return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
+
+    def _uid(self, plan: Relation) -> str:
+        """Return the uid of an operator with state. The second of two equal operators gets another one."""
+        uid = uid_of(plan)
+        count = self._uids[uid] = self._uids.get(uid, 0) + 1
+        return uid if count == 1 else f"{uid}-{count}"
 
     def _windows(self, plan: WindowAggregate) -> DataStream:
         """Aggregate each batch by key and window, and merge the partial results of each key in a window operator."""
@@ -108,6 +117,7 @@ class Translation:
             .key_by(first_field)
             .window(windows)
             .reduce(MergePartials(aggregates))
+            .uid(self._uid(plan))
         )
         return merged._then("WindowAggregate", MergedFactory(plan.schema.arrow), None)
 
