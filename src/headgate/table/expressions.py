@@ -6,9 +6,11 @@ from typing import Any
 
 from headgate import unsupported
 from headgate.columns.given_types import logical_type
+from headgate.columns.json_values import json_construction
 from headgate.columns.nodes import Call, Column, literal
 from headgate.columns.operand import node_of
 from headgate.table.expression import Expression
+from headgate.table.json_behavior import JsonOnNull
 from headgate.table.time_functions import (
     convert_tz,
     current_date,
@@ -43,6 +45,9 @@ __all__ = [
     "from_unixtime",
     "greatest",
     "if_then_else",
+    "json_array",
+    "json_object",
+    "json_string",
     "least",
     "lit",
     "local_time",
@@ -188,6 +193,25 @@ def concat(first: Any, *others: Any) -> Expression:
 def concat_ws(separator: Any, first: Any, *others: Any) -> Expression:
     """Return texts with a separator between them, without those that are NULL; NULL if the separator is NULL."""
     return _call("concat_ws", separator, first, *others)
+
+
+def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression:
+    """Return a JSON object of keys and values in turns, as a text. Keys are constants.
+
+    >>> json_object(JsonOnNull.ABSENT, "id", col("id"), "tags", json_array(JsonOnNull.NULL, "a"))
+    json_object('id', id, 'tags', json_array('a', 'NULL', (False,)), 'ABSENT', (False, False, False, True))
+    """
+    return Expression(json_construction("json_object", on_null.name, [*map(node_of, args)]))
+
+
+def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression:
+    """Return a JSON array of the values, as a text. Values of `json_object` and `json_array` are put in as they are."""
+    return Expression(json_construction("json_array", on_null.name, [*map(node_of, args)]))
+
+
+def json_string(value: Any) -> Expression:
+    """Return the value as JSON; NULL for NULL."""
+    return _call("json_string", value)
 
 
 unsupported.guard(__name__, globals())
