@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,8 @@ def evaluate(expression: Expression, columns: Columns, zone: str = "UTC") -> pa.
     typed = ExpressionScope(schema, zone).typed(expression.node)
     arrays = [pa.array(values, kind.arrow) for kind, values in columns.values()]
     batch = pa.record_batch(arrays, schema.arrow) if arrays else pa.RecordBatch.from_pydict({"": pa.nulls(1)})
-    return ColumnProgram([typed]).columns(batch)[0]
+    program = pickle.loads(pickle.dumps(ColumnProgram([typed])))  # noqa: S301  # as it is sent to slots
+    return program.columns(batch)[0]
 
 
 def check(

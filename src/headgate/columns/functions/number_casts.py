@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.columns.decimal_values import WIDEST, fitted, relabelled, to_double
-from headgate.columns.functions.conversions import Conversion, Converted, always, null_if_failed
+from headgate.columns.functions.conversions import Conversion, Converted, always, null_if_failed, read_by_arrow
 from headgate.columns.functions.numbers import numeric
-from headgate.columns.logical_types import FLOATS, INTEGERS, INTERVALS, Kind, LogicalType
+from headgate.columns.logical_types import FLOATS, INTEGERS, INTERVALS, MAX_PRECISION, Kind, LogicalType
 
 
 def to_number(own: LogicalType, wanted: LogicalType) -> Conversion | None:
@@ -142,6 +142,9 @@ def _where(condition: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def _integer_of_text(kind: pa.DataType, values: pa.Array) -> pa.Array:
+    found = read_by_arrow(values, kind, unless=b"xX")
+    if found is not None:
+        return found
     plain = pc.utf8_trim_whitespace(values)
     good = pc.and_(pc.match_substring_regex(plain, _INTEGER), pc.match_substring_regex(plain, "[0-9]"))
     digits = pc.replace_substring_regex(_where(good, plain), _INTEGER, r"\10\2")
@@ -156,6 +159,9 @@ _FLOAT: Final = r"^([+-]?)(?:([0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE
 
 
 def _float_of_text(kind: pa.DataType, values: pa.Array) -> pa.Array:
+    found = read_by_arrow(values, kind, unless=b"nN")
+    if found is not None:
+        return found
     plain = pc.utf8_trim_whitespace(values)
     good = _where(pc.match_substring_regex(plain, _FLOAT), plain)
     return pc.cast(pc.replace_substring_regex(good, r"^\+|[fFdD]$", ""), kind)
@@ -165,6 +171,10 @@ _DECIMAL: Final = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def _decimal_of_text(kind: pa.DataType, values: pa.Array) -> Converted:
+    for read in (kind, pa.decimal256(WIDEST, MAX_PRECISION)):  # with the digits of the type, or with more
+        found = read_by_arrow(values, read)
+        if found is not None:
+            return fitted(found, kind), None
     plain = pc.utf8_trim_whitespace(values)
     good = pc.fill_null(pc.match_substring_regex(plain, _DECIMAL), False)  # a value, no flag
     digits = _without_exponents(_where(good, plain))

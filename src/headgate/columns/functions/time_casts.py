@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.columns.functions.conversions import Conversion, always, null_if_failed
+from headgate.columns.functions.conversions import Conversion, always, null_if_failed, read_by_arrow
 from headgate.columns.logical_types import INTEGERS, TIMESTAMPS, Kind, LogicalType, unit_of
 from headgate.columns.time_units import PER_SECOND
 from headgate.columns.vectors import Integers, integers
@@ -59,7 +59,7 @@ def _interval(wanted: LogicalType, values: pa.Array) -> pa.Array:
     if not pa.types.is_duration(values.type):
         values = pc.cast(values, pa.int64()).view(pa.duration("ms"))
     made = pc.cast(values, wanted.arrow, safe=False)
-    return _of_ticks(_cut(integers(made).to_numpy(zero_copy_only=False), wanted), wanted, made)
+    return _of_ticks(pc.fill_null(integers(made), 0).to_numpy(), wanted, made)
 
 
 def _converted(own: LogicalType, wanted: LogicalType, zone: str, values: pa.Array) -> pa.Array:
@@ -103,7 +103,7 @@ def _cut(values: Integers, wanted: LogicalType) -> Integers:
 
 
 def _of_ticks(values: Integers, wanted: LogicalType, given: pa.Array) -> pa.Array:
-    return _as(np.nan_to_num(values).astype(np.int64), pa.int64(), wanted, pc.is_valid(given))
+    return _as(_cut(values, wanted), pa.int64(), wanted, pc.is_valid(given))
 
 
 _DATE: Final = r"(?P<year>[0-9]{1,4})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2}))?)?"
@@ -111,6 +111,9 @@ _SECOND: Final = r"(?P<second>[0-9]{1,2})(?:\.(?P<part>[0-9]{0,9}))?"
 _CLOCK: Final = rf"(?P<hour>[0-9]{{1,2}})(?::(?P<minute>[0-9]{{1,2}})(?::{_SECOND})?)?"
 _FULL_DATE: Final = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
 _FULL_CLOCK: Final = rf"(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{1,2}}):{_SECOND}"
+
+_DATE_LENGTH: Final = len("yyyy-mm-dd")
+_SECONDS_LENGTH: Final = len("yyyy-mm-dd hh:mm:ss")
 
 _DATES: Final = rf"^{_DATE}(?: .*)?$"
 _TIMES: Final = rf"^{_CLOCK}$"
@@ -154,6 +157,9 @@ class _Parts:
 
 
 def _date_of_text(wanted: LogicalType, zone: str, texts: pa.Array) -> pa.Array:
+    found = read_by_arrow(texts, wanted.arrow)
+    if found is not None:
+        return found
     parts = _Parts(_DATES, texts)
     days = parts.days()
     return _as(days, pa.int32(), wanted, parts.valid)
@@ -166,6 +172,11 @@ def _time_of_text(wanted: LogicalType, zone: str, texts: pa.Array) -> pa.Array:
 
 
 def _timestamp_of_text(wanted: LogicalType, zone: str, texts: pa.Array) -> pa.Array:
+    lengths = pc.binary_length(texts)
+    if pc.all(pc.or_(pc.equal(lengths, _DATE_LENGTH), pc.greater_equal(lengths, _SECONDS_LENGTH))).as_py():
+        found = read_by_arrow(texts, wanted.arrow, unless=b"T")
+        if found is not None:
+            return _of_ticks(pc.fill_null(integers(found), 0).to_numpy(), wanted, found)
     parts = _Parts(_TIMESTAMPS, texts)
     seconds = parts.days() * _DAY + parts.seconds()
     return _assembled(seconds, parts.nanos(), wanted, parts.valid)
