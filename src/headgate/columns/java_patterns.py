@@ -6,6 +6,7 @@ Both engines get sets of code points instead of classes, so that `.`, `\\d` or `
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple, NoReturn, final
@@ -49,6 +50,21 @@ class JavaPattern:
         """Whether a match depends on what is beside it."""
         return any(piece.is_assertion for piece in self.pieces)
 
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        """Iterate over the matches: as in Java, none begins where an empty one has been."""
+        at = 0
+        while at <= len(text) and (found := self.python.search(text, at)):
+            yield found
+            at = found.end() + (found.end() == found.start())
+
+    def replaced(self, text: str, replacement: str) -> str:
+        """Return the text with a replacement for each match."""
+        parts, at = [], 0
+        for found in self.matches(text):
+            parts += [text[at : found.start()], replacement]
+            at = found.end()
+        return "".join([*parts, text[at:]])
+
     def capture(self, group: int) -> str:
         """Return the pattern for RE2 with the one group `found`."""
         parts = [("(?P<found>" if group and own.group == group else own.re2) or "" for own in self.pieces]
@@ -88,7 +104,7 @@ _CLASSES: Final[dict[str, Ranges]] = {
 _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 _LINE_END: Final = r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])"
 _BEFORE_LAST_LINE_END: Final = r"(?:(?<!\r)(?=\n\Z)|(?=\r\n?\Z|[\x85\u2028\u2029]\Z|\Z))"
-_LINE_START: Final = r"(?:\A|(?<=[\n\x85\u2028\u2029])(?!\Z)|(?<=\r)(?!\n|\Z))"
+_LINE_START: Final = r"(?:(?:\A|(?<=[\n\x85\u2028\u2029]))(?!\Z)|(?<=\r)(?!\n|\Z))"
 _LINE_STOP: Final = r"(?:(?<!\r)(?=\n)|(?=[\r\x85\u2028\u2029]|\Z))"
 _QUANTIFIER: Final = re.compile(r"([*+?]|\{\d+(?:,\d*)?\})([?+]?)")
 _GROUP_START: Final = re.compile(r"\?(?:(:|=|!|<=|<!|>)|<([A-Za-z][A-Za-z0-9]*)>|([idmsuxU]*)(?:-([idmsuxU]+))?([:)]))")
@@ -242,8 +258,10 @@ class _Translation:
     def escape(self) -> None:
         own = self.next()
         match own:
-            case "b" | "B":
-                self.add(f"\\{own}", f"\\{own}", assertion=True)
+            case "b":
+                self.add(r"\b", r"\b", assertion=True)
+            case "B":
+                self.add(r"(?!\b)", r"\B", assertion=True)  # Python's is not in an empty text
             case "A":
                 self.add(r"\A", r"\A", assertion=True)
             case "z":

@@ -202,6 +202,7 @@ CASES: list[tuple[Callable[..., Expression], list[LogicalType], LogicalType, Row
             (("aab", r"\ba"), 1),
             (("é", ""), 2),
             (("baac", "a*"), 4),
+            (("b1", r"\d??"), 3),
             (("a", "("), None),
             ((None, "a"), None),
         ],
@@ -218,6 +219,8 @@ CASES: list[tuple[Callable[..., Expression], list[LogicalType], LogicalType, Row
             (("abc", "z"), 0),
             (("abc", "z*"), 1),
             (("abc", "(?<=b)c"), 3),
+            (("", "(?m)^"), 0),
+            (("", r"\B"), 1),
             (("abc", "("), None),
             ((None, "a"), None),
         ],
@@ -333,16 +336,17 @@ _patterns = st.recursive(
 
 @given(_patterns, st.lists(st.text(alphabet="abé\n ", max_size=6), min_size=1, max_size=6))
 def test_arrow_and_python_agree(source: str, rows: list[str]) -> None:
-    python = java_pattern(source).python
+    pattern = java_pattern(source)
+    python = pattern.python
     columns = {"a": (STRING, rows)}
     first = [python.search(row) for row in rows]
     assert evaluate(col("a").regexp(source), columns).to_pylist() == [own is not None for own in first]
     assert evaluate(col("a").regexp_substr(source), columns).to_pylist() == [own and own.group() for own in first]
     places = [own.start() + 1 if own else 0 for own in first]
     assert evaluate(col("a").regexp_instr(source), columns).to_pylist() == places
-    counts = [len(list(python.finditer(row))) for row in rows]
+    counts = [len(list(pattern.matches(row))) for row in rows]
     assert evaluate(col("a").regexp_count(source), columns).to_pylist() == counts
-    replaced = [python.sub("_", row) for row in rows]
+    replaced = [pattern.replaced(row, "_") for row in rows]
     assert evaluate(col("a").regexp_replace(source, "_"), columns).to_pylist() == replaced
     for group in range(python.groups + 1):
         extracted = [own and own.group(group) for own in first]

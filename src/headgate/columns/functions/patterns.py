@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
@@ -59,7 +58,7 @@ def _replaced(value: pa.Array, source: str, replacement: str) -> pa.Array:
     if _arrow_can(pattern, value) and not pattern.may_be_empty:
         quoted = replacement.replace("\\", "\\\\")
         return pc.replace_substring_regex(value, pattern=pattern.re2, replacement=quoted)
-    return for_each(lambda text: pattern.python.sub(lambda _: replacement, text), pa.string(), value)
+    return for_each(lambda text: pattern.replaced(text, replacement), pa.string(), value)
 
 
 def _extracted(value: pa.Array, source: str, group: int = 0) -> pa.Array:
@@ -80,9 +79,7 @@ def _all_extracted(value: pa.Array, source: str, group: int = 1) -> pa.Array:
     pattern = _pattern(source)
     if pattern is None or not 0 <= group <= pattern.python.groups:
         return pa.nulls(len(value), pa.list_(pa.string()))
-    return for_each(
-        lambda text: [found.group(group) for found in pattern.python.finditer(text)], array(STRING).arrow, value
-    )
+    return for_each(lambda text: [found.group(group) for found in pattern.matches(text)], array(STRING).arrow, value)
 
 
 def _counted(value: pa.Array, source: str) -> pa.Array:
@@ -91,7 +88,7 @@ def _counted(value: pa.Array, source: str) -> pa.Array:
         return pa.nulls(len(value), pa.int32())
     if _arrow_can(pattern, value) and not pattern.may_be_empty and not pattern.has_assertions:
         return pc.count_substring_regex(value, pattern=pattern.re2)
-    return for_each(lambda text: sum(1 for _ in pattern.python.finditer(text)), pa.int32(), value)
+    return for_each(lambda text: sum(1 for _ in pattern.matches(text)), pa.int32(), value)
 
 
 def _placed(value: pa.Array, source: str) -> pa.Array:
@@ -240,7 +237,7 @@ _MAP: Final = map_of(STRING, STRING)
 
 
 def _mapped(value: pa.Array, between: str = ",", within: str = "=") -> pa.Array:
-    pairs, values = java_pattern(between).python, java_pattern(within).python
+    pairs, values = java_pattern(between), java_pattern(within)
 
     def entries(text: str) -> list[tuple[str, str | None]]:
         found: dict[str, str | None] = {}
@@ -252,11 +249,11 @@ def _mapped(value: pa.Array, between: str = ",", within: str = "=") -> pa.Array:
     return for_each(entries, _MAP.arrow, value)
 
 
-def _parts(pattern: re.Pattern[str], text: str, limit: int = 0) -> list[str]:
+def _parts(pattern: JavaPattern, text: str, limit: int = 0) -> list[str]:
     """Return the parts as Java's `String.split`: without empty ones at the end, unless there is a limit."""
     parts: list[str] = []
     start = 0
-    for found in pattern.finditer(text):
+    for found in pattern.matches(text):
         if limit and len(parts) == limit - 1:
             break
         if found.end():  # an empty match at the beginning splits nothing
