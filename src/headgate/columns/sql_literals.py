@@ -13,6 +13,7 @@ from headgate.columns.logical_types import LogicalType
 from headgate.columns.nodes import Literal, literal
 from headgate.errors import InvalidExpressionError
 
+_NUMBER: Final = re.compile(r"\d+(\.\d*)?(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 _INTEGERS: Final = range(-(2**63), 2**63)
 
 
@@ -22,11 +23,10 @@ def number(text: str) -> Literal:
     >>> [str(number(text).type) for text in ("7", "3000000000", "0.50", "5e-1")]
     ['INT NOT NULL', 'BIGINT NOT NULL', 'DECIMAL(3, 2) NOT NULL', 'DOUBLE NOT NULL']
     """
+    if _NUMBER.fullmatch(text) is None:
+        raise InvalidExpressionError(f"{text} is no number: write it as 12, 1.5 or 1.5e3")
     if "e" in text.lower():
-        try:
-            value = float(text)
-        except ValueError:
-            raise InvalidExpressionError(f"{text} is no number: there are no digits after the e") from None
+        value = float(text)
         if math.isinf(value):
             raise InvalidExpressionError(f"{text} is too large for a DOUBLE")
         return literal(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, final
 
@@ -281,7 +282,7 @@ class _Text:
         return Call("negate", (inner,))
 
     def _bytes(self, part: exp.HexString) -> Node:
-        if self._text[part.meta["start"]] == "0" or len(part.name) % 2:
+        if self._text[part.meta["start"]] == "0" or not re.fullmatch("([0-9a-fA-F]{2})*", part.name):
             raise InvalidExpressionError("bytes have two digits each, in quotes: write X'00FF'")
         return literal(bytes.fromhex(part.name))
 

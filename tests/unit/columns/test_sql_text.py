@@ -136,6 +136,7 @@ LITERALS = [
     ("1.50", "Decimal('1.50')", "DECIMAL(3, 2) NOT NULL"),
     ("0.5", "Decimal('0.5')", "DECIMAL(2, 1) NOT NULL"),
     ("1.", "1", "INT NOT NULL"),
+    (".5", "Decimal('0.5')", "DECIMAL(2, 1) NOT NULL"),
     ("1e3", "1000.0", "DOUBLE NOT NULL"),
     ("-2.5E-1", "-0.25", "DOUBLE NOT NULL"),
     ("'it''s'", '"it\'s"', "CHAR(4) NOT NULL"),
@@ -306,6 +307,8 @@ NO_EXPRESSIONS = [
     ("INTERVAL '1:70' MINUTE TO SECOND", 1, "SECOND is below 60"),
     ("INTERVAL '99999999999' YEAR", 1, "is no value of INTERVAL YEAR TO MONTH"),
     ("1e", 1, "1e is no number"),
+    (". 2.5", 1, "0.2.5 is no number"),
+    ("a + X' 0a '", 5, "bytes have two digits each"),
     ("1e999", 1, "too large for a DOUBLE"),
     ("1" * 39, 1, "has 39 digits"),
     ("X'0'", 1, "bytes have two digits each"),
@@ -387,7 +390,20 @@ ZONE JSON VALUES UNNEST( TABLE ROW( SET LEFT( WINDOW DESCRIBE CREATE PIVOT RLIKE
 """
 
 
-@given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(WORDS.split()), max_size=10).map(" ".join)))
+def damaged() -> st.SearchStrategy[str]:
+    """Texts that can be read, with a few characters taken out, and a part of another text in their place."""
+    whole = st.sampled_from([text for text, *_ in [*EXPRESSIONS, *LITERALS, *TYPES]])
+    return st.builds(
+        lambda text, other, at, out, into: text[:at] + other[at : at + into] + text[at + out :],
+        whole,
+        st.one_of(whole, st.text(max_size=60)),
+        st.integers(0, 40),
+        st.integers(0, 5),
+        st.integers(0, 12),
+    )
+
+
+@given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(WORDS.split()), max_size=10).map(" ".join), damaged()))
 def test_any_text_is_read_or_refused(text: str) -> None:
     reads: list[Callable[[str], object]] = [expression_of_text, type_of_text, watermark_of_text]
     for read in reads:
@@ -420,6 +436,7 @@ def test_a_compiled_sqlglot_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         call_sql("a")
 
 
+@pytest.mark.slow
 def test_the_parser_is_loaded_for_text_only() -> None:
     program = "import sys, headgate, headgate.table.expressions; sys.exit('sqlglot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
