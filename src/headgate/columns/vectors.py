@@ -1,4 +1,4 @@
-"""Kernels of integer arithmetic, for what numpy has and Arrow has not."""
+"""Kernels of arithmetic, for what numpy has and Arrow has not."""
 
 from __future__ import annotations
 
@@ -55,6 +55,22 @@ def integers(values: pa.Array) -> pa.Array:
     if pa.types.is_integer(values.type):
         return values.cast(pa.int64())
     return values.view(pa.int64())
+
+
+def on_numbers(compute: Callable[..., npt.NDArray[Any]], result: pa.DataType, *columns: pa.Array) -> pa.Array:
+    """Return what `compute` makes of columns of numbers of the same length, as a type; NULL where one of them is NULL.
+
+    `compute` gets the numbers in their own types, and 1 for NULL. NaN stays NaN.
+    """
+    valid = np.ones(len(columns[0]), bool)
+    values = []
+    for own in columns:
+        if own.null_count:
+            valid &= pc.is_valid(own).to_numpy(zero_copy_only=False)
+        values.append(pc.fill_null(own, 1).to_numpy(zero_copy_only=False))
+    with np.errstate(all="ignore"):
+        made = compute(*values)
+    return pa.array(made, result, mask=None if valid.all() else ~valid, from_pandas=False)
 
 
 def truncated(values: Integers, by: int) -> Integers:

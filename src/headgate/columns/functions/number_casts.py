@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from headgate.columns.decimal_values import WIDEST, fitted, relabelled, to_double
 from headgate.columns.functions.conversions import Conversion, Converted, always, null_if_failed, read_by_arrow
-from headgate.columns.functions.numbers import numeric
 from headgate.columns.logical_types import FLOATS, INTEGERS, INTERVALS, MAX_PRECISION, Kind, LogicalType
+from headgate.columns.vectors import on_numbers
 
 
 def to_number(own: LogicalType, wanted: LogicalType) -> Conversion | None:
@@ -55,7 +55,7 @@ def _truth_of_text(values: pa.Array) -> pa.Array:
 
 def _to_integer(kind: pa.DataType, values: pa.Array) -> pa.Array:
     if pa.types.is_floating(values.type):
-        return numeric(partial(_truncated, kind.to_pandas_dtype()), kind, values)
+        return on_numbers(partial(_truncated, kind.to_pandas_dtype()), kind, values)
     if pa.types.is_decimal(values.type):
         whole = pc.round(relabelled(values, WIDEST, values.type.scale), ndigits=0, round_mode="towards_zero")
         values = lowest_bits(pc.cast(whole, pa.decimal256(WIDEST, 0)))

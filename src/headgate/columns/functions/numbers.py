@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from headgate.columns.functions.decimals import decimal_arithmetic, refuse_zero
 from headgate.columns.functions.registry import CallSite, function
 from headgate.columns.logical_types import DOUBLE, FLOATS, INTEGERS, NUMBERS, Kind
 from headgate.columns.typed import Kernel, Typed, Values
+from headgate.columns.vectors import on_numbers
 
 
 def numeric_arithmetic(call: CallSite) -> Typed:
@@ -78,20 +79,7 @@ def _quotient(dividend: Values, divisor: Values) -> Values:
 def _remainder(result: pa.DataType, dividend: Values, divisor: Values) -> Values:
     """The sign is that of the dividend. A remainder fits the type of the divisor, which may be narrower."""
     refuse_zero(dividend, divisor)
-    return pc.cast(on_columns(partial(numeric, np.fmod, dividend.type), dividend, divisor), result)
-
-
-def numeric(compute: Any, result: pa.DataType, *columns: pa.Array) -> pa.Array:
-    """Return what a numpy function returns for columns of numbers; NULL where one of them is NULL."""
-    valid = np.ones(len(columns[0]), bool)
-    values = []
-    for own in columns:
-        if own.null_count:
-            valid &= pc.is_valid(own).to_numpy(zero_copy_only=False)
-        values.append(pc.fill_null(own, 1).to_numpy(zero_copy_only=False))
-    with np.errstate(all="ignore"):
-        made = compute(*values)
-    return pa.array(made, result, mask=None if valid.all() else ~valid, from_pandas=False)
+    return pc.cast(on_columns(partial(on_numbers, np.fmod, dividend.type), dividend, divisor), result)
 
 
 @function("power")

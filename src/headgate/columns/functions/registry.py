@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn, final
 import pyarrow as pa
 
 from headgate.columns.casting import coerced
+from headgate.columns.functions.explicit_casts import cast
 from headgate.columns.logical_types import Kind, LogicalType, widest
 from headgate.columns.program import folded
 from headgate.columns.schema import nearest
@@ -71,12 +72,17 @@ class CallSite:
         raise InvalidExpressionError(f"argument {index + 1} of {self.function}() is {wanted}, a constant")
 
     def to_widest(self, arguments: Sequence[Typed] | None = None) -> list[Typed]:
-        """Return the arguments, converted to their common type. Raises `InvalidExpressionError` if there is none."""
+        """Return the arguments, converted to their common type. Raises `InvalidExpressionError` if there is none.
+
+        A TIMESTAMP beside a TIMESTAMP_LTZ is a time of the session's zone. A DECIMAL that has too many digits for the
+        common type is NULL.
+        """
         given = self.arguments if arguments is None else arguments
         common = widest(own.type for own in given)
         if common is None:
             self.fail("arguments of one type")
-        return [made for own in given if (made := coerced(own, common.nulls(own.type.nullable))) is not None]
+        found = [(own, coerced(own, common.nulls(own.type.nullable))) for own in given]
+        return [cast(own, common, self.zone) if made is None else made for own, made in found]
 
     def apply(  # noqa: PLR0913  # the parts of a call
         self,

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.columns.decimal_values import fitted, on_columns, relabelled
-from headgate.columns.functions.numbers import numeric
 from headgate.columns.functions.registry import CallSite, function
 from headgate.columns.logical_types import FLOATS, INT, INTEGERS, MAX_PRECISION, NUMBERS, Kind, LogicalType, decimal
 from headgate.columns.nodes import literal
 from headgate.columns.typed import Constant, Kernel, Typed, Values
+from headgate.columns.vectors import on_numbers
 
 
 def numeric_rounding(call: CallSite) -> Typed:
@@ -113,7 +113,7 @@ _MOST_DIGITS: Final = 19
 
 
 def _round_integers(up: bool, values: pa.Array, places: pa.Array) -> pa.Array:
-    return numeric(partial(_rounded_integers, up), values.type, values, places)
+    return on_numbers(partial(_rounded_integers, up), values.type, values, places)
 
 
 def _rounded_integers(up: bool, values: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -135,7 +135,7 @@ _EXACT_INTEGERS: Final = 2.0**52
 
 
 def _round_floats(up: bool, values: pa.Array, places: pa.Array) -> pa.Array:
-    return numeric(partial(_rounded_floats, up), values.type, values, places)
+    return on_numbers(partial(_rounded_floats, up), values.type, values, places)
 
 
 def _rounded_floats(up: bool, values: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
