@@ -9,6 +9,7 @@ from headgate.columns.nodes import Call, Cast, Named, SortKey, unnamed
 from headgate.columns.operand import node_of
 from headgate.table.aggregate_expression import AggregateExpression
 from headgate.table.arithmetic_expression import ArithmeticExpression
+from headgate.table.collection_expression import CollectionExpression
 from headgate.table.json_expression import JsonExpression
 from headgate.table.logic_expression import LogicExpression
 from headgate.table.text_expression import TextExpression
@@ -19,7 +20,13 @@ __all__ = ["Expression", "TimeIntervalUnit", "TimePointUnit", "call_of"]
 
 @final
 class Expression(
-    AggregateExpression, ArithmeticExpression, JsonExpression, LogicExpression, TextExpression, TimeExpression
+    AggregateExpression,
+    ArithmeticExpression,
+    CollectionExpression,
+    JsonExpression,
+    LogicExpression,
+    TextExpression,
+    TimeExpression,
 ):
     """An expression of columns and constants. Its methods return new expressions; nothing is computed.
 

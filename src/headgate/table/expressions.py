@@ -9,6 +9,7 @@ from headgate.columns.given_types import logical_type
 from headgate.columns.json_values import json_construction
 from headgate.columns.nodes import Call, Column, literal
 from headgate.columns.operand import node_of
+from headgate.table.collection_functions import array, map_, map_from_arrays, row
 from headgate.table.expression import Expression
 from headgate.table.json_behavior import JsonOnNull
 from headgate.table.time_functions import (
@@ -30,6 +31,7 @@ from headgate.table.time_functions import (
 
 __all__ = [
     "and_",
+    "array",
     "atan2",
     "call_sql",
     "coalesce",
@@ -53,6 +55,8 @@ __all__ = [
     "local_time",
     "local_timestamp",
     "log",
+    "map_",
+    "map_from_arrays",
     "negative",
     "not_",
     "null_of",
@@ -60,6 +64,7 @@ __all__ = [
     "pi",
     "rand",
     "rand_integer",
+    "row",
     "temporal_overlaps",
     "timestamp_diff",
     "to_date",

@@ -18,7 +18,7 @@ from headgate.columns import logical_types as types
 from headgate.columns.logical_types import BIGINT, DATE, DOUBLE, INT, STRING, LogicalType
 from headgate.columns.nodes import Call
 from headgate.columns.program import ColumnProgram
-from headgate.columns.resolve import Scope
+from headgate.columns.resolve import ExpressionScope
 from headgate.columns.schema import Schema
 from headgate.errors import InvalidExpressionError
 from headgate.table import expressions as functions
@@ -74,7 +74,7 @@ def test_the_time_is_that_of_the_zone_of_the_session() -> None:
 
 
 def test_the_time_is_asked_for_at_each_batch_and_not_when_the_program_is_built() -> None:
-    typed = Scope(Schema([("n", INT)])).typed(functions.current_timestamp().node)
+    typed = ExpressionScope(Schema([("n", INT)])).typed(functions.current_timestamp().node)
     program = pickle.loads(pickle.dumps(ColumnProgram([typed])))  # noqa: S301  # as slots get it
     batch = pa.RecordBatch.from_pydict({"n": pa.array([1], pa.int32())})
     first = program.columns(batch)[0]

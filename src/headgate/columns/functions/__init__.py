@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from headgate.columns.functions import (
     arithmetic,
+    arrays,
+    collections,
     digits,
     encodings,
     json_texts,
     logic,
+    maps,
     mathematics,
     patterns,
     rounding,
@@ -24,10 +27,13 @@ from headgate.columns.functions import (
 
 __all__ = [
     "arithmetic",
+    "arrays",
+    "collections",
     "digits",
     "encodings",
     "json_texts",
     "logic",
+    "maps",
     "mathematics",
     "patterns",
     "rounding",
