@@ -269,3 +269,10 @@ class TextExpression(Operand):
     def sha2(self, hash_length: Any) -> Self:
         """Return the digest with 224, 256, 384 or 512 bits."""
         return self._call("sha2", hash_length)
+
+    def printf(self, *obj: Any) -> Self:
+        """Return the text with the values in place of directives such as `%d`, as Java's formatter writes them.
+
+        NULL if this format is none, or does not fit the values.
+        """
+        return self._call("printf", *obj)

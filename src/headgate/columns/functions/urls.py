@@ -40,26 +40,28 @@ def _decoded(value: pa.Array) -> pa.Array:
 text_function("url_encode", takes="text", compute=_encoded, result=STRING, nullable=True)
 text_function("url_decode", takes="text", compute=_decoded, result=STRING, nullable=True, by_value=True)
 
-_START: Final = r"(?is)^[\x{0}-\x{20}]*(?:url:)?(?P<protocol>https?|ftp|file|mailto):"
-_END: Final = r"(?:\?(?P<query>[^#]*?))?(?:#(?P<ref>.*?))?[\x{0}-\x{20}]*$"
+_START: Final = r"(?is)^(?:url:)?(?P<protocol>https?|ftp|file):"
+_END: Final = r"(?:\?(?P<query>[^#]*))?(?:#(?P<ref>.*))?$"
 _WITH_AUTHORITY: Final = (
     rf"{_START}//(?P<authority>(?:(?P<userinfo>[^@/?#]*)@)?(?P<host>\[[^\]/?#]*\]|[^:@/?#\[\]]*)(?::[0-9]*)?)"
-    rf"(?P<path>(?:/[^?#]*?)?){_END}"
+    rf"(?P<path>(?:/[^?#]*)?){_END}"
 )
-_WITHOUT: Final = rf"{_START}(?P<authority>)(?P<userinfo>)(?P<host>)(?P<path>/?(?:[^/?#][^?#]*?)?){_END}"
+_WITHOUT: Final = rf"{_START}(?P<authority>)(?P<userinfo>)(?P<host>)(?P<path>////[^?#]*|/?(?:[^/?#][^?#]*)?){_END}"
 _HAS: Final = {
     "QUERY": r"^[^#]*\?",
     "REF": "#",
-    "AUTHORITY": r"(?i)^[\x{0}-\x{20}]*(?:url:)?[a-z]+://",
-    "USERINFO": r"^[^/?#]*//[^/?#]*@",
+    "AUTHORITY": r"(?i)^(?:url:)?[a-z]+://(?:/?$|/?[^/])",
+    "USERINFO": r"(?i)^(?:url:)?[a-z]+://[^/?#]*@",
 }
 """What a URL has that has the part: others have NULL, not an empty text."""
+_BLANK: Final = "".join(map(chr, range(33)))
 
 
 def _part(value: pa.Array, part: str, key: str | None = None) -> pa.Array:
     """NULL for a text that is no URL, a part that there is not, and a key with another part than QUERY."""
     if part not in ("HOST", "PATH", "PROTOCOL", "FILE", *_HAS) or (key is not None and part != "QUERY"):
         return pa.nulls(len(value), pa.string())
+    value = pc.utf8_trim(value, characters=_BLANK)
     if part == "FILE":
         query = pc.binary_join_element_wise("?", _found(value, "query"), "")
         has_query = pc.match_substring_regex(value, pattern=_HAS["QUERY"])
