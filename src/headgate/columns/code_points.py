@@ -29,9 +29,16 @@ def column_of_bytes(data: np.ndarray, ends: np.ndarray, like: pa.Array, kind: pa
 def characters_before(value: pa.Array, places: np.ndarray) -> np.ndarray:
     """Return how many code points of each text are before a byte of it."""
     data, ends = bytes_of(value)
-    before = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])  # bytes that go on a code point
+    if is_ascii(data):
+        return places
+    before = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])  # others go on a code point
     found: np.ndarray = before[ends[:-1] + places] - before[ends[:-1]]
     return found
+
+
+def is_ascii(data: np.ndarray) -> bool:
+    """Whether no byte is above 127, so that bytes are characters."""
+    return len(data) == 0 or bool(data.max() < 0x80)
 
 
 def code_points(value: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -42,6 +49,8 @@ def code_points(value: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     ([233, 8364, 97], [0, 2, 3])
     """
     data, ends = bytes_of(value)
+    if is_ascii(data):
+        return data.astype(np.uint32), ends
     points = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), np.uint32)
     before = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])
     return points, before[ends]
@@ -49,6 +58,8 @@ def code_points(value: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 def column_of_code_points(points: np.ndarray, ends: np.ndarray, like: pa.Array) -> pa.Array:
     """Return the column of texts that `code_points` describes, with NULL where `like` has it."""
+    if len(points) == 0 or points.max() < 0x80:
+        return column_of_bytes(points.astype(np.uint8), ends, like, pa.string())
     data = np.frombuffer(points.astype("<u4").tobytes().decode("utf-32-le").encode(), np.uint8)
     widths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
     before = np.concatenate([[0], np.cumsum(widths)])
@@ -64,5 +75,10 @@ def replaced_bytes(value: pa.Array, by: np.ndarray, widths: np.ndarray) -> pa.Ar
 
 def rows_of_bytes(rows: np.ndarray, widths: np.ndarray) -> np.ndarray:
     """Return the first `widths` bytes of each row, one after the other."""
-    found: np.ndarray = rows[np.arange(rows.shape[1]) < widths[:, None]]
-    return found
+    ends = np.cumsum(widths)
+    made = np.empty(ends[-1] if len(ends) else 0, np.uint8)
+    starts = ends - widths
+    for place in range(rows.shape[1]):
+        has = widths > place
+        made[starts[has] + place] = rows[has, place]
+    return made

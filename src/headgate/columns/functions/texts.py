@@ -32,10 +32,14 @@ _OTHER_LOWER: Final = r"[\x{130}\x{3A3}]"
 
 
 def _upper(value: Values) -> Values:
+    if pc.all(pc.string_is_ascii(value)).as_py():
+        return pc.ascii_upper(value)
     return _with_python(pc.utf8_upper(value), value, _LONGER_UPPER, str.upper)
 
 
 def _lower(value: Values) -> Values:
+    if pc.all(pc.string_is_ascii(value)).as_py():
+        return pc.ascii_lower(value)
     return _with_python(pc.utf8_lower(value), value, _OTHER_LOWER, str.lower)
 
 
