@@ -99,7 +99,7 @@ def _of_columns(names: list[str], columns: list[list[Any]], watermark: Watermark
 def from_pandas(pdf: pd.DataFrame, schema: list[str] | None = None, watermark: Watermark | None = None) -> DataFrame:
     """Return a DataFrame of a pandas DataFrame, without its index. `schema` renames the columns by position.
 
-    Labels that are no strings become strings. Raises TypeError for another object, and ValueError if `schema` has not
+    Labels that are no strings become strings. A column of objects without a value is a STRING. Raises TypeError for another object, and ValueError if `schema` has not
     a name for each column.
     """
     import pandas as pd  # noqa: PLC0415  # optional, and takes long to load
@@ -110,7 +110,9 @@ def from_pandas(pdf: pd.DataFrame, schema: list[str] | None = None, watermark: W
     if len(names) != len(pdf.columns):
         raise ValueError(f"schema has {len(names)} names for {len(pdf.columns)} columns")
     renamed = pdf.set_axis(names, axis="columns")
-    return from_arrow(pa.Table.from_pandas(renamed, preserve_index=False), None, watermark)
+    table = pa.Table.from_pandas(renamed, preserve_index=False)
+    texts = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema]
+    return from_arrow(table.cast(pa.schema(texts)), None, watermark)
 
 
 def _with_time(frame: DataFrame, watermark: Watermark | None) -> DataFrame:

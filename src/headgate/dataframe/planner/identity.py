@@ -1,6 +1,6 @@
 """The uids of operators with state, by which a savepoint finds them in a changed program.
 
-A uid depends on what the state depends on: the kind of the operator, the keys, windows and aggregates, and the operators
+A uid depends on what the state depends on: the kind of operator, its keys, windows and aggregates, and the operators
 with state before it. Columns, filters, sinks and other queries of the program do not change it. A changed aggregate
 changes it, because its state would have another form: the operator then begins without state, and a restore says so.
 """
