@@ -129,6 +129,8 @@ def united(one: Any, other: Any) -> Any:
 def aggregate_of(call: CallSite, *, distinct: bool) -> Aggregate:
     """Return the aggregate of a call. Raises `InvalidExpressionError` for an argument of a wrong type."""
     call.expect_count(1)
+    if call.arguments[0].type.kind is Kind.NULL:
+        call.fail("a value of a type")
     made = _FUNCTIONS[call.function](call)
     return _of_distinct(call, made) if distinct and call.function not in _SAME_WITH_DISTINCT else made
 

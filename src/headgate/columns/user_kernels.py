@@ -84,24 +84,23 @@ class GeneralKernel(UserKernel):
         try:
             return column_of_values(results, self._result)
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-            raise self._misfit(results, error) from error
+            place = self._first_misfit(results)
+            wrong = f"{self.name}() returned {results[place]!r:.100}, which is no {self._result}: {error}"
+            raise FailedRowError(place, "") from TypeError(wrong)
 
     def _values(self, given: Any, rows: int) -> Sequence[Any]:
         if isinstance(given, pa.Scalar):
             return python_values(pa.repeat(given, 1), self._zone) * rows
         return python_values(given, self._zone)
 
-    def _misfit(self, results: list[Any], error: Exception) -> Exception:
-        """Return the error for the first result that does not fit the result type."""
+    def _first_misfit(self, results: list[Any]) -> int:
+        """Return the position of the first result that does not fit the result type."""
         for row, value in enumerate(results):
             try:
                 column_of_values([value], self._result)
-            except (pa.ArrowException, ValueError, TypeError, OverflowError) as own:
-                wrong = TypeError(f"{self.name}() returned {value!r:.100}, which is no {self._result}: {own}")
-                failed = FailedRowError(row, f"{self.name}()")
-                failed.__cause__ = wrong
-                return failed
-        return error
+            except (pa.ArrowException, ValueError, TypeError, OverflowError):
+                return row
+        return 0
 
 
 @final

@@ -99,8 +99,8 @@ def _of_columns(names: list[str], columns: list[list[Any]], watermark: Watermark
 def from_pandas(pdf: pd.DataFrame, schema: list[str] | None = None, watermark: Watermark | None = None) -> DataFrame:
     """Return a DataFrame of a pandas DataFrame, without its index. `schema` renames the columns by position.
 
-    Labels that are no strings become strings. A column of objects without a value is a STRING. Raises TypeError for another object, and ValueError if `schema` has not
-    a name for each column.
+    Labels that are no strings become strings. A column of objects without a value is a STRING. Raises TypeError for
+    another object, and ValueError if `schema` has not a name for each column.
     """
     import pandas as pd  # noqa: PLC0415  # optional, and takes long to load
 
