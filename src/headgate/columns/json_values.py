@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import Decimal
-from json.encoder import encode_basestring
 from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headgate.columns.code_points import bytes_of, column_of_bytes, rows_of_bytes
+from headgate.columns.code_points import bytes_of, column_of_bytes, replaced_bytes, rows_of_bytes
 from headgate.columns.nodes import Call, Node
 
 
@@ -27,6 +27,12 @@ def parsed(text: str) -> Any:
     return _DECODER.decode(text)
 
 
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_KEPT = [_ESCAPES.get(chr(code), f"\\u{code:04X}") if code < 32 else chr(code) for code in range(128)]
+_KEPT[ord('"')], _KEPT[ord("\\")] = '\\"', "\\\\"
+_ESCAPED = {code: own for code, own in enumerate(_KEPT) if own != chr(code)}
+
+
 def written(value: Any) -> str:
     """Return a value as JSON text, with the keys of objects in order.
 
@@ -39,15 +45,19 @@ def written(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return encode_basestring(value)
+            return _in_quotes(value)
         case dict():
-            inner = (f"{encode_basestring(key)}:{written(value[key])}" for key in sorted(value))
+            inner = (f"{_in_quotes(key)}:{written(value[key])}" for key in sorted(value))
             return "{" + ",".join(inner) + "}"
         case list():
             return "[" + ",".join(map(written, value)) + "]"
         case float():
             return written_float(value)
     return str(value)
+
+
+def _in_quotes(text: str) -> str:
+    return f'"{text.translate(_ESCAPED)}"'
 
 
 def written_float(value: float) -> str:
@@ -72,7 +82,6 @@ def without_halves(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _QUOTED = np.frombuffer(
     b"".join(_ESCAPES.get(chr(code), chr(code)).encode().ljust(6) for code in range(128)), np.uint8
 ).reshape(128, 6)
@@ -81,7 +90,7 @@ _HEXADECIMAL = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def quoted(value: pa.Array) -> pa.Array:
-    """Return texts as the inside of JSON texts. All but ASCII becomes `\\u` and codes of UTF-16, as in Flink."""
+    """Return texts as JSON texts, in quotes. All but ASCII becomes `\\u` and codes of UTF-16, as in Flink."""
     data, ends = bytes_of(value)
     units = np.frombuffer(data.tobytes().decode().encode("utf-16-le"), np.uint16)
     # A code point has one unit for its first byte, and a second one if it has four bytes.
@@ -93,7 +102,21 @@ def quoted(value: pa.Array) -> pa.Array:
         rows[~is_ascii, 2 + place] = _HEXADECIMAL[(units[~is_ascii] >> (12 - 4 * place)) & 15]
     widths = np.where(is_ascii, _WIDTHS[np.where(is_ascii, units, 0)], 6)
     places = np.concatenate([[0], np.cumsum(widths)])[before]
-    return column_of_bytes(rows_of_bytes(rows, widths), places, value, pa.string())
+    return _between_quotes(column_of_bytes(rows_of_bytes(rows, widths), places, value, pa.string()))
+
+
+_KEPT_BYTES = [*(own.encode() for own in _KEPT), *(bytes([code]) for code in range(128, 256))]
+_KEPT_ROWS = np.frombuffer(b"".join(own.ljust(6) for own in _KEPT_BYTES), np.uint8).reshape(256, 6)
+_KEPT_WIDTHS = np.array([len(own) for own in _KEPT_BYTES])
+
+
+def in_quotes(value: pa.Array) -> pa.Array:
+    """Return texts as JSON texts, in quotes. All but control characters, quotes and backslashes stays."""
+    return _between_quotes(replaced_bytes(value, _KEPT_ROWS, _KEPT_WIDTHS))
+
+
+def _between_quotes(value: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise('"', value, '"', "")
 
 
 def json_construction(name: str, on_null: str, values: Sequence[Node]) -> Call:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, unquote_plus
 
 import pytest
 from hypothesis import given
@@ -179,6 +180,13 @@ def test_encodings_are_those_of_python(rows: list[str | None]) -> None:
     quoted = [None if own is None else quote_plus(own, safe="*").replace("~", "%7E") for own in rows]
     assert evaluate(col("a").url_encode(), columns).to_pylist() == quoted
     assert evaluate(col("a").url_encode().url_decode(), columns).to_pylist() == rows
+
+
+@given(st.lists(st.text(alphabet="%4aF+é", max_size=9), min_size=1, max_size=8))
+def test_urls_are_decoded_as_by_python(rows: list[str]) -> None:
+    found = evaluate(col("a").url_decode(), {"a": (STRING, rows)}).to_pylist()
+    wrong = re.compile("%(?![0-9A-Fa-f]{2})")
+    assert found == [None if wrong.search(own) else unquote_plus(own, errors="replace") for own in rows]
 
 
 @pytest.mark.parametrize("value", ["a", "a*bc", "====", "YQ=a"])

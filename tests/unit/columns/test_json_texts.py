@@ -194,6 +194,9 @@ CONSTRUCTIONS: list[tuple[Expression, str]] = [
     (json_array(JsonOnNull.NULL, col("list"), col("map"), col("row")), '[[1,null],{"k":2},{"x":3}]'),
     (json_string(col("t")), '"é\\"/"'),
     (json_string(col("list")), "[1,null]"),
+    (json_string(lit("\x1f\n")), r'"\u001F\n"'),
+    (json_array(JsonOnNull.NULL, json_array(JsonOnNull.NULL, "\x1f")), r'[["\u001F"]]'),
+    (json_object(JsonOnNull.NULL, "k", 1, "k", 2), '{"k":2}'),
 ]
 COLUMNS: Columns = {
     "n": (INT, [7]),

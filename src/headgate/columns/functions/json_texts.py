@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from headgate.columns.functions.registry import CallSite, for_each, function
 from headgate.columns.functions.text_calls import checked, per_option, text_function
+from headgate.columns.functions.texts import joined
 from headgate.columns.json_paths import JsonPath, NotFoundError, json_path
-from headgate.columns.json_values import parsed, quoted, without_halves, written
+from headgate.columns.json_values import in_quotes, parsed, quoted, without_halves, written
 from headgate.columns.logical_types import BOOLEAN, FLOATS, INTEGERS, STRING, TEXTS, Kind, LogicalType
 from headgate.columns.nodes import literal
 from headgate.columns.typed import Typed, Values
@@ -236,11 +237,7 @@ def _unquoted(text: str) -> str:
         raise ValueError(f"json_unquote() of {text!r}: {error}") from None
 
 
-def _in_quotes(value: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise('"', quoted(value), '"', "")
-
-
-text_function("json_quote", takes="text", compute=_in_quotes, result=STRING)
+text_function("json_quote", takes="text", compute=quoted, result=STRING)
 text_function(
     "json_unquote",
     takes="text",
@@ -263,30 +260,49 @@ def construct(call: CallSite) -> Typed:
             raise InvalidExpressionError("json_object() takes a key and a value in turns")
         keys = tuple(call.constant(index, str, "a key") for index in range(0, len(values), 2))
         values, is_json_text = values[1::2], is_json_text[1::2]
-    writers = tuple(_as_json if raw else _writer(own.type, call) for own, raw in zip(values, is_json_text, strict=True))
-    kernel = partial(_constructed, keys if is_object else None, writers, on_null == "ABSENT")
-    return call.apply(kernel, STRING, values, options=(on_null, keys, is_json_text), by_value=True, nullable=False)
+    cells = tuple(None if raw else _writer(own.type, call) for own, raw in zip(values, is_json_text, strict=True))
+    kernel = partial(_constructed, keys if is_object else None, cells, on_null == "ABSENT")
+    by_value = any(_is_by_value(own.type) for own in values)
+    return call.apply(kernel, STRING, values, options=(on_null, keys, is_json_text), by_value=by_value, nullable=False)
+
+
+_Writer = Callable[[Any], Any]
 
 
 def _constructed(
-    keys: Sequence[str] | None, writers: Sequence[Callable[[Any], Any]], without_nulls: bool, *columns: Values
+    keys: Sequence[str] | None, writers: Sequence[_Writer | None], without_nulls: bool, *columns: Values
 ) -> Values:
-    rows = next((len(own) for own in columns if not isinstance(own, pa.Scalar)), None)
-    count = 1 if rows is None else rows
-    given = [[own.as_py()] * count if isinstance(own, pa.Scalar) else own.to_pylist() for own in columns]
-    made = []
-    for row in zip(*given, strict=True) if given else [()]:
-        values = [None if own is None else write(own) for write, own in zip(writers, row, strict=True)]
-        if keys is None:
-            made.append(written([own for own in values if not (without_nulls and own is None)]))
-        else:
-            pairs = zip(keys, values, strict=True)
-            made.append(written({key: own for key, own in pairs if not (without_nulls and own is None)}))
-    return pa.scalar(made[0]) if rows is None else pa.array(made, pa.string())
+    cells = [
+        own if write is None else per_option(partial(_cells, write), pa.string(), 1, own)
+        for write, own in zip(writers, columns, strict=True)
+    ]
+    if not without_nulls:
+        cells = [pc.fill_null(own, "null") for own in cells]
+    if keys is not None:  # the last value of a key counts, and keys are in order
+        last = dict(zip(keys, cells, strict=True))
+        cells = [pc.binary_join_element_wise(f"{written(key)}:", last[key], "") for key in sorted(last)]
+    inner = joined(pa.scalar(","), *cells) if cells else pa.scalar("")
+    start, end = "[]" if keys is None else "{}"
+    return pc.binary_join_element_wise(start, inner, end, "")
 
 
-def _as_json(value: str) -> Any:
-    return parsed(value)
+_PLAIN: Final = (*INTEGERS, Kind.BOOLEAN, Kind.DECIMAL, Kind.DATE, *TEXTS, Kind.NULL)
+
+
+def _is_by_value(kind: LogicalType) -> bool:
+    return kind.kind not in _PLAIN
+
+
+def _cells(write: _Writer, value: pa.Array) -> pa.Array:
+    """Return each value as JSON; NULL for NULL."""
+    own = value.type
+    if pa.types.is_string(own):
+        return in_quotes(value)
+    if pa.types.is_date(own):
+        return in_quotes(value.cast(pa.string()))
+    if pa.types.is_integer(own) or pa.types.is_boolean(own) or pa.types.is_decimal(own) or pa.types.is_null(own):
+        return value.cast(pa.string())
+    return for_each(lambda own: written(write(own)), pa.string(), value)
 
 
 def _as_is(value: Any) -> Any:
@@ -347,9 +363,5 @@ def _writer(kind: LogicalType, call: CallSite) -> Callable[[Any], Any]:
 def json_string(call: CallSite) -> Typed:
     """The value as JSON; NULL for NULL."""
     call.expect_count(1)
-    kernel = partial(per_option, partial(_written, _writer(call.types[0], call)), pa.string(), 1)
-    return call.apply(kernel, STRING, by_value=True)
-
-
-def _written(write: Callable[[Any], Any], value: pa.Array) -> pa.Array:
-    return for_each(lambda own: written(write(own)), pa.string(), value)
+    kernel = partial(per_option, partial(_cells, _writer(call.types[0], call)), pa.string(), 1)
+    return call.apply(kernel, STRING, by_value=_is_by_value(call.types[0]))

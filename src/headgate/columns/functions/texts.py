@@ -167,14 +167,15 @@ def concat_with_separator(call: CallSite) -> Typed:
     """NULL only if the separator is NULL: other arguments are left out where they are NULL."""
     call.expect_count(2, max(len(call.arguments), 2))
     given = checked(call, ["text"] * len(call.arguments))
-    return call.apply(_concat_with, STRING, given, nullable=given[0].type.nullable)
+    return call.apply(joined, STRING, given, nullable=given[0].type.nullable)
 
 
-def _concat_with(separator: Values, *values: Values) -> Values:
+def joined(separator: Values, *values: Values) -> Values:
+    """Return the values that are not NULL with a separator between them; NULL where the separator is NULL."""
     # Arrow leaves out rows without any value, so the first value is empty in these.
     first = pc.if_else(reduce(pc.and_, map(pc.is_null, values)), "", values[0])
-    joined = pc.binary_join_element_wise(first, *values[1:], pc.fill_null(separator, ""), null_handling="skip")
-    return pc.if_else(pc.is_valid(separator), joined, pa.scalar(None, pa.string()))
+    made = pc.binary_join_element_wise(first, *values[1:], pc.fill_null(separator, ""), null_handling="skip")
+    return pc.if_else(pc.is_valid(separator), made, pa.scalar(None, pa.string()))
 
 
 @function("elt")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
-from urllib.parse import unquote_plus
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.columns.code_points import replaced_bytes
-from headgate.columns.functions.registry import for_each
+from headgate.columns.code_points import bytes_of, column_of_bytes, replaced_bytes
+from headgate.columns.functions.encodings import decoded
 from headgate.columns.functions.text_calls import text_function
 from headgate.columns.logical_types import STRING
 
@@ -27,18 +25,32 @@ def _encoded(value: pa.Array) -> pa.Array:
     return replaced_bytes(value, _ENCODED, _WIDTHS)
 
 
-_WRONG: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_DIGIT: Final = np.full(256, 16, np.uint8)
+for _digits in (b"0123456789abcdef", b"0123456789ABCDEF"):
+    _DIGIT[np.frombuffer(_digits, np.uint8)] = np.arange(16)
 
 
 def _decoded(value: pa.Array) -> pa.Array:
     """NULL for a `%` that no code follows."""
-    return for_each(
-        lambda text: None if _WRONG.search(text) else unquote_plus(text, errors="replace"), pa.string(), value
-    )
+    data, ends = bytes_of(value)
+    places = np.flatnonzero(data == ord("%"))
+    rows = np.searchsorted(ends, places, "right") - 1
+    has_two = places + 2 < ends[rows + 1]
+    high, low = (_DIGIT[data[np.minimum(places + at, len(data) - 1)]] for at in (1, 2))
+    right = has_two & (high < 16) & (low < 16)
+    made = np.where(data == ord("+"), np.uint8(ord(" ")), data)
+    made[places[right]] = high[right] << 4 | low[right]
+    stays = np.ones(len(data), bool)
+    stays[places[right] + 1] = stays[places[right] + 2] = False
+    kept = np.concatenate([[0], np.cumsum(stays)])
+    found = decoded(column_of_bytes(made[stays], kept[ends], value, pa.binary()), "UTF-8")
+    wrong = np.zeros(len(value), bool)
+    wrong[rows[~right]] = True
+    return pc.if_else(pa.array(wrong), None, found) if wrong.any() else found
 
 
 text_function("url_encode", takes="text", compute=_encoded, result=STRING, nullable=True)
-text_function("url_decode", takes="text", compute=_decoded, result=STRING, nullable=True, by_value=True)
+text_function("url_decode", takes="text", compute=_decoded, result=STRING, nullable=True)
 
 _START: Final = r"(?is)^(?:url:)?(?P<protocol>https?|ftp|file):"
 _END: Final = r"(?:\?(?P<query>[^#]*))?(?:#(?P<ref>.*))?$"
