@@ -149,6 +149,25 @@ def test_to_timestamp(text: str, pattern: str | None, expected: str | None) -> N
     check(lambda value: functions.to_timestamp(value, pattern), [STRING], rows, MILLIS)
 
 
+def test_texts_are_read_alike_whether_all_of_them_are_plain_or_not() -> None:
+    plain = ["2024-02-29 12:34:56", "1000-01-01 00:00:00", None, "9999-12-31 23:59:59"]
+    odd = [
+        "2023-02-29 12:00:00",
+        "0000-01-01 00:00:00",
+        "2024-01-01 24:00:00",
+        "2024-1-1 1:2:3.5",
+        "2024-01-01 00:00:60",
+    ]
+    times = [None if own is None else at(own) for own in plain]
+    for pattern in (None, "yyyy-MM-dd HH:mm:ss"):
+        made = functions.to_timestamp(col("text"), pattern)
+        assert evaluate(made, {"text": (STRING, plain)}).to_pylist() == times
+        found = evaluate(made, {"text": (STRING, [*odd, *plain])}).to_pylist()
+        assert found == [None, None, None, at("2024-01-01 01:02:03.500"), None, *times]
+        for text, expected in zip(odd, found, strict=False):
+            assert evaluate(made, {"text": (STRING, [text])}).to_pylist() == [expected], text
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "digits", "expected", "result"),
     [

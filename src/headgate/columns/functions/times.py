@@ -115,7 +115,9 @@ def _local(expression: str, default: str | None, unit: str, texts: Values) -> Va
     if isinstance(texts, pa.Scalar):
         return _local(expression, default, unit, pa.repeat(texts, 1))[0]
     found = read(expression, texts, unit).local
-    return found if default is None else pc.coalesce(found, read(default, texts, unit).local)
+    if default is None or found.null_count == texts.null_count:
+        return found
+    return pc.coalesce(found, read(default, texts, unit).local)
 
 
 @function("to_timestamp")
