@@ -18,7 +18,7 @@ class NotFoundError(LookupError):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Step:
+class JsonStep:
     """A step to the field `name`, the elements `indexes` or those of `piece`, all, or all at any depth."""
 
     name: str | None = None
@@ -59,7 +59,7 @@ def _everything(value: Any) -> Iterator[Any]:
 class JsonPath:
     """A path. `is_lax` tells that what is not found is no error."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[JsonStep, ...]
     is_lax: bool
 
     @property
@@ -101,7 +101,7 @@ def json_path(source: str) -> JsonPath:
     assert mode is not None
     text = mode.group(2)
     at = text.startswith("$")
-    steps: list[Step] = []
+    steps: list[JsonStep] = []
     while at < len(text):
         step, at = _step(source, text, int(at), steps)
         steps.append(step)
@@ -110,28 +110,28 @@ def json_path(source: str) -> JsonPath:
     return JsonPath(tuple(steps), (mode.group(1) or "").lower() == "lax")
 
 
-def _step(source: str, text: str, at: int, before: list[Step]) -> tuple[Step, int]:
+def _step(source: str, text: str, at: int, before: list[JsonStep]) -> tuple[JsonStep, int]:
     """Return the step at a place, and the place after it."""
     if text.startswith("..", at):
-        return Step(deep=True), at + 2
+        return JsonStep(deep=True), at + 2
     named = not before if at == 0 else before[-1].deep if before else False
     if text.startswith(".", at):
         at += 1
         named = True
     if named and (name := _NAME.match(text, at)) and not text.startswith("(", name.end()):
-        return Step(name.group()), name.end()
+        return JsonStep(name.group()), name.end()
     if named and text.startswith("*", at):
-        return Step(), at + 1
+        return JsonStep(), at + 1
     if quoted := _QUOTED.match(text, at):
         own = quoted.group(1) if quoted.group(1) is not None else quoted.group(2)
-        return Step(re.sub(r"\\(.)", r"\1", own)), quoted.end()
+        return JsonStep(re.sub(r"\\(.)", r"\1", own)), quoted.end()
     if indexes := _INDEXES.match(text, at):
-        return Step(indexes=tuple(map(int, indexes.group(1).split(",")))), indexes.end()
+        return JsonStep(indexes=tuple(map(int, indexes.group(1).split(",")))), indexes.end()
     if piece := _PIECE.match(text, at):
         start, stop = (None if own is None else int(own) for own in piece.groups())
-        return Step(piece=slice(start, stop)), piece.end()
+        return JsonStep(piece=slice(start, stop)), piece.end()
     if everything := _ALL.match(text, at):
-        return Step(), everything.end()
+        return JsonStep(), everything.end()
     raise InvalidExpressionError(
         f"the path {source!r} into JSON is not supported from {text[at:]!r} on: give names, indexes, [*], [1:2] and .."
     )
