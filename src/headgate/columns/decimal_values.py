@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal, localcontext
+from decimal import ROUND_DOWN, Decimal, localcontext
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.columns.logical_types import MAX_PRECISION
 from headgate.columns.typed import Values
 
 WIDEST: Final = 76
@@ -31,17 +32,25 @@ def on_columns(compute: Callable[..., Any], *values: Values) -> Values:
 
 
 def relabelled(values: Values, precision: int, scale: int) -> Values:
-    """Return the same integers, at most `precision` digits with another point, as 256-bit decimals.
+    """Return the same integers as decimals with other numbers of digits.
 
-    Arrow checks digits by the type and not by the values: a label of fewer digits is allowed.
+    Arrow checks digits by the type and not by the values: a label of fewer digits is allowed. The result has 256 bits
+    if the values have, or for more than 38 digits.
     """
     if isinstance(values, pa.Scalar):
         return relabelled(pa.array([values.as_py()], values.type), precision, scale)[0]
-    if not pa.types.is_decimal256(values.type):
-        values = pc.cast(values, pa.decimal256(values.type.precision, values.type.scale))
+    if precision > MAX_PRECISION:
+        values = widened(values)
+    make = pa.decimal256 if pa.types.is_decimal256(values.type) else pa.decimal128
     return pa.Array.from_buffers(
-        pa.decimal256(precision, scale), len(values), values.buffers(), values.null_count, values.offset
+        make(precision, scale), len(values), values.buffers(), values.null_count, values.offset
     )
+
+
+def widened(values: Values) -> Values:
+    """Return decimals as decimals of 256 bits."""
+    own = values.type
+    return values if pa.types.is_decimal256(own) else pc.cast(values, pa.decimal256(own.precision, own.scale))
 
 
 def fitted(values: Values, kind: pa.DataType) -> Values:
@@ -56,22 +65,68 @@ def fitted(values: Values, kind: pa.DataType) -> Values:
         return values
     if own.scale <= kind.scale and own.precision - own.scale <= kind.precision - kind.scale:
         return pc.cast(values, kind)
-    wide = pa.decimal256(WIDEST, own.scale)
-    values = relabelled(values, WIDEST, own.scale)
+    values = relabelled(values, min(own.precision + 1, WIDEST), own.scale)  # a digit more, for what is rounded up
+    wide = values.type
     whole = kind.precision - kind.scale
     if own.precision - own.scale >= whole:
-        least = Decimal(10) ** whole
-        if own.scale > kind.scale:
-            least -= Decimal(5).scaleb(-kind.scale - 1)  # rounds up to one digit more
-        values = pc.if_else(pc.less(pc.abs(values), _decimal(least, wide)), values, pa.scalar(None, wide))
+        least = _least_overflow(whole, kind.scale if own.scale > kind.scale else None, wide)
+        values = pc.if_else(pc.less(pc.abs(values), least), values, pa.scalar(None, wide))
     if own.scale > kind.scale:
+        values = truncated_to(values, kind.scale + 1)
         values = pc.round(values, ndigits=kind.scale, round_mode="half_towards_infinity")
     return pc.cast(values, kind)
 
 
-def _decimal(value: Decimal, kind: pa.DataType) -> pa.Scalar:
+_SINGLE_WORD: Final = 9
+"""Arrow divides right by 10 to this power, a word of 32 bits. By more words, it makes a quotient too small by one for
+a few numbers: it gives up the correction where the highest words of dividend and divisor are equal."""
+
+
+def truncated_to(values: Values, scale: int) -> Values:
+    """Return decimals without the digits after the point that `scale` does not have."""
+    while values.type.scale > scale:
+        less = min(values.type.scale - scale, _SINGLE_WORD)
+        make = pa.decimal256 if pa.types.is_decimal256(values.type) else pa.decimal128
+        values = pc.cast(values, make(max(values.type.precision - less, 1), values.type.scale - less), safe=False)
+    return values
+
+
+def quotient(dividend: Values, divisor: Values, digits: int) -> Values:
+    """Return the truncated quotients of integers, with `digits` digits after the point, which are at least 6.
+
+    The dividend and these digits have at most 76 digits together. No divisor is zero.
+    """
+    if dividend.type.precision + digits > MAX_PRECISION:
+        dividend, divisor = widened(dividend), widened(divisor)
+    one, other = (relabelled(own, own.type.precision, 0) for own in (dividend, divisor))
+    made = pc.divide(one, relabelled(other, digits - 1, 0))
+    if other.type.precision <= _SINGLE_WORD:
+        return made
+    return on_columns(_corrected, made, one, other)
+
+
+def _corrected(made: pa.Array, dividend: pa.Array, divisor: pa.Array) -> pa.Array:
+    """Compute the quotients that are not near enough one by one."""
+    digits = made.type.scale
+    scaled = pc.cast(widened(dividend), pa.decimal256(WIDEST, digits))
+    half = MAX_PRECISION - 1
+    product = pc.multiply(relabelled(widened(made), half, 0), relabelled(widened(divisor), half, 0))
+    rest = pc.subtract(relabelled(scaled, WIDEST - 1, 0), relabelled(product, WIDEST - 1, 0))
+    wrong = pc.fill_null(pc.greater_equal(pc.abs(rest), pc.abs(divisor)), False)  # a value, no flag
+    places = pc.indices_nonzero(wrong)
+    if not len(places):
+        return made
+    pairs = zip(dividend.take(places).to_pylist(), divisor.take(places).to_pylist(), strict=True)
+    with localcontext(prec=WIDEST + 1, rounding=ROUND_DOWN):
+        right = [(one.scaleb(digits) / other).quantize(1).scaleb(-digits) for one, other in pairs]
+        return pc.replace_with_mask(made, wrong, pa.array(right, made.type))
+
+
+def _least_overflow(whole: int, scale: int | None, kind: pa.DataType) -> pa.Scalar:
+    """Return the least number of more than `whole` digits before the point, after it is rounded to a scale."""
     with localcontext(prec=WIDEST + 1):
-        return pa.scalar(value, kind)
+        least = Decimal(10) ** whole
+        return pa.scalar(least if scale is None else least - Decimal(5).scaleb(-scale - 1), kind)
 
 
 def to_double(values: Values) -> Values:

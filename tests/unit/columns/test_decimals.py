@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate.columns.logical_types import BIGINT, DOUBLE, INT, TINYINT, LogicalType, decimal
@@ -70,8 +70,11 @@ def expected(function: str, one: Decimal | None, other: Decimal | None, result: 
 
 
 def decimals(kind: LogicalType) -> st.SearchStrategy[Decimal]:
-    least = -(10**kind.precision) + 1
-    return st.integers(least, -least).map(lambda digits: Decimal(digits).scaleb(-kind.scale, EXACT))
+    """Also numbers with few bits set or missing, of which Arrow divides some wrong."""
+    most = 10**kind.precision - 1
+    bit = st.integers(0, most.bit_length()).map(lambda power: 2**power)
+    few = st.tuples(bit, bit, bit).map(lambda bits: max(-most, min(bits[0] + bits[1] - bits[2], most)))
+    return (st.integers(-most, most) | few).map(lambda digits: Decimal(digits).scaleb(-kind.scale, EXACT))
 
 
 @st.composite
@@ -85,7 +88,11 @@ def columns(draw: st.DrawFn) -> tuple[LogicalType, LogicalType, list[tuple[Decim
     return kinds[0], kinds[1], rows
 
 
+WRONG_IN_ARROW = (decimal(38, 30), decimal(38, 7), [(Decimal(0), Decimal("312499999999999999999999999999.9999995"))])
+
+
 @given(columns(), st.sampled_from(sorted(OPERATORS)))
+@example(WRONG_IN_ARROW, "minus")  # which rounds this wrong
 def test_equals_exact_arithmetic_rounded_half_up(
     given: tuple[LogicalType, LogicalType, list[tuple[Decimal | None, Decimal | None]]], function: str
 ) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.columns.logical_types import BIGINT, DOUBLE, FLOAT, INT, STRING, TINYINT
+from headgate.columns.logical_types import BIGINT, DOUBLE, FLOAT, INT, STRING, TINYINT, LogicalType
 from headgate.columns.logical_types import decimal as decimal_type
 from headgate.errors import InvalidExpressionError
 from headgate.table.expressions import col
 from tests.unit.columns.evaluate import Columns, check, evaluate, type_of
+from tests.unit.columns.test_decimals import columns
 
 
 def test_round_of_doubles_goes_by_their_digits() -> None:
@@ -91,6 +92,27 @@ def test_round_of_decimals_has_the_digits_that_are_left() -> None:
     table: Columns = {"d": (decimal_type(4, 2), [Decimal("9.55"), Decimal("9.55"), None]), "n": (INT, [1, 0, 1])}
     assert type_of(col("d").round(col("n")), table) == decimal_type(4, 2)
     assert evaluate(col("d").round(col("n")), table).to_pylist() == [Decimal("9.60"), Decimal("10.00"), None]
+
+
+@given(columns(), st.integers(-40, 40))
+def test_rounding_of_decimals_is_exact(
+    given: tuple[LogicalType, LogicalType, list[tuple[Decimal | None, Decimal | None]]], places: int
+) -> None:
+    kind, _, rows = given
+    values = [value for value, _ in rows]
+    table: Columns = {"d": (kind, values)}
+    for made, mode, digits in (
+        (col("d").round(places), ROUND_HALF_UP, places),
+        (col("d").truncate(places), ROUND_DOWN, places),
+        (col("d").floor(), ROUND_FLOOR, 0),
+        (col("d").ceil(), ROUND_CEILING, 0),
+    ):
+        result = type_of(made, table)
+        step = Decimal(1).scaleb(-min(digits, kind.scale))
+        exact = [None if d is None else d.quantize(step, context=Context(prec=100, rounding=mode)) for d in values]
+        limit = Decimal(10) ** (result.precision - result.scale)
+        expected = [None if d is None or d.copy_abs() >= limit else d for d in exact]
+        assert evaluate(made, table).to_pylist() == expected, made
 
 
 def test_truncate() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.columns.casting import coerced
-from headgate.columns.decimal_values import WIDEST, fitted, relabelled
+from headgate.columns.decimal_values import WIDEST, fitted, quotient, relabelled, truncated_to, widened
 from headgate.columns.functions.registry import CallSite, for_each
 from headgate.columns.logical_types import MAX_PRECISION, LogicalType, as_decimal, decimal
 from headgate.columns.typed import Kernel, Typed, Values
@@ -98,7 +98,7 @@ def _wide(function: str, result: pa.DataType, one: Values, other: Values) -> Val
     if function != "times":
         one, other = (pc.cast(own, pa.decimal256(WIDEST, scale)) for own in (one, other))
     most = MAX_PRECISION - 1 if function == "times" else WIDEST - 1
-    given = [relabelled(own, min(own.type.precision, most), own.type.scale) for own in (one, other)]
+    given = [relabelled(widened(own), min(own.type.precision, most), own.type.scale) for own in (one, other)]
     return fitted(_EXACT[function](*given), result)
 
 
@@ -106,17 +106,16 @@ def _divide(digits: int, result: pa.DataType, one: Values, other: Values) -> Val
     """Compute `digits` more digits than the dividend has, which Arrow cuts off, and round them."""
     refuse_zero(one, other)
     scale = one.type.scale - other.type.scale + digits
-    quotient = pc.divide(relabelled(one, one.type.precision, 0), relabelled(_no_zero(other), digits - 1, 0))
-    return fitted(relabelled(quotient, WIDEST, scale), result)
+    made = quotient(one, _no_zero(other), digits)
+    return fitted(relabelled(made, made.type.precision, scale), result)
 
 
 def _modulo(digits: int, result: pa.DataType, one: Values, other: Values) -> Values:
     refuse_zero(one, other)
     scale = max(one.type.scale, other.type.scale)
     dividend, divisor = (relabelled(pc.cast(own, pa.decimal256(digits, scale)), digits, 0) for own in (one, other))
-    exact = pc.divide(dividend, relabelled(_no_zero(divisor), _LEAST_DIVISION_SCALE - 1, 0))
-    quotient = pc.cast(pc.round(exact, ndigits=0, round_mode="towards_zero"), pa.decimal256(WIDEST, 0))
-    product = pc.multiply(relabelled(quotient, MAX_PRECISION - 1, 0), relabelled(divisor, MAX_PRECISION - 1, 0))
+    whole = truncated_to(quotient(dividend, _no_zero(divisor), _LEAST_DIVISION_SCALE), 0)
+    product = pc.multiply(relabelled(whole, MAX_PRECISION - 1, 0), relabelled(divisor, MAX_PRECISION - 1, 0))
     rest = pc.subtract(relabelled(dividend, WIDEST - 1, 0), relabelled(product, WIDEST - 1, 0))
     return fitted(relabelled(rest, WIDEST, scale), result)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.columns.decimal_values import WIDEST, fitted, relabelled, to_double
+from headgate.columns.decimal_values import WIDEST, fitted, to_double, truncated_to, widened
 from headgate.columns.functions.conversions import Conversion, Converted, always, null_if_failed, read_by_arrow
 from headgate.columns.logical_types import FLOATS, INTEGERS, INTERVALS, MAX_PRECISION, Kind, LogicalType
 from headgate.columns.vectors import on_numbers
@@ -57,8 +57,7 @@ def _to_integer(kind: pa.DataType, values: pa.Array) -> pa.Array:
     if pa.types.is_floating(values.type):
         return on_numbers(partial(_truncated, kind.to_pandas_dtype()), kind, values)
     if pa.types.is_decimal(values.type):
-        whole = pc.round(relabelled(values, WIDEST, values.type.scale), ndigits=0, round_mode="towards_zero")
-        values = lowest_bits(pc.cast(whole, pa.decimal256(WIDEST, 0)))
+        values = lowest_bits(truncated_to(widened(values), 0))
     return pc.cast(values, kind, safe=False)
 
 

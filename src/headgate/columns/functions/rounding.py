@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.columns.decimal_values import fitted, on_columns, relabelled
+from headgate.columns.decimal_values import WIDEST, fitted, on_columns, relabelled, truncated_to, widened
 from headgate.columns.functions.registry import CallSite, function
 from headgate.columns.logical_types import FLOATS, INT, INTEGERS, MAX_PRECISION, NUMBERS, Kind, LogicalType, decimal
 from headgate.columns.nodes import literal
@@ -27,18 +27,24 @@ def numeric_rounding(call: CallSite) -> Typed:
         return call.arguments[0]
     if own.kind is Kind.NULL:
         call.fail("a number")
-    kernel = _WHOLE[call.function]
     if own.kind in FLOATS:
-        return call.apply(kernel, own)
+        return call.apply(_WHOLE[call.function], own)
     result = decimal(own.precision, 0)
-    return call.apply(partial(_whole_decimal, kernel, result.arrow), result)
+    return call.apply(partial(_whole_decimal, call.function == "ceil", result.arrow), result)
 
 
 _WHOLE: Final[dict[str, Kernel]] = {"floor": pc.floor, "ceil": pc.ceil}
 
 
-def _whole_decimal(kernel: Kernel, result: pa.DataType, values: Values) -> Values:
-    return fitted(kernel(relabelled(values, result.precision + 1, values.type.scale)), result)
+def _whole_decimal(up: bool, result: pa.DataType, values: Values) -> Values:
+    if not values.type.scale:
+        return values
+    exact = widened(values)
+    whole = truncated_to(exact, 0)
+    further = pc.less(whole, exact) if up else pc.greater(whole, exact)
+    step = pa.scalar(Decimal(1), pa.decimal256(1, 0))
+    next_one = (pc.add if up else pc.subtract)(whole, step)
+    return fitted(pc.if_else(further, next_one, pc.cast(whole, next_one.type)), result)
 
 
 @function("round", "truncate")
@@ -72,9 +78,6 @@ def _rounded_type(own: LogicalType, places: Typed) -> LogicalType:
     return decimal(min(MAX_PRECISION, 1 + whole), 0) if wanted < 0 else decimal(1 + whole + wanted, wanted)
 
 
-_MODES: Final = {True: "half_towards_infinity", False: "towards_zero"}
-
-
 def _round_decimals(up: bool, result: pa.DataType, values: Values, places: Values) -> Values:
     if not isinstance(places, pa.Scalar):
         return on_columns(partial(_round_each, up, result), values, places)
@@ -84,10 +87,13 @@ def _round_decimals(up: bool, result: pa.DataType, values: Values, places: Value
     scale = values.type.scale
     if digits >= scale:
         return fitted(values, result)
-    if -digits > values.type.precision - scale:
-        return fitted(pc.multiply(relabelled(values, MAX_PRECISION, scale), _zero()), result)
-    wide = relabelled(values, 2 * MAX_PRECISION, scale)
-    return fitted(pc.round(wide, ndigits=digits, round_mode=_MODES[up]), result)
+    before = min(max(-digits, 0), values.type.precision - scale + 1)  # 10 to this power is the step of a rounding
+    kept = max(digits, 0)
+    precision = min(values.type.precision + 1, MAX_PRECISION)
+    shifted = relabelled(widened(values), min(values.type.precision + before, WIDEST), scale + before)
+    target = pa.decimal256(precision, kept)
+    made = fitted(shifted, target) if up else pc.cast(truncated_to(shifted, kept), target)
+    return fitted(relabelled(pc.cast(made, pa.decimal256(WIDEST, kept + before)), WIDEST, kept), result)
 
 
 def _round_each(up: bool, result: pa.DataType, values: pa.Array, places: pa.Array) -> pa.Array:
@@ -98,10 +104,6 @@ def _round_each(up: bool, result: pa.DataType, values: pa.Array, places: pa.Arra
             pc.fill_null(pc.equal(places, digits), False), _round_decimals(up, result, values, digits), made
         )
     return made
-
-
-def _zero() -> pa.Scalar:
-    return pa.scalar(Decimal(0), pa.decimal256(1, 0))
 
 
 def _nulls(values: Values, kind: pa.DataType) -> Values:
