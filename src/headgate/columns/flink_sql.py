@@ -165,9 +165,20 @@ class FlinkParser(parser.Parser):
         return self.expression(exp.Case(this=subject, ifs=branches, default=default))
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
+        symmetric = self._match_text_seq("SYMMETRIC")
+        if not symmetric:
+            self._match_text_seq("ASYMMETRIC")
         low = self._operand(self._parse_bitwise)
         self._expect("AND")
-        return self.expression(exp.Between(this=this, low=low, high=self._operand(self._parse_bitwise)))
+        high = self._operand(self._parse_bitwise)
+        return self.expression(exp.Between(this=this, low=low, high=high, symmetric=symmetric))
+
+    def _parse_primary(self) -> exp.Expr | None:
+        if self._match_pair(TokenType.DOT, TokenType.NUMBER, advance=False):
+            point = self._curr
+            self._advance(2)
+            return self.expression(exp.Literal(this=f".{self._prev.text}", is_string=False), point)
+        return super()._parse_primary()
 
     def _parse_cast(self, strict: bool, safe: bool | None = None) -> exp.Expr:
         value = self._operand(self._parse_disjunction)
@@ -405,6 +416,7 @@ class FlinkSql(Dialect):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`"]
         IDENTIFIER_ESCAPES: ClassVar[list[str]] = ["`"]
         HEX_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("x'", "'"), ("X'", "'")]
+        UNICODE_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("u&'", "'"), ("U&'", "'")]
         COMMANDS: ClassVar[set[TokenType]] = set()
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             word: kind for word, kind in tokens.Tokenizer.KEYWORDS.items() if word not in ("==", "??", "/*+")

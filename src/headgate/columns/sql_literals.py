@@ -13,12 +13,12 @@ from headgate.columns.logical_types import LogicalType
 from headgate.columns.nodes import Literal, literal
 from headgate.errors import InvalidExpressionError
 
-_NUMBER: Final = re.compile(r"\d+(\.\d*)?(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+_NUMBER: Final = re.compile(r"(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 _INTEGERS: Final = range(-(2**63), 2**63)
 
 
-def number(text: str) -> Literal:
-    """Return an INT, or the narrowest of BIGINT and DECIMAL that holds it; a DECIMAL with a point; else a DOUBLE.
+def number(text: str, *, negative: bool = False) -> Literal:
+    """Return an INT, or a BIGINT if it is too large; a DECIMAL with a point; a DOUBLE with an exponent.
 
     >>> [str(number(text).type) for text in ("7", "3000000000", "0.50", "5e-1")]
     ['INT NOT NULL', 'BIGINT NOT NULL', 'DECIMAL(3, 2) NOT NULL', 'DOUBLE NOT NULL']
@@ -26,17 +26,21 @@ def number(text: str) -> Literal:
     if _NUMBER.fullmatch(text) is None:
         raise InvalidExpressionError(f"{text} is no number: write it as 12, 1.5 or 1.5e3")
     if "e" in text.lower():
-        value = float(text)
-        if math.isinf(value):
+        double = float(text)
+        if math.isinf(double):
             raise InvalidExpressionError(f"{text} is too large for a DOUBLE")
-        return literal(value)
+        return literal(-double if negative else double)
     whole, _, fraction = text.partition(".")
-    if not fraction and int(whole[:40]) in _INTEGERS and len(whole) <= types.MAX_PRECISION:
-        return literal(int(whole))
+    if not fraction:
+        value = int(whole) if len(whole) < 40 else _INTEGERS.stop + 1
+        if (-value if negative else value) not in _INTEGERS:
+            raise InvalidExpressionError(f"{text} is too large for a BIGINT: write {whole}.0 for a DECIMAL")
+        return literal(-value if negative else value)
     digits = len(whole) + len(fraction)
     if digits > types.MAX_PRECISION:
         raise InvalidExpressionError(f"{text} has {digits} digits: a DECIMAL has at most {types.MAX_PRECISION}")
-    return literal(Decimal(f"{whole or 0}.{fraction or 0}"), types.decimal(digits, len(fraction)))
+    value_of = Decimal(f"{whole or 0}.{fraction}")
+    return literal(-value_of if negative else value_of, types.decimal(digits, len(fraction)))
 
 
 _DATE: Final = r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
@@ -44,7 +48,7 @@ _TIME: Final = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2}):(?P<second>\d{1,2})(?:\.(
 _FORMS: Final = {
     "DATE": (re.compile(_DATE, re.ASCII), "2024-02-29"),
     "TIME": (re.compile(_TIME, re.ASCII), "23:59:59.123"),
-    "TIMESTAMP": (re.compile(f"{_DATE} {_TIME}", re.ASCII), "2024-02-29 23:59:59.123"),
+    "TIMESTAMP": (re.compile(f"{_DATE}(?: {_TIME})?", re.ASCII), "2024-02-29 23:59:59.123"),
 }
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
@@ -59,7 +63,8 @@ def time_literal(kind: str, text: str) -> Literal:
     found = form.fullmatch(text)
     if found is None:
         raise InvalidExpressionError(f"{text!r} is no {kind}: write it as {kind} '{example}'")
-    parts = {"year": "1970", "month": "1", "day": "1", **found.groupdict()}
+    start = {"year": "1970", "month": "1", "day": "1"}
+    parts = start | {name: own for name, own in found.groupdict().items() if own is not None}
     fraction = parts.pop("fraction", None) or ""
     try:
         value = datetime.datetime(**{name: int(own) for name, own in parts.items()})  # type: ignore[arg-type]

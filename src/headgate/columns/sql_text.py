@@ -213,6 +213,8 @@ class _Text:
                 return self._negative(part)
             case exp.Introducer():
                 return time_literal(part.name, part.expression.name)
+            case exp.UnicodeString():
+                return self._unicode(part)
             case exp.HexString():
                 return self._bytes(part)
             case exp.Interval():
@@ -231,7 +233,7 @@ class _Text:
     def _predicate(self, part: exp.Expr) -> Node:
         match part:
             case exp.Between():
-                return Call("between", tuple(self.node(part.args[own]) for own in ("this", "low", "high")))
+                return self._between(part)
             case exp.In() if part.expressions:
                 return Call("in", tuple(map(self.node, (part.this, *part.expressions))))
             case exp.Like():
@@ -276,10 +278,23 @@ class _Text:
         return found
 
     def _negative(self, part: exp.Neg) -> Node:
-        inner = self.node(part.this)
-        if isinstance(inner, Literal) and inner.type.is_number and isinstance(part.this, exp.Literal):
-            return literal(-inner.value.as_py(), inner.type)
-        return Call("negate", (inner,))
+        if isinstance(part.this, exp.Literal) and not part.this.is_string:
+            return number(part.this.name, negative=True)
+        return Call("negate", (self.node(part.this),))
+
+    def _between(self, part: exp.Between) -> Node:
+        value, low, high = (self.node(part.args[own]) for own in ("this", "low", "high"))
+        found = Call("between", (value, low, high))
+        return Call("or", (found, Call("between", (value, high, low)))) if part.args.get("symmetric") else found
+
+    def _unicode(self, part: exp.UnicodeString) -> Node:
+        escape = re.escape(part.args["escape"].name if part.args.get("escape") else "\\")
+        form = f"([^{escape}]|{escape}({escape}|[0-9a-fA-F]{{4}}))*"
+        if len(escape.removeprefix("\\")) != 1 or re.fullmatch(form, part.name, re.DOTALL) is None:
+            raise InvalidExpressionError("a character has four digits after the backslash: write U&'\\00E9'")
+        units = re.sub(f"{escape}({escape}|....)", lambda own: _character(own[1]), part.name)
+        # Two escapes may be one character.
+        return literal(units.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     def _bytes(self, part: exp.HexString) -> Node:
         if self._text[part.meta["start"]] == "0" or not re.fullmatch("([0-9a-fA-F]{2})*", part.name):
@@ -334,3 +349,7 @@ class _Text:
 
 def _negated(part: exp.Expr, found: Node) -> Node:
     return Call("not", (found,)) if part.args.get("negate") else found
+
+
+def _character(digits: str) -> str:
+    return chr(int(digits, 16)) if len(digits) == 4 else digits
