@@ -35,7 +35,7 @@ def _array(values: Values, rows: int) -> pa.Array:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Elements:
+class RowElements:
     """The elements of a column of arrays, or the entries of a column of maps, in order.
 
     `columns` are the elements, or the keys and the values. `rows` has the row of each, and `nulls` whether each row
@@ -68,16 +68,16 @@ class Elements:
         """The position of each element in its row, from 0."""
         return np.arange(len(self.rows)) - self.starts[self.rows]
 
-    def chosen(self, which: Integers | Flags) -> Elements:
+    def chosen(self, which: Integers | Flags) -> RowElements:
         """Return these elements only: `which` are indexes in the order of rows, or one flag for each element."""
         if which.dtype == np.bool_:
             which = np.flatnonzero(which)
-        return Elements(tuple(own.take(pa.array(which)) for own in self.columns), self.rows[which], self.nulls)
+        return RowElements(tuple(own.take(pa.array(which)) for own in self.columns), self.rows[which], self.nulls)
 
-    def where_null(self, nulls: Flags) -> Elements:
+    def where_null(self, nulls: Flags) -> RowElements:
         """Return these elements without those of further rows that are NULL."""
         found = self.chosen(~nulls[self.rows])
-        return Elements(found.columns, found.rows, self.nulls | nulls)
+        return RowElements(found.columns, found.rows, self.nulls | nulls)
 
     def arrays(self, kind: pa.DataType, values: pa.Array | None = None) -> pa.Array:
         """Return the column of arrays of this Arrow type, or of maps."""
@@ -99,7 +99,7 @@ class Elements:
         return pa.array(found, mask=missing)
 
 
-def elements(column: pa.Array) -> Elements:
+def elements(column: pa.Array) -> RowElements:
     """Return the elements of a column of arrays, or the entries of a column of maps."""
     nulls = pc.is_null(column).to_numpy(zero_copy_only=False)
     offsets = column.offsets.to_numpy().astype(np.int64)
@@ -107,28 +107,28 @@ def elements(column: pa.Array) -> Elements:
     rows = np.repeat(np.arange(len(column)), lengths)
     inner = (column.keys, column.items) if pa.types.is_map(column.type) else (column.values,)
     if lengths.sum() == offsets[-1] - offsets[0]:
-        return Elements(tuple(own.slice(offsets[0], len(rows)) for own in inner), rows, nulls)
+        return RowElements(tuple(own.slice(offsets[0], len(rows)) for own in inner), rows, nulls)
     index = pa.array(np.arange(len(rows)) + (offsets[:-1] - np.cumsum(lengths) + lengths)[rows])
-    return Elements(tuple(own.take(index) for own in inner), rows, nulls)
+    return RowElements(tuple(own.take(index) for own in inner), rows, nulls)
 
 
-def of_columns(columns: Sequence[pa.Array]) -> Elements:
+def of_columns(columns: Sequence[pa.Array]) -> RowElements:
     """Return the elements of arrays that have one element of each column."""
     rows, count = len(columns[0]), len(columns)
     index = np.arange(rows * count).reshape(count, rows).T.ravel()
-    return Elements(
+    return RowElements(
         (pa.concat_arrays(columns).take(pa.array(index)),), np.repeat(np.arange(rows), count), np.zeros(rows, np.bool_)
     )
 
 
-def concatenated(parts: Sequence[Elements]) -> Elements:
+def concatenated(parts: Sequence[RowElements]) -> RowElements:
     """Return the elements of all parts, row by row; a row is NULL if it is NULL in one of them."""
     nulls = np.logical_or.reduce([own.nulls for own in parts])
     rows = np.concatenate([own.rows for own in parts])
     order = np.argsort(rows, kind="stable")
     order = order[~nulls[rows[order]]]
     columns = [pa.concat_arrays(own).take(pa.array(order)) for own in zip(*[own.columns for own in parts], strict=True)]
-    return Elements(tuple(columns), rows[order], nulls)
+    return RowElements(tuple(columns), rows[order], nulls)
 
 
 def codes(*columns: pa.Array) -> list[Integers]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
-from headgate.columns.logical_types import FLOATS, NULL
+from headgate.columns.logical_types import FLOATS, NULL, Kind
 from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, literal, name_of
 from headgate.columns.schema import nearest
 from headgate.columns.typed import Typed
@@ -43,12 +43,26 @@ class Projections(Frame):
     def _named(self, nodes: Iterable[Node], method: str) -> list[tuple[str, Typed]]:
         outputs = []
         unnamed = 0
-        for node in nodes:
+        for node in self._flattened(nodes, method):
             name = name_of(node)
             if name is None:
                 name, unnamed = f"_c{unnamed}", unnamed + 1
             outputs.append((name, self._typed(node, f"{method}(), column {name!r}")))
         return outputs
+
+    def _flattened(self, nodes: Iterable[Node], method: str) -> Iterable[Node]:
+        for node in nodes:
+            match node:
+                case Call("flatten", (row,)):
+                    kind = self._typed(row, f"{method}(), flatten").type
+                    if kind.kind is not Kind.ROW:
+                        raise InvalidExpressionError(f"{method}(): flatten is for a ROW, not for {kind}")
+                    parent = name_of(row)
+                    for field, _ in kind.fields:
+                        own = Call("get", (row, literal(field)))
+                        yield own if parent is None else Named(own, (f"{parent}${field}",))
+                case _:
+                    yield node
 
     def with_column(self, name: str, expr: Expression | Callable[[Self], Expression]) -> Self:
         """Return the DataFrame with a column added, or replaced in place if there is one with this name.

@@ -18,6 +18,11 @@ class CollectionExpression(Operand):
             raise TypeError(f"a field is given by its name or its index, not by {name_or_index!r}")
         return self._call("get", name_or_index)
 
+    @property
+    def flatten(self) -> Self:
+        """All fields of a row as columns of `select`, which are named `row$field`."""
+        return self._call("flatten")
+
     def at(self, index: Any) -> Self:
         """Return the element of an array at an index from 1, or the value of a key of a map; NULL if there is none."""
         return self._call("at", index)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from headgate import dataframe as pf
 from headgate.columns.logical_types import BIGINT, DOUBLE
 from headgate.common import Row
+from headgate.table.expressions import row
 from headgate.table.table_environment import EnvironmentSettings, TableEnvironment
 
 
@@ -178,3 +180,17 @@ def test_a_dataframe_never_changes(frame: pf.DataFrame) -> None:
     frame.columns.append("more")
     frame.with_column("y", frame.id).drop("s").filter(frame.id > 1)
     assert (frame.columns, frame.schema) == before
+
+
+def test_flatten_makes_a_column_of_each_field() -> None:
+    table = pa.table({"n": [1, 2], "at": [{"x": 1, "y": "a"}, None]})
+    frame = pf.from_arrow(table)
+    assert frame.select("n", pf.col("at").flatten).columns == ["n", "at$x", "at$y"]
+    assert frame.select(pf.col("at").alias("b").flatten).columns == ["b$x", "b$y"]
+    made = frame.select(row(pf.col("n"), 7).flatten, pf.col("at").flatten)
+    assert made.columns == ["_c0", "_c1", "at$x", "at$y"]
+    assert [tuple(own) for own in made.collect()] == [(1, 7, 1, "a"), (2, 7, None, None)]
+    with pytest.raises(ValueError, match="flatten is for a ROW, not for BIGINT"):
+        frame.select(pf.col("n").flatten)
+    with pytest.raises(ValueError, match="flatten makes several columns"):
+        frame.select(pf.col("at").flatten + 1)

@@ -15,7 +15,7 @@ from headgate.columns import logical_types as types
 from headgate.columns.functions.explicit_casts import cast
 from headgate.columns.functions.registry import CallSite, function
 from headgate.columns.lists import (
-    Elements,
+    RowElements,
     codes,
     concatenated,
     elements,
@@ -99,7 +99,7 @@ def _contains(arrays: pa.Array, needle: pa.Array) -> pa.Array:
     return pa.array(found, mask=own.nulls)
 
 
-def _same(arrays: pa.Array, needle: pa.Array) -> tuple[Elements, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _same(arrays: pa.Array, needle: pa.Array) -> tuple[RowElements, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return the elements, and which of them are the needle of their row."""
     own = elements(arrays)
     these, wanted = codes(own.values, needle)
@@ -145,7 +145,7 @@ def _distinct(kind: pa.DataType, arrays: pa.Array) -> pa.Array:
     return _firsts(elements(arrays)).arrays(kind)
 
 
-def _firsts(own: Elements) -> Elements:
+def _firsts(own: RowElements) -> RowElements:
     return own.chosen(firsts(own.rows, codes(own.values)[0]))
 
 
@@ -271,6 +271,6 @@ def _joined(arrays: pa.Array, separator: pa.Array, *replacement: pa.Array) -> pa
     own = elements(arrays)
     for other in replacement:
         values = pc.coalesce(own.values, other.take(pa.array(own.rows)))
-        own = Elements((values,), own.rows, own.nulls).where_null(pc.is_null(other).to_numpy(zero_copy_only=False))
+        own = RowElements((values,), own.rows, own.nulls).where_null(pc.is_null(other).to_numpy(zero_copy_only=False))
     own = own.chosen(pc.is_valid(own.values).to_numpy(zero_copy_only=False))
     return pc.binary_join(own.arrays(pa.list_(pa.string())), separator)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from headgate.columns import logical_types as types
 from headgate.columns.casting import coerced
 from headgate.columns.functions.registry import CallSite, function
-from headgate.columns.lists import Elements, Flags, codes, elements, firsts, of_columns, on_rows
+from headgate.columns.lists import Flags, RowElements, codes, elements, firsts, of_columns, on_rows
 from headgate.columns.logical_types import BIGINT, INT, INTEGERS, Kind, LogicalType
 from headgate.columns.schema import nearest
 from headgate.columns.typed import Constant, Typed
@@ -56,7 +56,7 @@ def map_of_entries(kind: pa.DataType, rows: Integers, nulls: Flags, keys: pa.Arr
     """Return maps of entries, of which the last with a key counts. Raises ValueError if a key is NULL."""
     if keys.null_count:
         raise ValueError("a key of a MAP is NULL: filter such rows, or replace the key with if_null()")
-    own = Elements((keys, values), rows, nulls)
+    own = RowElements((keys, values), rows, nulls)
     last = firsts(rows[::-1], codes(keys)[0][::-1])[::-1]
     return (own if last.all() else own.chosen(last)).arrays(kind)
 
@@ -86,6 +86,13 @@ def get(call: CallSite) -> Typed:
     nullable = own.nullable or given.type.nullable
     kernel = partial(pc.struct_field, indices=[index])
     return call.apply(kernel, own, [given], options=(index,), nullable=nullable)
+
+
+@function("flatten")
+def flatten(call: CallSite) -> Typed:
+    """All fields of a row, each a column of its own. `select` replaces it by `get`."""
+    call.expect_count(1)
+    raise InvalidExpressionError("flatten makes several columns: give it to select() alone, or take a field with get()")
 
 
 def _index_of_field(call: CallSite, own: LogicalType) -> int:
