@@ -7,6 +7,7 @@ from headgate.dataframe.creation import from_arrow, from_dict, from_pandas, from
 from headgate.dataframe.creation import number_range as range
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
+from headgate.dataframe.files import read_json, read_parquet
 from headgate.dataframe.results import CloseableResults as CloseableIterator
 from headgate.dataframe.session import (
     config,
@@ -31,6 +32,8 @@ __all__ = [
     "get_table_environment",
     "lit",
     "range",
+    "read_json",
+    "read_parquet",
     "set_table_environment",
     "udf",
 ]

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headgate.dataframe.file_sinks import json_sink, parquet_sink
 from headgate.dataframe.frame import Frame
 from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
+from headgate.dataframe.planner.physical import Translation
 from headgate.dataframe.planner.rules import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
+from headgate.functions.sink import Sink
 from headgate.types.row import Row
 
 if TYPE_CHECKING:
@@ -117,6 +120,39 @@ class Actions(Frame):
             with CloseableResults(batches, rebatched(iter(batches), n, schema)) as tables:
                 table = next(tables, table)
         return _formatted(table, batch_format, row_kind_field if include_row_kind else None)
+
+    def write(self, sink: Sink[Any], name: str = "Sink") -> None:
+        """Run the plan, and write its rows to a sink of the DataStream API, as record batches if it takes them.
+
+        Blocks until the job has ended. Raises JobFailedError if the job fails.
+        """
+        run = self._environment.stream_environment()
+        Translation(run).stream(optimized(self._plan)).sink_to(sink).name(name)
+        run.execute()
+
+    def write_parquet(self, path: str, *, mode: str = "append", compression: str | None = None) -> None:
+        """Run the plan, and write its rows into Parquet files in a folder, exactly once. Blocks until the job ends.
+
+        Files become visible when a checkpoint is complete, the last of them at the end of the job. `compression` is
+        SNAPPY, GZIP, ZSTD, LZ4, BROTLI or UNCOMPRESSED. Raises ValueError for another one, or a mode that is not
+        "append".
+        """
+        self.write(parquet_sink(self.schema, path, mode, compression), f"files {path}")
+
+    def write_json(
+        self,
+        path: str,
+        *,
+        mode: str = "append",
+        timestamp_format: str | None = None,
+        ignore_null_fields: bool | None = None,
+    ) -> None:
+        """Run the plan, and write its rows into files of JSON lines in a folder, as `write_parquet` does.
+
+        `timestamp_format` is "SQL" (`2024-01-01 12:00:00.5`) or "ISO-8601". `ignore_null_fields` leaves out NULL.
+        """
+        sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
+        self.write(sink, f"files {path}")
 
     def explain(self) -> str:
         """Return the plan as text: as written, and after the planner's rules. Runs nothing.

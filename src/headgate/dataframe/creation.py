@@ -31,6 +31,7 @@ class TableScan:
 
     table: pa.Table
     schema: Schema
+    conforms = True
 
     def source(self, columns: Sequence[str]) -> Source[Any]:
         return ColumnTableSource(self.table.select(list(columns)))
@@ -42,6 +43,7 @@ class RangeScan:
     """Consecutive integers."""
 
     numbers: range
+    conforms = True
 
     @property
     def schema(self) -> Schema:

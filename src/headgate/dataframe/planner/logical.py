@@ -22,6 +22,11 @@ class ColumnSource(Protocol):
     @property
     def schema(self) -> Schema: ...
 
+    @property
+    def conforms(self) -> bool:
+        """Whether the batches have the types of the schema; else they are cast."""
+        ...
+
     def source(self, columns: Sequence[str]) -> Source[Any]:
         """Return the source of record batches with these columns, in this order."""
         ...

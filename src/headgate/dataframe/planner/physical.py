@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
+
+import pyarrow as pa
 
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema
@@ -60,7 +63,11 @@ class Translation:
         match plan:
             case Scan():
                 source = self._environment.from_source(plan.source.source(plan.columns), None, plan.name)
-                return source.uid(self._uid(plan))
+                found = source.uid(self._uid(plan))
+                schema = plan.schema.arrow
+                return (
+                    found if plan.source.conforms else found._then("Cast", BatchesFactory(schema, Cast(schema)), None)
+                )
             case Stream():
                 return plan.stream
             case Filter():
@@ -137,6 +144,21 @@ class Translation:
     ) -> DataStream:
         made = self.stream(below)._then(name, factory, None)
         return made if parallelism is None else made.set_parallelism(parallelism)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Makes the function that casts the columns of a batch to a schema. It raises ArrowInvalid for a lost value."""
+
+    schema: pa.Schema
+
+    def __call__(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        def cast(batch: pa.RecordBatch) -> pa.RecordBatch:
+            columns = [own.cast(field.type) for own, field in zip(batch.columns, self.schema, strict=True)]
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+        return cast
 
 
 def _all_of(schema: Schema) -> list[Any]:
