@@ -53,6 +53,7 @@ BYTES: Final = (Kind.BINARY, Kind.VARBINARY)
 TIMESTAMPS: Final = (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ)
 POINTS: Final = (Kind.DATE, Kind.TIME, *TIMESTAMPS)
 """Points in time."""
+NESTED: Final = (Kind.ARRAY, Kind.MAP, Kind.ROW)
 INTERVALS: Final = (Kind.DAY_INTERVAL, Kind.MONTH_INTERVAL)
 
 

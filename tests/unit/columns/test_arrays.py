@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from headgate.columns import logical_types as types
 from headgate.columns.logical_types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, LogicalType
+from headgate.columns.resolve import ExpressionScope
+from headgate.columns.schema import Schema
+from headgate.columns.typed import Apply
 from headgate.errors import InvalidExpressionError
 from headgate.table.expression import Expression
 from headgate.table.expressions import array, col, lit, null_of
@@ -300,6 +303,20 @@ def test_arrays_of_arrays_and_rows_are_compared() -> None:
         type_of(col("a").array_sort(), {"a": (inner, [])})
     with pytest.raises(InvalidExpressionError, match="array of numbers, texts"):
         type_of(col("a").array_max(), {"a": (rows, [])})
+
+
+def test_only_nested_elements_are_compared_by_value() -> None:
+    columns = Schema([("a", INTS), ("b", types.array(INTS))])
+    builds: list[Callable[[Expression], Expression]] = [
+        lambda a: a.array_distinct(),
+        lambda a: a.array_union(a),
+        lambda a: a.array_contains(a.at(1)),
+    ]
+    for build in builds:
+        plain, nested = (ExpressionScope(columns).typed(build(col(name)).node) for name in "ab")
+        assert isinstance(plain, Apply)
+        assert isinstance(nested, Apply)
+        assert (plain.by_value, nested.by_value) == (False, True)
 
 
 def test_zeros_are_equal_and_so_is_not_a_number() -> None:

@@ -5,7 +5,9 @@ Two elements are the same if they are equal, or both NULL. The functions work on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +27,8 @@ from headgate.columns.lists import (
     on_rows,
     sorted_order,
 )
-from headgate.columns.logical_types import BIGINT, BOOLEAN, INT, INTEGERS, STRING, TEXTS, Kind
-from headgate.columns.typed import Typed
+from headgate.columns.logical_types import BIGINT, BOOLEAN, INT, INTEGERS, NESTED, STRING, TEXTS, Kind, LogicalType
+from headgate.columns.typed import Kernel, Typed
 
 
 def _array(call: CallSite, least: int = 1, most: int | None = None) -> Typed:
@@ -54,6 +56,12 @@ def _with_element(call: CallSite) -> tuple[Typed, Typed]:
         cast(given, types.array(own).nulls(given.type.nullable), call.zone),
         cast(other, common.nulls(other.type.nullable), call.zone),
     )
+
+
+def _compared(call: CallSite, compute: Kernel, result: LogicalType, given: Sequence[Typed], **flags: Any) -> Typed:
+    """Return the call of a kernel that compares elements: by value if they are arrays, maps or rows themselves."""
+    by_value = given[0].type.element.kind in NESTED
+    return call.apply(partial(on_rows, compute), result, given, by_value=by_value, **flags)
 
 
 @function("array_append", "array_prepend")
@@ -89,7 +97,7 @@ def _concatenated(kind: pa.DataType, *arrays: pa.Array) -> pa.Array:
 def array_contains(call: CallSite) -> Typed:
     """Whether an element is in the array. NULL only if the array is NULL: NULL may be searched for."""
     given, needle = _with_element(call)
-    return call.apply(partial(on_rows, _contains), BOOLEAN, [given, needle], nullable=given.type.nullable)
+    return _compared(call, _contains, BOOLEAN, [given, needle], nullable=given.type.nullable)
 
 
 def _contains(arrays: pa.Array, needle: pa.Array) -> pa.Array:
@@ -110,7 +118,7 @@ def _same(arrays: pa.Array, needle: pa.Array) -> tuple[RowElements, np.ndarray[t
 def array_position(call: CallSite) -> Typed:
     """The position of the first such element, from 1; 0 if there is none. NULL if an argument is NULL."""
     given, needle = _with_element(call)
-    return call.apply(partial(on_rows, _position), INT, [given, needle])
+    return _compared(call, _position, INT, [given, needle])
 
 
 def _position(arrays: pa.Array, needle: pa.Array) -> pa.Array:
@@ -125,8 +133,8 @@ def _position(arrays: pa.Array, needle: pa.Array) -> pa.Array:
 def array_remove(call: CallSite) -> Typed:
     """The array without the elements that are the same; a NULL removes those that are NULL."""
     given, needle = _with_element(call)
-    kernel = partial(on_rows, partial(_removed, given.type.arrow))
-    return call.apply(kernel, given.type, [given, needle], nullable=given.type.nullable)
+    compute = partial(_removed, given.type.arrow)
+    return _compared(call, compute, given.type, [given, needle], nullable=given.type.nullable)
 
 
 def _removed(kind: pa.DataType, arrays: pa.Array, needle: pa.Array) -> pa.Array:
@@ -138,7 +146,7 @@ def _removed(kind: pa.DataType, arrays: pa.Array, needle: pa.Array) -> pa.Array:
 def array_distinct(call: CallSite) -> Typed:
     """The array with the first of the same elements only."""
     given = _array(call)
-    return call.apply(partial(on_rows, partial(_distinct, given.type.arrow)), given.type)
+    return _compared(call, partial(_distinct, given.type.arrow), given.type, [given])
 
 
 def _distinct(kind: pa.DataType, arrays: pa.Array) -> pa.Array:
@@ -155,8 +163,7 @@ def array_set(call: CallSite) -> Typed:
     call.expect_count(2)
     given = _arrays(call)
     result = given[0].type.nulls()
-    kernel = partial(on_rows, partial(_set, call.function, result.arrow))
-    return call.apply(kernel, result, given)
+    return _compared(call, partial(_set, call.function, result.arrow), result, given)
 
 
 def _set(function: str, kind: pa.DataType, one: pa.Array, other: pa.Array) -> pa.Array:
@@ -220,7 +227,7 @@ def array_sort(call: CallSite) -> Typed:
 
 
 def _expect_order(call: CallSite, given: Typed) -> None:
-    if given.type.element.kind in (Kind.ARRAY, Kind.MAP, Kind.ROW):
+    if given.type.element.kind in NESTED:
         call.fail("an array of numbers, texts, bytes, times or booleans")
 
 
