@@ -197,7 +197,7 @@ class _Text:
             case exp.Paren():
                 return self.node(part.this)
             case exp.And() | exp.Or() | exp.DPipe():
-                name = "concat" if isinstance(part, exp.DPipe) else part.key
+                name = "concat_operator" if isinstance(part, exp.DPipe) else part.key
                 return Call(name, tuple(self.node(own) for own in part.flatten()))
             case exp.Not():
                 return Call("not", (self.node(part.this),))

@@ -97,7 +97,7 @@ def call_sql(sql_expression: str) -> Expression:
     `InvalidExpressionError`, a ValueError, with the place in the text that is no expression of Flink SQL.
 
     >>> call_sql("UPPER(name) || '!'")
-    concat(upper_case(name), '!')
+    concat_operator(upper_case(name), '!')
     """
     if not isinstance(sql_expression, str):
         raise TypeError(f"call_sql() takes SQL text, not {sql_expression!r}")

@@ -17,10 +17,12 @@ from headgate.columns.logical_types import (
     BYTES,
     INT,
     INTEGERS,
+    MAX_LENGTH,
     STRING,
     TEXTS,
     TINYINT,
     Kind,
+    binary,
     text,
 )
 from headgate.columns.typed import Constant, Kernel, Typed, Values
@@ -149,12 +151,17 @@ def char_length(call: CallSite) -> Typed:
     return call.apply(pc.utf8_length, INT, checked(call, ["text"]))
 
 
-@function("concat")
+@function("concat", "concat_operator")
 def concat(call: CallSite) -> Typed:
-    """NULL if an argument is NULL. All arguments are texts, or all are bytes."""
+    """NULL if an argument is NULL. All arguments are texts, or all are bytes. The operator `||` keeps their length."""
     call.expect_count(1, len(call.arguments) or 1)
     family, kind = ("bytes", BINARY_STRING) if call.types[0].kind in BYTES else ("text", STRING)
-    return call.apply(_concat, kind, checked(call, [family] * len(call.arguments)))
+    given = checked(call, [family] * len(call.arguments))
+    if call.function == "concat_operator":
+        fixed = all(own.type.kind in (Kind.CHAR, Kind.BINARY) for own in given)
+        length = min(sum(own.type.precision for own in given), MAX_LENGTH)
+        kind = (binary if family == "bytes" else text)(length, fixed=fixed)
+    return call.apply(_concat, kind, given)
 
 
 def _concat(*values: Values) -> Values:
