@@ -16,6 +16,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from headgate.columns import json_syntax
 from headgate.columns import logical_types as types
 from headgate.columns.logical_types import Kind, LogicalType
 from headgate.columns.schema import nearest
@@ -95,6 +96,11 @@ class FlinkParser(parser.Parser):
         "OVERLAY": lambda self: self._parse_separated("OVERLAY", "PLACING", "FROM", "FOR"),
         "POSITION": lambda self: self._parse_separated("POSITION", "IN", "FROM"),
         "TRIM": lambda self: self._parse_trim_words(),
+        "JSON_ARRAY": json_syntax.json_array,
+        "JSON_EXISTS": json_syntax.json_exists,
+        "JSON_OBJECT": json_syntax.json_object,
+        "JSON_QUERY": json_syntax.json_query,
+        "JSON_VALUE": json_syntax.json_value,
     }
     EXPRESSION_PARSERS: ClassVar[dict[type[exp.Expr], Callable[..., Any]]] = {
         **parser.Parser.EXPRESSION_PARSERS,

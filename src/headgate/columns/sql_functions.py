@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
+from headgate.columns.json_values import json_construction
 from headgate.columns.nodes import Call, Node, literal
 from headgate.errors import InvalidExpressionError
 
@@ -22,7 +23,7 @@ _SAME_NAME: Final = """
     ARRAY ARRAY_APPEND ARRAY_CONCAT ARRAY_CONTAINS ARRAY_DISTINCT ARRAY_EXCEPT ARRAY_INTERSECT ARRAY_JOIN ARRAY_MAX
     ARRAY_MIN ARRAY_POSITION ARRAY_PREPEND ARRAY_REMOVE ARRAY_REVERSE ARRAY_SLICE ARRAY_SORT ARRAY_UNION CARDINALITY
     ELEMENT MAP MAP_ENTRIES MAP_FROM_ARRAYS MAP_KEYS MAP_UNION MAP_VALUES ROW
-    JSON_ARRAY JSON_EXISTS JSON_OBJECT JSON_QUERY JSON_QUOTE JSON_STRING JSON_UNQUOTE JSON_VALUE
+    JSON_EXISTS JSON_QUERY JSON_QUOTE JSON_STRING JSON_UNQUOTE JSON_VALUE
 """
 
 _REGISTERED: Final[dict[str, str]] = {
@@ -64,7 +65,7 @@ _AGGREGATES: Final = """
 _TRIMS: Final = {"BOTH": "trim", "LEADING": "trim_leading", "TRAILING": "trim_trailing"}
 
 
-def _trim(arguments: Sequence[Node], units: Sequence[str]) -> Node:
+def _trim(arguments: Sequence[Node], units: Sequence[Any]) -> Node:
     if not units:
         return Call("trim", tuple(arguments))
     characters, text = arguments
@@ -72,18 +73,28 @@ def _trim(arguments: Sequence[Node], units: Sequence[str]) -> Node:
     return Call(_TRIMS[units[0]], (text,) if spaces else (text, characters))
 
 
-def _position(arguments: Sequence[Node], units: Sequence[str]) -> Node:
+def _position(arguments: Sequence[Node], units: Sequence[Any]) -> Node:
     return Call("position" if len(arguments) < 3 else "locate", tuple(arguments))
 
 
-_SPECIAL: Final[dict[str, Callable[[Sequence[Node], Sequence[str]], Node]]] = {
+def _json_object(arguments: Sequence[Node], options: Sequence[Any]) -> Node:
+    return json_construction("json_object", options[0], arguments)
+
+
+def _json_array(arguments: Sequence[Node], options: Sequence[Any]) -> Node:
+    return json_construction("json_array", options[0], arguments)
+
+
+_SPECIAL: Final[dict[str, Callable[[Sequence[Node], Sequence[Any]], Node]]] = {
+    "JSON_ARRAY": _json_array,
+    "JSON_OBJECT": _json_object,
     "POSITION": _position,
     "TRIM": _trim,
 }
 
 
-def call_of(name: str, arguments: Sequence[Node], *units: str) -> Node:
-    """Return the call of a function by its name in SQL, in any case. `units` are arguments that are words.
+def call_of(name: str, arguments: Sequence[Node], *options: Any) -> Node:
+    """Return the call of a function by its name in SQL, in any case. `options` are words, such as a unit of time.
 
     Raises `InvalidExpressionError` with the nearest name for an unknown function.
 
@@ -93,12 +104,12 @@ def call_of(name: str, arguments: Sequence[Node], *units: str) -> Node:
     """
     wanted = name.upper()
     if wanted in _SPECIAL:
-        return _SPECIAL[wanted](arguments, units)
+        return _SPECIAL[wanted](arguments, options)
     if wanted in _UNIT_OF:
         return Call("extract", tuple(arguments), (_UNIT_OF[wanted],))
     registered = _REGISTERED.get(wanted)
     if registered is not None:
-        return Call(registered, tuple(arguments), units)
+        return Call(registered, tuple(arguments), options)
     if wanted in _AGGREGATES.split():
         raise InvalidExpressionError(
             f"{wanted}() computes one value of many rows: an expression in text is computed on each row, so aggregate "

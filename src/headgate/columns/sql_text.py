@@ -316,7 +316,16 @@ class _Text:
             raise self._refused_at(part, f"there is no function {part.name}(): the names of functions have no quotes")
         units = [own.name for own in part.expressions if isinstance(own, exp.Var)]
         given = [self.node(own) for own in part.expressions if not isinstance(own, exp.Var)]
-        return call_of(part.this, given, *units)
+        options = [self._option(own) for own in part.meta.get("options", units)]
+        return call_of(part.this, given, *options)
+
+    def _option(self, option: Any) -> Any:
+        if not isinstance(option, exp.Expr):
+            return option
+        default = self.node(option)
+        if not isinstance(default, Literal):
+            raise self._refused_at(option, "a default is a constant")
+        return default.value.as_py()
 
     def _element(self, part: exp.Bracket) -> Node:
         given = part.expressions
