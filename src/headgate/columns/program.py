@@ -157,7 +157,7 @@ class _Choice:
         return pa.concat_arrays([then, otherwise]).take(pa.array(places))
 
 
-_ONE_ROW = pa.RecordBatch.from_pydict({"": pa.nulls(1)})
+_ONE_ROW = pa.RecordBatch.from_arrays([pa.nulls(1)], [""])
 
 
 def folded(expression: Apply | Choose) -> Typed:

@@ -43,14 +43,14 @@ def _is_not_zero(values: pa.Array) -> pa.Array:
     return pc.not_equal(values, pa.scalar(0, values.type))
 
 
-_TRUE: Final = pa.array(["t", "true", "y", "yes", "1"])
-_FALSE: Final = pa.array(["f", "false", "n", "no", "0"])
+_TRUE: Final = ("t", "true", "y", "yes", "1")
+_FALSE: Final = ("f", "false", "n", "no", "0")
 
 
 def _truth_of_text(values: pa.Array) -> pa.Array:
     plain = pc.ascii_lower(pc.utf8_trim_whitespace(values))
-    known = pc.is_in(plain, value_set=pa.concat_arrays([_TRUE, _FALSE]))
-    return pc.if_else(known, pc.is_in(plain, value_set=_TRUE), pa.scalar(None, pa.bool_()))
+    known = pc.is_in(plain, value_set=pa.array(_TRUE + _FALSE))
+    return pc.if_else(known, pc.is_in(plain, value_set=pa.array(_TRUE)), pa.scalar(None, pa.bool_()))
 
 
 def _to_integer(kind: pa.DataType, values: pa.Array) -> pa.Array:

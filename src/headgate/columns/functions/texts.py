@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import Final
 
 import numpy as np
@@ -253,9 +253,12 @@ def character(call: CallSite) -> Typed:
     return call.apply(partial(per_option, _characters, pa.string(), 1), text(1, fixed=True), checked(call, ["integer"]))
 
 
-_CHARACTERS: Final = pa.array([*map(chr, range(256)), ""], pa.string())
+@cache
+def _latin() -> pa.Array:
+    """Return the characters of the codes 0 to 255, then an empty text. Made once, as `pa.array` imports pandas."""
+    return pa.array([*map(chr, range(256)), ""], pa.string())
 
 
 def _characters(codes: pa.Array) -> pa.Array:
     lowest = pc.bit_wise_and(codes.cast(pa.int64()), 255)
-    return _CHARACTERS.take(pc.if_else(pc.less(codes, 0), 256, lowest))
+    return _latin().take(pc.if_else(pc.less(codes, 0), 256, lowest))
