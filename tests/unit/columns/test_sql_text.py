@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from headgate.columns import logical_types as types
+from headgate.columns import sql_functions
 from headgate.columns.flink_sql import FlinkSql, parser_of_flink
+from headgate.columns.functions import registry
 from headgate.columns.logical_types import LogicalType
-from headgate.columns.nodes import Literal
+from headgate.columns.nodes import Call, Column, Literal
 from headgate.columns.operand import text_of
 from headgate.columns.sql_text import expression_of_text, type_of_text, watermark_of_text
 from headgate.errors import EnvironmentFault, InvalidExpressionError
@@ -457,6 +459,15 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_the_dialect_has_queries_too(query: str) -> None:
     [found] = parser_of_flink().parse(FlinkSql().tokenize(query), query)
     assert isinstance(found, exp.Query)
+
+
+def test_every_function_of_the_text_is_registered() -> None:
+    calls = [
+        sql_functions.call_of(name, [Column("a"), Column("b")], *(["NULL"] if name.startswith("JSON_") else []))
+        for name in sql_functions.names()
+    ]
+    missing = {own.function for own in calls if isinstance(own, Call)} - set(registry.names())
+    assert missing <= {"current_watermark", "proctime", "source_watermark", "typeof"}, "not of one row's values alone"
 
 
 def test_a_compiled_sqlglot_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
