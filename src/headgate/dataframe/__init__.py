@@ -15,6 +15,7 @@ from headgate.dataframe.session import (
     get_table_environment,
     set_table_environment,
 )
+from headgate.dataframe.streams import from_data_stream, from_spark
 from headgate.dataframe.udf import udf
 from headgate.table.expressions import col, lit
 
@@ -25,9 +26,11 @@ __all__ = [
     "col",
     "config",
     "from_arrow",
+    "from_data_stream",
     "from_dict",
     "from_pandas",
     "from_records",
+    "from_spark",
     "get_or_create_table_environment",
     "get_table_environment",
     "lit",

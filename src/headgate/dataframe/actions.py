@@ -12,14 +12,20 @@ import pyarrow as pa
 from headgate.dataframe.file_sinks import json_sink, parquet_sink
 from headgate.dataframe.frame import Frame
 from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
-from headgate.dataframe.planner.physical import Translation
+from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.planner.physical import Translation, environment_of
 from headgate.dataframe.planner.rules import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
 from headgate.functions.sink import Sink
+from headgate.operators.columns.rows import RowsFactory
+from headgate.types.arrow_types import type_of_schema
 from headgate.types.row import Row
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame as SparkDataFrame
+
+    from headgate.datastream.data_stream import DataStream
 
 ROW_KIND = "__row_kind__"
 
@@ -121,12 +127,31 @@ class Actions(Frame):
                 table = next(tables, table)
         return _formatted(table, batch_format, row_kind_field if include_row_kind else None)
 
+    def to_data_stream(self) -> DataStream:
+        """Return the stream of the rows, each a `Row`, with their event time if the DataFrame has one. Runs nothing.
+
+        The stream belongs to the environment of the streams that the DataFrame is made of, else to a new one. Points in
+        time are `Instant`, as in the DataStream API.
+        """
+        run = environment_of(self._plan, self._environment)
+        time = next((place for place, mark in enumerate(marks(self._plan)) if mark is Mark.EVENT_TIME), None)
+        schema = self.schema.arrow
+        stream = Translation(run).stream(optimized(self._plan))
+        return stream._then("Rows", RowsFactory(schema, time), None)._typed(type_of_schema(schema))
+
+    def to_spark(self) -> SparkDataFrame:
+        """Run the plan to its end, and return its rows as a Spark DataFrame. Blocks.
+
+        Raises ProgramError if the input does not end.
+        """
+        return self.to_data_stream().to_spark()
+
     def write(self, sink: Sink[Any], name: str = "Sink") -> None:
         """Run the plan, and write its rows to a sink of the DataStream API, as record batches if it takes them.
 
         Blocks until the job has ended. Raises JobFailedError if the job fails.
         """
-        run = self._environment.stream_environment()
+        run = environment_of(self._plan, self._environment)
         Translation(run).stream(optimized(self._plan)).sink_to(sink).name(name)
         run.execute()
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headgate.columns.python_values import rows_of
 from headgate.dataframe.planner.logical import Relation
-from headgate.dataframe.planner.physical import Translation
+from headgate.dataframe.planner.physical import Translation, environment_of
 from headgate.dataframe.planner.rules import optimized
 from headgate.datastream.closeable_iterator import CloseableIterator as Records
 from headgate.errors import JobCancelledError
@@ -72,7 +72,7 @@ class JobBatches:
     def __init__(self, plan: Relation, environment: TableEnvironment, timeout_s: float | None = None) -> None:
         self.closed = False
         self._zone = environment.get_config().get_local_timezone()
-        run = environment.stream_environment()
+        run = environment_of(plan, environment)
         encoded = Translation(run).stream(optimized(plan))._then("Results", EncodeFactory(plan.schema.arrow), None)
         encoded._end("Collect", CollectFactory())
         self._job = run.submit()

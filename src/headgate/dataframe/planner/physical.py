@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -24,6 +24,7 @@ from headgate.dataframe.planner.logical import (
     Stream,
     UnionAll,
     WindowAggregate,
+    inputs_of,
 )
 from headgate.functions.windows.session_windows import EventTimeSessionWindows
 from headgate.graph.logical import AnyOperatorFactory
@@ -41,6 +42,25 @@ from headgate.operators.columns.rows import BatchesFactory, ExpandFactory, Limit
 if TYPE_CHECKING:
     from headgate.datastream.data_stream import DataStream
     from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from headgate.table.table_environment import TableEnvironment
+
+
+def environment_of(plan: Relation, table_environment: TableEnvironment) -> StreamExecutionEnvironment:
+    """Return the environment that runs a plan: that of its streams, else a new one.
+
+    Raises ValueError if the plan has streams of several environments.
+    """
+    found = list({id(own): own for own in _stream_environments(plan)}.values())
+    if len(found) > 1:
+        raise ValueError("the streams of a DataFrame belong to several environments: make them with one")
+    return found[0] if found else table_environment.stream_environment()
+
+
+def _stream_environments(plan: Relation) -> Iterator[StreamExecutionEnvironment]:
+    if isinstance(plan, Stream):
+        yield plan.stream.get_execution_environment()
+    for below in inputs_of(plan):
+        yield from _stream_environments(below)
 
 
 @final

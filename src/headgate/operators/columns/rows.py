@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.elements import Barrier, Batch
+from headgate.elements import MIN_TIMESTAMP, Barrier, Batch
 from headgate.errors import ProgramError
 from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, OperatorSnapshot, UserCodeError
 from headgate.operators.columns.calc import columns_of
 from headgate.state.operator.list_elements import ListElements
+from headgate.types.arrow import rows_from_batch
 
 LIMIT_STATE: Final = "rows"
 
@@ -176,3 +177,33 @@ class EncodeFactory:
 
     def create(self) -> EncodeOperator:
         return EncodeOperator(self)
+
+
+@final
+class RowsOperator(Operator):
+    """Turns each record batch into rows, with the event times of a column as their timestamps."""
+
+    def __init__(self, factory: RowsFactory) -> None:
+        self._schema = factory.schema
+        self._time = factory.time
+
+    def process(self, batch: Batch) -> Batch:
+        columns = columns_of(batch, self._schema)
+        if self._time is None:
+            return Batch(rows_from_batch(columns))
+        times = pc.cast(
+            columns.column(self._time), pa.timestamp("ms", self._schema.field(self._time).type.tz), safe=False
+        )
+        return Batch(rows_from_batch(columns), pc.fill_null(times.cast(pa.int64()), MIN_TIMESTAMP).to_pylist())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowsFactory:
+    """Makes a `RowsOperator`. `time` is the position of the column of event times, None if there is none."""
+
+    schema: pa.Schema
+    time: int | None
+
+    def create(self) -> RowsOperator:
+        return RowsOperator(self)
