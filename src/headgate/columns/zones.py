@@ -44,11 +44,13 @@ _CYCLE: Final = 146_097 * 86_400
 class _Clock:
     """The offsets of a zone from UTC, in seconds: `offsets[i]` is the one before `changes[i]`.
 
-    `changes` are the seconds since 1970 of each change, `shown` the first local times with the new offset.
+    `changes` are the seconds since 1970 of each change. `shown` are the first local times with the new offset, where
+    times that come twice have the old one; in `shown_last`, they have the new one.
     """
 
     changes: Integers
     shown: Integers
+    shown_last: Integers
     offsets: Integers
 
 
@@ -93,7 +95,8 @@ def _clock(zone: str, *, repeating: bool) -> _Clock:
     first, last = (_REPEATING, _REPEATING + _CYCLE) if repeating else (_seconds(1800), _REPEATING)
     changes, offsets = _changes(_rules(zone), first, last)
     shown = [at + max(pair) for at, pair in zip(changes, itertools.pairwise(offsets), strict=True)]
-    return _Clock(*(np.array(own, np.int64) for own in (changes, shown, offsets)))
+    shown_last = [at + after for at, after in zip(changes, offsets[1:], strict=True)]
+    return _Clock(*(np.array(own, np.int64) for own in (changes, shown, shown_last, offsets)))
 
 
 _STEP: Final = 7 * 86_400
@@ -123,24 +126,24 @@ def _changes(rules: zoneinfo.ZoneInfo, first: int, last: int) -> tuple[list[int]
     return changes, offsets
 
 
-def _shift(zone: str, per_second: int, values: Integers, *, to_local: bool) -> Integers:
+def _shift(zone: str, per_second: int, values: Integers, *, by: str) -> Integers:
     seconds = values // per_second
     offset: Integers | int | None = _fixed_offset(zone)
     if offset is None:
-        offset = _offsets(_clock(zone, repeating=False), seconds, to_local)
+        offset = _offsets(_clock(zone, repeating=False), seconds, by)
         later = seconds >= _REPEATING
         if later.any():
             folded = _REPEATING + (seconds - _REPEATING) % _CYCLE
-            offset = np.where(later, _offsets(_clock(zone, repeating=True), folded, to_local), offset)
-    return values + offset * per_second if to_local else values - offset * per_second
+            offset = np.where(later, _offsets(_clock(zone, repeating=True), folded, by), offset)
+    return values + offset * per_second if by == "changes" else values - offset * per_second
 
 
-def _offsets(clock: _Clock, seconds: Integers, to_local: bool) -> Integers:
+def _offsets(clock: _Clock, seconds: Integers, by: str) -> Integers:
     """Return the offsets at points in time, or at local times.
 
-    A local time that is skipped, or comes twice, has the offset before the change.
+    `by` names the times of changes to compare with. A local time that is skipped has the offset before the change.
     """
-    return clock.offsets[np.searchsorted(clock.changes if to_local else clock.shown, seconds, "right")]
+    return clock.offsets[np.searchsorted(getattr(clock, by), seconds, "right")]
 
 
 def local_times(instants: Values, zone: str) -> Values:
@@ -149,14 +152,14 @@ def local_times(instants: Values, zone: str) -> Values:
     Raises ValueError for a zone that does not exist.
     """
     unit = instants.type.unit
-    return on_integers(partial(_shift, zone, PER_SECOND[unit], to_local=True), pa.timestamp(unit), instants)
+    return on_integers(partial(_shift, zone, PER_SECOND[unit], by="changes"), pa.timestamp(unit), instants)
 
 
-def instants(local: Values, zone: str) -> Values:
+def instants(local: Values, zone: str, *, last: bool = False) -> Values:
     """Return the points in time at which clocks of the zone show these TIMESTAMPs.
 
-    Where clocks show a time twice, it is the first. A time that clocks skip is moved forward by the length of the gap.
-    Raises ValueError for a zone that does not exist.
+    Where clocks show a time twice, it is the first, or the `last`. A time that clocks skip is moved forward by the
+    length of the gap. Raises ValueError for a zone that does not exist.
 
     >>> import datetime
     >>> gap = pa.array([datetime.datetime(2024, 3, 10, 2, 30)], pa.timestamp("s"))
@@ -164,4 +167,5 @@ def instants(local: Values, zone: str) -> Values:
     2024-03-10 07:30:00+00:00
     """
     unit = local.type.unit
-    return on_integers(partial(_shift, zone, PER_SECOND[unit], to_local=False), pa.timestamp(unit, "UTC"), local)
+    compute = partial(_shift, zone, PER_SECOND[unit], by="shown_last" if last else "shown")
+    return on_integers(compute, pa.timestamp(unit, "UTC"), local)

@@ -149,7 +149,7 @@ def test_the_parts_of_maps() -> None:
     check(lambda own: own.map_keys, [MAP], rows, types.array(solid(STRING)))
     rows = [(([("a", 1), ("b", None)],), [1, None]), (([],), []), ((None,), None)]
     check(lambda own: own.map_values, [MAP], rows, INTS)
-    entry = solid(types.row([("key", solid(STRING)), ("value", INT)]))
+    entry = types.row([("key", solid(STRING)), ("value", INT)])
     rows = [(([("a", 1)],), [{"key": "a", "value": 1}]), (([],), []), ((None,), None)]
     check(lambda own: own.map_entries, [MAP], rows, types.array(entry))
     check(lambda own: own.map_entries, [solid(MAP)], rows[:2], solid(types.array(entry)))

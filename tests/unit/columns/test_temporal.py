@@ -247,7 +247,7 @@ ADDED: list[tuple[str, LogicalType, Any, int, Any, LogicalType]] = [
     ("MONTH", MILLIS, at("2024-01-31 10:00:00"), -2, at("2023-11-30 10:00:00"), MILLIS),
     ("WEEK", DATE, date(2024, 1, 1), -1, date(2023, 12, 25), DATE),
     ("DAY", MICROS, at("2024-02-28"), 2, at("2024-03-01"), MICROS),
-    ("HOUR", DATE, date(2024, 1, 1), 25, at("2024-01-02 01:00:00"), MILLIS),
+    ("HOUR", DATE, date(2024, 1, 1), 25, at("2024-01-02 01:00:00"), MICROS),
     ("MINUTE", MILLIS, at("2024-01-01"), -1, at("2023-12-31 23:59:00"), MILLIS),
     ("SECOND", MILLIS, at("2024-01-01"), 61, at("2024-01-01 00:01:01"), MILLIS),
 ]

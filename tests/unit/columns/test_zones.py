@@ -67,6 +67,14 @@ def test_points_in_time_of_what_clocks_show(zone: str, local: str, utc: str) -> 
     assert instants(given[0], zone).as_py() == expected
 
 
+def test_of_a_time_that_comes_twice_there_is_a_first_and_a_last() -> None:
+    twice, skipped = (datetime.datetime.fromisoformat(own) for own in ("2024-11-03 01:30:00", "2024-03-10 02:30:00"))
+    given = pa.array([twice, skipped], pa.timestamp("s"))
+    first, last = (instants(given, "America/New_York", last=own).to_pylist() for own in (False, True))
+    assert [own.hour for own in first] == [5, 7]
+    assert [own.hour for own in last] == [6, 7]
+
+
 def test_nanoseconds_are_kept() -> None:
     given = pa.array([1, -1], pa.int64()).cast(pa.timestamp("ns", "UTC"))
     shown = local_times(given, "America/New_York")

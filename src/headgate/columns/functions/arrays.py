@@ -71,7 +71,7 @@ def array_with_element(call: CallSite) -> Typed:
     element = given.type.element.nulls(given.type.element.nullable or other.type.nullable)
     result = types.array(element)
     kernel = partial(on_rows, partial(_added, result.arrow, call.function == "array_append"))
-    return call.apply(kernel, result, [given, other], nullable=given.type.nullable)
+    return call.apply(kernel, result, [given, other])
 
 
 def _added(kind: pa.DataType, last: bool, arrays: pa.Array, other: pa.Array) -> pa.Array:

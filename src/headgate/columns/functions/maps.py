@@ -41,7 +41,7 @@ def _part(kind: pa.DataType, index: int, maps: pa.Array) -> pa.Array:
 def map_entries(call: CallSite) -> Typed:
     """The entries of a map as an array of rows of `key` and `value`."""
     given = _map(call)
-    result = types.array(types.row((("key", given.type.key), ("value", given.type.value))).nulls(nullable=False))
+    result = types.array(types.row((("key", given.type.key), ("value", given.type.value))))
     return call.apply(partial(on_rows, partial(_entries, result.arrow)), result)
 
 

@@ -192,13 +192,13 @@ def _option(call: CallSite, *, months: bool = True) -> str:
 
 @function("timestamp_add")
 def timestamp_add(call: CallSite) -> Typed:
-    """The second argument plus so many units, which the option names. A DATE plus hours is a TIMESTAMP(0)."""
+    """The second argument plus so many units, which the option names. A DATE plus hours is a TIMESTAMP(6)."""
     call.expect_count(2)
     unit = _option(call)
     call.expect(0, INTEGERS, "an integer, and a date or timestamp")
     point = call.expect(1, POINTS, "an integer, and a date or timestamp")
     if point.type.kind is Kind.DATE and unit not in (*MONTHS, "WEEK", "DAY"):
-        point = cast(point, types.timestamp(0).nulls(point.type.nullable), call.zone)
+        point = cast(point, types.timestamp(6).nulls(point.type.nullable), call.zone)
     return _shifted(call, point, _interval(call, unit, call.converted(0, BIGINT)))
 
 

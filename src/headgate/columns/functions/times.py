@@ -159,9 +159,9 @@ def _points(expression: str, zone: str, unit: str, texts: Values) -> Values:
     return _with_offsets(found.local, found.offsets, zone)
 
 
-def _with_offsets(local: pa.Array, offsets: pa.Array | None, zone: str) -> pa.Array:
+def _with_offsets(local: pa.Array, offsets: pa.Array | None, zone: str, *, last: bool = False) -> pa.Array:
     if offsets is None:
-        return instants(local, zone)
+        return instants(local, zone, last=last)
     utc = pc.subtract(local, offsets.cast(pa.duration("s")))
     return pc.cast(pc.cast(utc, local.type), pa.timestamp(local.type.unit, "UTC"))
 
@@ -223,22 +223,25 @@ def _of_seconds(pattern: str, zone: str, numbers: Values) -> Values:
 
 @function("unix_timestamp")
 def unix_timestamp(call: CallSite) -> Typed:
-    """Seconds since 1970: now, or of a text in the session's time zone; the least BIGINT for a text that is no time."""
+    """Seconds since 1970: now, or of a text in the session's time zone; the least BIGINT for a text that is no time.
+
+    A time that clocks show twice is the last, as in Java's `SimpleDateFormat`; also for `convert_tz`.
+    """
     if not call.arguments:
-        return _at_each_batch(call, BIGINT)
+        return _at_each_batch(call, BIGINT.nulls(nullable=False))
     text = _texts(call, 2)
     if text is None:
         return null_of(BIGINT)
     expression = expression_of(_pattern(call, _SECONDS, is_read=True), lenient=True)
     kernel = partial(_seconds, expression, call.zone)
-    return call.apply(kernel, BIGINT, [text], options=(expression, call.zone), nullable=True)
+    return call.apply(kernel, BIGINT, [text], options=(expression, call.zone))
 
 
 def _seconds(expression: str, zone: str, texts: Values) -> Values:
     if isinstance(texts, pa.Scalar):
         return _seconds(expression, zone, pa.repeat(texts, 1))[0]
     found = read(expression, texts, "s", millis=True)
-    seconds = pc.cast(_with_offsets(found.local, found.offsets, zone), pa.int64())
+    seconds = pc.cast(_with_offsets(found.local, found.offsets, zone, last=True), pa.int64())
     return pc.if_else(pc.is_valid(texts), pc.fill_null(seconds, -(2**63)), pa.scalar(None, pa.int64()))
 
 
@@ -278,4 +281,4 @@ def convert_tz(call: CallSite) -> Typed:
 
 
 def _converted(expression: str, own: str, other: str, texts: Values) -> Values:
-    return written(_SECONDS, local_times(instants(_local(expression, None, "s", texts), own), other))
+    return written(_SECONDS, local_times(instants(_local(expression, None, "s", texts), own, last=True), other))
