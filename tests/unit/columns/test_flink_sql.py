@@ -19,6 +19,7 @@ OTHER_VALUES = {
     "X'61'": "PyFlink gives bytearray",
 }
 OTHER_TYPES = {
+    "CAST(9.5 AS DECIMAL(38,18)) / CAST(3 AS DECIMAL(38,18))": "DECIMAL(38, 6)",  # NULL for more than 38 digits
     "CONCAT_WS('~', 'AA', CAST(NULL AS STRING), 'BB', '', 'CC')": "STRING NOT NULL",
     "LPAD('hi', 4, '??')": "STRING",
     "LPAD('hi', 1, '??')": "STRING",

@@ -48,7 +48,7 @@ _FALSE: Final = ("f", "false", "n", "no", "0")
 
 
 def _truth_of_text(values: pa.Array) -> pa.Array:
-    plain = pc.ascii_lower(pc.utf8_trim_whitespace(values))
+    plain = pc.ascii_lower(values)
     known = pc.is_in(plain, value_set=pa.array(_TRUE + _FALSE))
     return pc.if_else(known, pc.is_in(plain, value_set=pa.array(_TRUE)), pa.scalar(None, pa.bool_()))
 
