@@ -15,6 +15,8 @@ ASKED: dict[str, tuple[str, str]] = json.loads(Path(__file__).with_name("flink_s
 OTHER_VALUES = {
     "TIMESTAMP '2024-01-01 00:00:00.123456789'": "PyFlink cuts nanoseconds to milliseconds",
     "UPPER('straße')": "Flink cuts the constant to the length of its type, CHAR(6)",
+    "UPPER('ß' || 'x')": "Flink cuts the constant to the length of its type, CHAR(2)",
+    "UNHEX('616263')": "PyFlink gives bytearray",
     "X'00fF'": "PyFlink gives bytearray",
     "X'61'": "PyFlink gives bytearray",
 }
@@ -35,11 +37,20 @@ OTHER_TYPES = {
     "REGEXP_REPLACE('foobar', 'oo|ar', '')": "STRING",
     "DATE_FORMAT(TIMESTAMP '2024-02-29 10:20:30', 'yyyy/MM')": "STRING NOT NULL",
     "FROM_UNIXTIME(44)": "STRING NOT NULL",
-    "UNIX_TIMESTAMP('1970-01-01 00:00:10')": "BIGINT",
     "ELEMENT(ARRAY[1])": "INT",
     "SUBSTR('hello', 2)": "VARCHAR(5) NOT NULL",
     "OVERLAY('abcdef' PLACING 'XX' FROM 3)": "STRING NOT NULL",
     "SUBSTRING('hello', -3, 2)": "VARCHAR(5) NOT NULL",
+    "RIGHT('abc', 0)": "VARCHAR(3) NOT NULL",
+    "SUBSTRING('hello', 0)": "VARCHAR(5) NOT NULL",
+    "SUBSTRING('hello', 10)": "VARCHAR(5) NOT NULL",
+    "SUBSTRING('hello', 2, 0)": "VARCHAR(5) NOT NULL",
+    "OVERLAY('abc' PLACING 'x' FROM 10)": "STRING NOT NULL",
+    "REVERSE('ab😀')": "STRING NOT NULL",
+    "ASCII('')": "TINYINT NOT NULL",
+    "CHR(353)": "CHAR(1) NOT NULL",
+    "1.000000000000000001 / 3.000000000000000001": "DECIMAL(38, 19)",
+    "CAST(2.5 AS DECIMAL(1, 0))": "DECIMAL(1, 0)",
 }
 """Where the type is another, in nullability or in a length."""
 
