@@ -1,4 +1,4 @@
-"""DataFrames on Arrow columns, with the names of `pyflink.dataframe`: lazy, immutable, as streams or in batch mode."""
+"""DataFrames on Arrow columns, with the names of `pyflink.dataframe`: lazy and immutable plans that run as jobs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from headgate.dataframe.creation import number_range as range
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.files import read_json, read_parquet
+from headgate.dataframe.grouping import GroupedDataFrame
 from headgate.dataframe.results import CloseableResults as CloseableIterator
 from headgate.dataframe.session import (
     config,
@@ -23,6 +24,7 @@ __all__ = [
     "CloseableIterator",
     "DataFrame",
     "DataType",
+    "GroupedDataFrame",
     "col",
     "config",
     "from_arrow",

@@ -13,6 +13,7 @@ from headgate.columns.typed import Field, Typed
 from headgate.dataframe.planner.logical import Filter, Project, Relation
 from headgate.errors import InvalidExpressionError
 from headgate.table.expression import Expression
+from headgate.unsupported import Missing
 
 if TYPE_CHECKING:
     from headgate.table.table_environment import TableEnvironment
@@ -68,6 +69,8 @@ class Frame:
         plain = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
         if plain and name in self.schema:
             return Expression(Column(name))
+        if isinstance(vars(type(self)).get(name), Missing):
+            getattr(type(self), name)  # raises its error again, which Python dropped for `__getattr__`
         raise AttributeError(f"a DataFrame has no attribute {name!r}, and no such column")
 
 

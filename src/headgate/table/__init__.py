@@ -1,8 +1,9 @@
-"""`DataTypes` of the Table API, for the formats of files that take them. The rest of `pyflink.table` is refused."""
+"""What DataFrames and formats take of `pyflink.table`: environments, expressions, types. The rest is refused."""
 
 from __future__ import annotations
 
 from headgate import unsupported
+from headgate.table.expression import Expression
 from headgate.table.json_behavior import (
     JsonExistsOnError,
     JsonOnNull,
@@ -11,10 +12,13 @@ from headgate.table.json_behavior import (
     JsonType,
     JsonValueOnEmptyOrError,
 )
+from headgate.table.table_environment import EnvironmentSettings, TableConfig, TableEnvironment
 from headgate.table.types import DataTypes, Row, RowKind
 
 __all__ = [
     "DataTypes",
+    "EnvironmentSettings",
+    "Expression",
     "JsonExistsOnError",
     "JsonOnNull",
     "JsonQueryOnEmptyOrError",
@@ -23,6 +27,8 @@ __all__ = [
     "JsonValueOnEmptyOrError",
     "Row",
     "RowKind",
+    "TableConfig",
+    "TableEnvironment",
 ]
 
 unsupported.guard(__name__, globals())

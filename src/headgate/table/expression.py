@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self, final
 
+from headgate import unsupported
 from headgate.columns.given_types import logical_type
 from headgate.columns.nodes import Call, Cast, Named, SortKey, unnamed
 from headgate.columns.operand import node_of
@@ -74,3 +75,6 @@ class Expression(
 def call_of(function: str, *arguments: Any, options: tuple[Any, ...] = ()) -> Expression:
     """Return the call of a built-in function. Arguments that are no expressions are constants."""
     return Expression(Call(function, tuple(map(node_of, arguments)), options))
+
+
+unsupported.guard(__name__, globals())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from headgate import unsupported
 from headgate.common.configuration import Configuration
 from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from headgate.errors import ConfigError
@@ -166,3 +167,6 @@ class TableEnvironment:
         if not configuration.contains_key(BATCH_RECORDS.key):
             configuration.write(BATCH_RECORDS, _ROWS)
         return StreamExecutionEnvironment.get_execution_environment(configuration, self._spark)
+
+
+unsupported.guard(__name__, globals())

@@ -85,9 +85,9 @@ class Translation:
                 source = self._environment.from_source(plan.source.source(plan.columns), None, plan.name)
                 found = source.uid(self._uid(plan))
                 schema = plan.schema.arrow
-                return (
-                    found if plan.source.conforms else found._then("Cast", BatchesFactory(schema, Cast(schema)), None)
-                )
+                if plan.source.conforms:
+                    return found
+                return found._then("Cast", BatchesFactory(schema, CastToSchema(schema)), None)
             case Stream():
                 return plan.stream
             case Filter():
@@ -168,7 +168,7 @@ class Translation:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Cast:
+class CastToSchema:
     """Makes the function that casts the columns of a batch to a schema. It raises ArrowInvalid for a lost value."""
 
     schema: pa.Schema
