@@ -10,8 +10,8 @@ from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, lit
 from headgate.columns.schema import nearest
 from headgate.columns.typed import Typed
 from headgate.dataframe.frame import Columns, Frame, applied, node_of_column, refuse
-from headgate.dataframe.planner.logical import Limit, UnionAll
-from headgate.errors import InvalidExpressionError
+from headgate.dataframe.planner.logical import Distinct, Limit, UnionAll
+from headgate.errors import InvalidExpressionError, UnsupportedError
 from headgate.table.expression import Expression
 
 _ROWS_MAX = 2**31 - 1
@@ -234,6 +234,50 @@ class Projections(Frame):
             outputs.append((name, made))
         same = all(own is made for (_, own), (_, made) in zip(frame._all(), outputs, strict=True))
         return frame if same else frame._projected(outputs)
+
+    def drop_duplicates(
+        self,
+        subset: list[str] | None = None,
+        *,
+        keep: str = "first",
+        order_by: Columns | None = None,
+        nulls_first: bool | None = None,
+    ) -> Self:
+        """Return the first row to arrive of each key: the columns of `subset`, by default all columns.
+
+        NULL is a key, too. The state grows with the number of keys. Raises ValueError for an unknown column, an empty
+        list, another `keep`, or a key that is an ARRAY, MAP or ROW; UnsupportedError for `keep="last"` and `order_by`,
+        whose results change with each row.
+
+        >>> from headgate import dataframe as pf
+        >>> pf.from_dict({"k": ["a", "b", "a"], "n": [1, 2, 3]}).drop_duplicates(["k"]).collect()
+        [Row(k='a', n=1), Row(k='b', n=2)]
+        """
+        if keep not in ("first", "last"):
+            raise ValueError(f"keep is 'first' or 'last', not {keep!r}")
+        if order_by is not None and subset is None:
+            raise ValueError("order_by needs subset, the columns of a key")
+        if nulls_first is not None and order_by is None:
+            raise ValueError("nulls_first needs order_by")
+        if keep == "last" or order_by is not None:
+            raise UnsupportedError(
+                "drop_duplicates() keeps the first row to arrive: keep='last' and order_by are not supported yet, "
+                "because their results change with each row"
+            )
+        keys = tuple(self.schema.index(name) for name in self._subset(subset))
+        for key in keys:
+            name, own = self.schema.columns[key]
+            if own.fields:
+                raise ValueError(f"drop_duplicates(): {name!r} is a {own}, which is no key: use a field of it")
+        return self._with(Distinct(self._plan, keys))
+
+    def distinct(self, subset: list[str] | None = None, **settings: Any) -> Self:
+        """Do as `drop_duplicates`."""
+        return self.drop_duplicates(subset, **settings)
+
+    def unique(self, subset: list[str] | None = None, **settings: Any) -> Self:
+        """Do as `drop_duplicates`."""
+        return self.drop_duplicates(subset, **settings)
 
     # --- missing values
 

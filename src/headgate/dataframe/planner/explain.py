@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, walk
 from headgate.dataframe.planner.logical import (
     Batches,
+    Distinct,
     EventTime,
     Expand,
     Filter,
@@ -55,6 +56,9 @@ def _line(plan: Relation) -> str:
             return f"Expand [{', '.join(plan.names)}]"
         case EventTime():
             return f"EventTime [{plan.schema.names[plan.column]}, delay {plan.delay_ms} ms]"
+        case Distinct():
+            keys = ", ".join(plan.schema.names[key] for key in plan.keys)
+            return f"Distinct [{keys}], first rows of batches are found in columns, of keys as rows"
         case WindowAggregate():
             return _window(plan)
         case Batches():

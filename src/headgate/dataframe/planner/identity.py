@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from headgate.columns.typed import Typed
 from headgate.dataframe.planner.explain import text_of_typed
-from headgate.dataframe.planner.logical import Limit, Relation, Scan, WindowAggregate, inputs_of
+from headgate.dataframe.planner.logical import Distinct, Limit, Relation, Scan, WindowAggregate, inputs_of
 
 
 def uid_of(plan: Relation) -> str:
@@ -27,6 +27,8 @@ def _state_of(plan: Relation) -> Iterator[str]:
             yield f"scan {plan.name}"
         case Limit():
             yield f"limit {plan.offset} {plan.count}"
+        case Distinct():
+            yield from (f"distinct {name} {own.nulls()}" for name, own in plan.schema if name in _names(plan))
         case WindowAggregate():
             names = plan.input.schema.names
             yield f"window {plan.gap_ms} {plan.zone if plan.point else ''}"
@@ -37,6 +39,10 @@ def _state_of(plan: Relation) -> Iterator[str]:
                 yield f"{functions} {aggregate.type} {_shown(argument, names)}"
     for below in inputs_of(plan):
         yield from _state_of(below)
+
+
+def _names(plan: Distinct) -> list[str]:
+    return [plan.schema.names[key] for key in plan.keys]
 
 
 def _shown(expression: Typed, names: list[str]) -> str:

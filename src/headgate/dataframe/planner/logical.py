@@ -183,6 +183,20 @@ class WindowAggregate:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    """The first row to arrive of each key, which the columns at these positions make."""
+
+    input: Relation
+    keys: tuple[int, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Batches:
     """Passes whole record batches through a function of the user, which may return another number of rows."""
 
@@ -192,7 +206,9 @@ class Batches:
     schema: Schema
 
 
-Relation = Scan | Stream | Project | Filter | UnionAll | Limit | Expand | EventTime | WindowAggregate | Batches
+Relation = (
+    Scan | Stream | Project | Filter | UnionAll | Limit | Expand | EventTime | WindowAggregate | Distinct | Batches
+)
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:

@@ -7,6 +7,7 @@ from typing import final
 
 from headgate.columns.typed import Apply, Field, Typed
 from headgate.dataframe.planner.logical import (
+    Distinct,
     EventTime,
     Expand,
     Filter,
@@ -35,7 +36,7 @@ def marks(plan: Relation) -> list[Mark | None]:
         case EventTime():
             own = marks(plan.input)
             return [Mark.EVENT_TIME if place == plan.column else mark for place, mark in enumerate(own)]
-        case Filter() | Limit():
+        case Filter() | Limit() | Distinct():
             return marks(plan.input)
         case Expand():
             return [*marks(plan.input)[:-1], *[None] * len(plan.names)]

@@ -14,6 +14,7 @@ from headgate.columns.typed import Field, Typed
 from headgate.dataframe.planner.identity import uid_of
 from headgate.dataframe.planner.logical import (
     Batches,
+    Distinct,
     EventTime,
     Expand,
     Filter,
@@ -36,6 +37,7 @@ from headgate.operators.columns.aggregation import (
     first_field,
 )
 from headgate.operators.columns.calc import CalcFactory
+from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
 from headgate.operators.columns.event_time import EventTimeFactory
 from headgate.operators.columns.rows import BatchesFactory, ExpandFactory, LimitFactory
 
@@ -108,6 +110,11 @@ class Translation:
             case EventTime():
                 time = EventTimeFactory(plan.schema.arrow, plan.column, plan.delay_ms)
                 return self._after(plan.input, "Watermarks", time)
+            case Distinct():
+                schema = plan.schema.arrow
+                first = self._after(plan.input, "FirstRows", FirstRowsFactory(schema, plan.keys))
+                kept = first.key_by(first_field).process(KeepFirst()).uid(self._uid(plan)).name("Distinct")
+                return kept._then("Columns", ValuesFactory(schema), None)
             case WindowAggregate():
                 return self._windows(plan)
             case Batches():

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from headgate.columns.logical_types import BOOLEAN
 from headgate.columns.typed import Apply, Choose, Field, Typed, arguments, can_fail, fields_of, moved, walk
 from headgate.dataframe.planner.logical import (
+    Distinct,
     EventTime,
     Filter,
     Limit,
@@ -142,6 +143,10 @@ def _only(plan: Relation, wanted: Iterable[int]) -> Relation:
             reads = sorted({*places, plan.column})
             timed = EventTime(_only(plan.input, reads), reads.index(plan.column), plan.delay_ms)
             return timed if reads == places else _select(timed, [reads.index(place) for place in places])
+        case Distinct():
+            reads = sorted({*places, *plan.keys})
+            first = Distinct(_only(plan.input, reads), tuple(reads.index(key) for key in plan.keys))
+            return first if reads == places else _select(first, [reads.index(place) for place in places])
         case WindowAggregate():
             whole: Relation = _narrowed_window(plan)
             return whole if len(places) == len(plan.schema) else _select(whole, places)

@@ -1,8 +1,6 @@
 """Aggregates of keys and windows: partial results of each batch in columns, which a window operator merges as rows.
 
-A partial result is the tuple (key, start, end, partial values). Start and end are local times in milliseconds. The key
-is a value, or a tuple of values if there are several: numbers that identify floating numbers and times, for which SQL's
-equality differs from Python's.
+A partial result is the tuple (key, start, end, partial values). Start and end are local times in milliseconds.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headgate.columns.aggregates import MOMENTS, Aggregate, Merge, merged_moments
 from headgate.columns.functions.windows import points_in_time
@@ -23,6 +20,7 @@ from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.base import Operator
 from headgate.operators.columns.calc import columns_of
+from headgate.operators.columns.keys import column_of_keys, groupable, keys_of
 
 Part = tuple[Any, int, int, tuple[Any, ...]]
 _MS: Final = pa.timestamp("ms")
@@ -47,7 +45,7 @@ class PartialOperator(Operator):
     def process(self, batch: Batch) -> Batch:
         columns = columns_of(batch, self._schema)
         names = [*self._keys, "start", "end"]
-        table: dict[str, Any] = {name: _groupable(columns.column(name)) for name in names}
+        table: dict[str, Any] = {name: groupable(columns.column(name)) for name in names}
         wanted = []
         for place, (name, partials) in enumerate(self._inputs):
             for number, own in enumerate(partials):
@@ -57,30 +55,12 @@ class PartialOperator(Operator):
         found = pa.table(table).group_by(names, use_threads=False).aggregate(wanted)
         ends = found.column("end").combine_chunks()
         fired = ends if self._zone is None else points_in_time(ends.cast(_MS), self._zone).cast(pa.int64())
-        keys = [found.column(name).to_pylist() for name in self._keys]
-        if len(keys) > 1:
-            own_keys: list[Any] = list(zip(*keys, strict=True))
-        else:
-            own_keys = keys[0] if keys else [0] * found.num_rows
+        own_keys = keys_of([found.column(name) for name in self._keys], found.num_rows)
         values = [found.column(f"{name}_{function}").to_pylist() for name, function, _ in wanted]
         rows = list(zip(*values, strict=True))
         starts = found.column("start").to_pylist()
         records = list(zip(own_keys, starts, ends.to_pylist(), rows, strict=True))
         return Batch(records, [end - self._back_ms for end in fired.to_pylist()])
-
-
-def _groupable(column: pa.Array) -> pa.Array:
-    """Return numbers that are equal where SQL's values are: NaN equals NaN, and 0.0 equals -0.0."""
-    kind = column.type
-    if pa.types.is_floating(kind):
-        plain = pc.add(column, pa.scalar(0.0, kind))
-        one_nan = pc.if_else(pc.is_nan(plain), pa.scalar(float("nan"), kind), plain)
-        return one_nan.view(pa.int64() if pa.types.is_float64(kind) else pa.int32())
-    if pa.types.is_date(kind) or pa.types.is_time32(kind):
-        return column.view(pa.int32())
-    if pa.types.is_temporal(kind):
-        return column.view(pa.int64())
-    return column
 
 
 @final
@@ -153,17 +133,10 @@ class MergedOperator(Operator):
         place = [field.name for field in fields].index("start")
         keys, starts, ends, values = zip(*batch.records, strict=True)
         parts = list(zip(*keys, strict=True)) if place > 1 else [keys][:place]
-        made = [_key_column(own, field.type) for own, field in zip([*parts, starts, ends], fields, strict=False)]
+        made = [column_of_keys(own, field.type) for own, field in zip([*parts, starts, ends], fields, strict=False)]
         merged = zip(zip(*values, strict=True), fields[place + 2 :], strict=True)
         made += [_column(own, field.type) for own, field in merged]
         return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._schema))
-
-
-def _key_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Return the column of values of which `_groupable` has made numbers."""
-    if pa.types.is_floating(kind) or pa.types.is_temporal(kind):
-        return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)  # bits
-    return pa.array(values, kind)
 
 
 def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
