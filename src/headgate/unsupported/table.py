@@ -202,7 +202,7 @@ FEATURES: Final = (
         instead="group by windows, or use the DataStream API, which has keyed state, joins and timers, or Spark before "
         "and after the job",
         names="""
-            dataframe.DataFrame: sort top_n drop_duplicates distinct unique join join_asof join_lateral
+            dataframe.DataFrame: sort top_n join join_asof join_lateral
             dataframe.DataFrame: union intersect intersect_all minus minus_all describe
             dataframe: UNBOUNDED UNBOUNDED_PRECEDING UNBOUNDED_FOLLOWING CURRENT_ROW preceding following proctime
             table.expression.Expression: over rowtime proctime
