@@ -17,3 +17,19 @@ def pytest_collect_file(file_path: Path) -> Generator[None, Collectors, Collecto
     if file_path.suffix != ".py" or ">>>" in file_path.read_text():
         return found
     return [each for each in found if not isinstance(each, DoctestModule)]
+
+
+@pytest.fixture(autouse=True)
+def _dataframes_in_this_process(request: pytest.FixtureRequest) -> Generator[None]:
+    """Examples of DataFrames run without Spark, with the times of one zone."""
+    if not isinstance(request.node, pytest.DoctestItem) or "headgate/dataframe/" not in str(request.node.path):
+        yield
+        return
+    from headgate.common import Configuration  # noqa: PLC0415  # only for these examples
+    from headgate.dataframe import set_table_environment  # noqa: PLC0415
+    from headgate.table.table_environment import TableEnvironment  # noqa: PLC0415
+
+    settings = {"headgate.deploy.target": "minicluster", "table.local-time-zone": "UTC"}
+    set_table_environment(TableEnvironment.create(Configuration.from_dict(settings)))
+    yield
+    set_table_environment(None)

@@ -79,7 +79,13 @@ API_PAGES = (
         "formats",
         "Formats",
         "Rows as bytes and as columns ([what each promises](../formats.md)).",
-        (*(f"datastream.formats.{name}" for name in ("json", "csv", "avro", "parquet", "orc")), "table"),
+        (*(f"datastream.formats.{name}" for name in ("json", "csv", "avro", "parquet", "orc")), "table.types"),
+    ),
+    ApiPage(
+        "dataframe",
+        "DataFrames",
+        "DataFrames on Arrow columns ([guide](../../guides/dataframe-api.md)), their expressions and environments.",
+        ("dataframe", "table.expressions", "table"),
     ),
     ApiPage(
         "own-connectors",
@@ -104,8 +110,9 @@ API_PAGES = (
 
 
 HANDED_ON = {
-    *("Aggregation", "Batch", "Choice", "InputFormat", "OperatorFactory", "OperatorSnapshot"),
-    *("RecordFormat", "Reduction", "RowGroupSplit", "SavepointFormat", "Settings", "VirtualClock"),
+    *("Aggregation", "Batch", "Choice", "CloseableResults", "InputFormat", "OperatorFactory", "OperatorSnapshot"),
+    *("RecordFormat", "Reduction", "RowGroupSplit", "SavepointFormat", "Schema", "SessionOf", "Settings"),
+    *("TimeIntervalUnit", "TimePointUnit", "UserDefinedFunction", "VirtualClock"),
 }
 """Classes that no page shows, and whose objects programs hand on."""
 INTERNAL = {

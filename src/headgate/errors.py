@@ -22,6 +22,10 @@ class ProgramError(HeadgateError):
     """The user's program cannot run as written: found while building the graph, before anything is submitted."""
 
 
+class InvalidExpressionError(ProgramError, ValueError):
+    """An expression does not fit the columns or types it is used with; the message names column or function."""
+
+
 class UnsupportedError(HeadgateError):
     """A name, option or value of PyFlink that headgate does not have (yet); the message says what to use instead."""
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from headgate.dataframe import set_table_environment
 from headgate.testing.servers.kafka import KafkaBroker
 from headgate.testing.servers.postgres import PostgresServer
 from tests.kafka.broker import shared_broker
@@ -17,6 +18,13 @@ from tests.unit.connectors.formats.registry import running_registry
 __all__ = ["postgres_server"]
 
 _NUMBERS: Final = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def _session_of_dataframes() -> Iterator[None]:
+    """Each program has its own session of DataFrames."""
+    yield
+    set_table_environment(None)
 
 
 @pytest.fixture

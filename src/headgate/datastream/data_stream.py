@@ -400,6 +400,10 @@ class DataStream(PartitionedStream):
         node.is_sink = True
         return DataStreamSink(node)
 
+    def _typed(self, output_type: TypeInformation) -> DataStream:
+        """Return the stream with the type that its records have: they are not converted."""
+        return DataStream(self._environment, self._program, self._inputs, output_type)
+
     def _with_inputs(self, inputs: tuple[Upstream, ...]) -> DataStream:
         return DataStream(self._environment, self._program, inputs, self._output_type)
 

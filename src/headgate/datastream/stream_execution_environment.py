@@ -26,7 +26,7 @@ from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.checks import check_not_importing, check_source, check_strategy, check_text
 from headgate.datastream.data_stream import DataStream
-from headgate.datastream.environment_settings import EnvironmentSettings
+from headgate.datastream.environment_options import EnvironmentOptions
 from headgate.datastream.legacy import OlderEnvironment
 from headgate.datastream.program import Program, Upstream, acknowledges
 from headgate.datastream.python_dependencies import PythonDependencies
@@ -54,7 +54,7 @@ _JOB_NAME = "headgate job"
 
 
 @final
-class StreamExecutionEnvironment(EnvironmentSettings, PythonDependencies, OlderEnvironment):
+class StreamExecutionEnvironment(EnvironmentOptions, PythonDependencies, OlderEnvironment):
     """Builds and runs one program at a time.
 
     Settings of the environment override the command line (`-Dkey=value`) and the Spark conf. Setters return the

@@ -18,11 +18,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from headgate.errors import SinkError
 from headgate.ids import Attempt, CheckpointId, JobId, Lineage
 from headgate.types.type_information import TypeInformation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Committable = TypeVar("Committable")
 """A picklable value that says what to commit."""
@@ -175,6 +178,12 @@ class SinkWriter(ABC, Generic[Committable]):
     @abstractmethod
     def write(self, records: list[Any]) -> None:
         """Write records, in order."""
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        """Write the rows of an Arrow batch, in order. By default they are written as records, each a `Row`."""
+        from headgate.types.arrow import rows_from_batch  # noqa: PLC0415  # Arrow takes long to load
+
+        self.write(rows_from_batch(columns))
 
     @abstractmethod
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Committable]:

@@ -78,7 +78,11 @@ class SinkOperator(Operator):
             self._handle(CommitsRestored(checkpoint_id=self.context.restored.checkpoint_id, pending=tuple(restored)))
 
     def process(self, batch: Batch) -> Batch:
-        self._writer.write(batch.records)
+        columns = batch.columns
+        if columns is None:
+            self._writer.write(batch.records)
+        else:
+            self._writer.write_columns(columns)
         return Batch([])
 
     def end_input(self) -> None:

@@ -70,3 +70,10 @@ SUSPEND_GRACE: Final = Option[int](
     20_000,
     "Time for the last checkpoint when the driver gets SIGTERM. Kubernetes and Spark kill after 30 s.",
 )
+LOCAL_TIME_ZONE: Final = Option[str](
+    "table.local-time-zone",
+    TEXT,
+    "default",
+    "The time zone of a session, such as Asia/Tokyo: points in time (TIMESTAMP_LTZ) are shown, divided into days and "
+    "hours, and converted in it. default: the zone of the machine.",
+)

@@ -138,7 +138,7 @@ def _refuse_member(name: str, path: str, feature: Feature, namespace: Mapping[st
     owner = namespace.get(first)
     for part in rest:
         owner = vars(owner).get(part) if isinstance(owner, type) else None
-    if isinstance(owner, type) and member not in vars(owner):
+    if isinstance(owner, type) and not hasattr(owner, member):
         setattr(owner, member, Missing(name, feature))
 
 

@@ -151,24 +151,110 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="The Table API and SQL",
-        instead="use Spark SQL before and after: env.from_spark(df) and stream.to_spark(); only DataTypes is there, "
-        "for the columns of files",
+        title="The Table API, and SQL statements",
+        instead="use headgate.dataframe (docs/guides/dataframe-api.md), or Spark SQL before and after: "
+        "env.from_spark(df) and stream.to_spark(). headgate.table has TableEnvironment, EnvironmentSettings, "
+        "TableConfig, Expression and DataTypes; headgate.table.expressions has functions",
         planned=False,
         names="""
-            table: TableEnvironment StreamTableEnvironment Table StatementSet EnvironmentSettings TableConfig
+            table: StreamTableEnvironment Table StatementSet
             table: GroupedTable GroupWindowedTable OverWindowedTable WindowGroupedTable ScalarFunction TableFunction
             table: AggregateFunction TableAggregateFunction AsyncScalarFunction FunctionContext DataView ListView
             table: MapView TableDescriptor FormatDescriptor Schema Module ModuleEntry SqlDialect UserDefinedType
-            table: Expression TableSchema TableResult ChangelogMode ExplainDetail ResultKind CompiledPlan PlanReference
+            table: TableSchema TableResult ChangelogMode ExplainDetail ResultKind CompiledPlan PlanReference
             table: TablePipeline
             table: catalog changelog_mode compiled_plan data_view descriptors environment_settings explain_detail
-            table: expression expressions functions model_descriptor module plan_reference resolved_expression
+            table: functions model_descriptor module plan_reference resolved_expression
             table: result_kind schema serializers sql_dialect statement_set table table_config table_descriptor
-            table: table_environment table_pipeline table_result table_schema udf utils window
+            table: table_pipeline table_result table_schema udf utils window
             table.types: UserDefinedType
+            table.table_environment: StreamTableEnvironment
+            table.table_environment.TableEnvironment: add_python_archive add_python_file compile_plan_sql
+            table.table_environment.TableEnvironment: create_catalog create_function create_java_function
+            table.table_environment.TableEnvironment: create_java_temporary_function
+            table.table_environment.TableEnvironment: create_java_temporary_system_function create_statement_set
+            table.table_environment.TableEnvironment: create_table create_temporary_function
+            table.table_environment.TableEnvironment: create_temporary_system_function create_temporary_table
+            table.table_environment.TableEnvironment: create_temporary_view create_view drop_function drop_table
+            table.table_environment.TableEnvironment: drop_temporary_function drop_temporary_system_function
+            table.table_environment.TableEnvironment: drop_temporary_table drop_temporary_view drop_view execute_plan
+            table.table_environment.TableEnvironment: execute_sql explain_sql from_descriptor from_elements from_pandas
+            table.table_environment.TableEnvironment: from_path get_catalog get_current_catalog get_current_database
+            table.table_environment.TableEnvironment: list_catalogs list_databases list_full_modules list_functions
+            table.table_environment.TableEnvironment: list_modules list_tables list_temporary_tables
+            table.table_environment.TableEnvironment: list_temporary_views list_user_defined_functions list_views
+            table.table_environment.TableEnvironment: load_module load_plan register_catalog register_function
+            table.table_environment.TableEnvironment: register_java_function set_python_requirements sql_query
+            table.table_environment.TableEnvironment: unload_module use_catalog use_database use_modules
+            dataframe: from_table
+            dataframe.DataFrame: to_table
             dataset
             fn_execution
+        """,
+    ),
+    Feature(
+        title="SQL queries over DataFrames",
+        instead="use the methods of DataFrames; filter(), computed_columns and call_sql() take SQL expressions",
+        names="dataframe: sql",
+    ),
+    Feature(
+        title="Operators of DataFrames that are not built yet",
+        instead="group by windows, or use the DataStream API, which has keyed state, joins and timers, or Spark before "
+        "and after the job",
+        names="""
+            dataframe.DataFrame: sort top_n join join_asof join_lateral
+            dataframe.DataFrame: union intersect intersect_all minus minus_all describe
+            dataframe: UNBOUNDED UNBOUNDED_PRECEDING UNBOUNDED_FOLLOWING CURRENT_ROW preceding following proctime
+            table.expression.Expression: over rowtime proctime
+        """,
+    ),
+    Feature(
+        title="Functions of users that return tables or aggregates",
+        instead="use flat_map() for a function that returns rows, and built-in aggregates, or an AggregateFunction of "
+        "the DataStream API",
+        names="dataframe: udtf udaf",
+    ),
+    Feature(
+        title="Expressions that are not built yet",
+        instead="compute the value with udf(), or with map_batches()",
+        names="""
+            table.expression.Expression: collect list_agg percentile
+            table.expressions: call current_database current_watermark range_ reinterpret_cast row_interval
+            table.expressions: source_watermark typeof with_columns without_columns
+            table.expressions: UNBOUNDED_ROW UNBOUNDED_RANGE CURRENT_ROW CURRENT_RANGE
+        """,
+    ),
+    Feature(
+        title="Connectors of DataFrames by name",
+        instead="read files with read_parquet() and read_json(), and write to any sink of the DataStream API with "
+        "DataFrame.write(sink)",
+        names="""
+            dataframe: read_generic read_kafka
+            dataframe.DataFrame: write_generic write_kafka
+        """,
+    ),
+    Feature(
+        title="Several sinks of DataFrames in one job",
+        instead="write each DataFrame in a job of its own",
+        names="dataframe: create_statement_set",
+    ),
+    Feature(
+        title="Catalogs, whose factories are in Java",
+        instead="give path and schema to read_parquet() or read_json(), or read the table with Spark",
+        planned=False,
+        names="""
+            dataframe: create_catalog get_catalog use_catalog get_current_catalog list_catalogs
+            dataframe: use_database get_current_database list_databases read_catalog_table
+            dataframe.DataFrame: write_catalog_table
+        """,
+    ),
+    Feature(
+        title="Model providers, which are in Java",
+        instead="call the model in map_batches() or in a udf(), with the client library of its service",
+        planned=False,
+        names="""
+            dataframe: ModelProvider OpenAIProvider TritonProvider GenericProvider
+            dataframe: set_model_provider set_default_model_provider list_model_providers
         """,
     ),
 )

@@ -10,7 +10,7 @@ import pytest
 from headgate.common.configuration import Configuration
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import CheckpointingMode, RuntimeExecutionMode, StreamExecutionEnvironment
-from headgate.datastream.environment_settings import EnvironmentSettings
+from headgate.datastream.environment_options import EnvironmentOptions
 from headgate.datastream.slot_sharing_group import SlotSharingGroup
 from headgate.errors import ConfigError, IgnoredWarning, OrderWarning, ProgramError, UnsupportedError
 from headgate.types.row import Row
@@ -162,7 +162,7 @@ def test_what_only_flinks_cluster_has_a_use_for_is_accepted_with_a_warning(chang
 
 
 def test_a_parallelism_for_all_jobs_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EnvironmentSettings, "_local_parallelism", None)
+    monkeypatch.setattr(EnvironmentOptions, "_local_parallelism", None)
     env = environment()
     assert env.get_default_local_parallelism() == os.cpu_count()
     env.set_default_local_parallelism(3)

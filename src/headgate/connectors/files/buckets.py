@@ -33,6 +33,10 @@ class BucketAssigner(ABC):
         `wall_ms` is the wall-clock time in milliseconds. Raises `SinkError` naming the record that has no folder.
         """
 
+    def of_all(self, wall_ms: int) -> str | None:
+        """Return the folder of all records at a time; None if a record determines its folder."""
+        return None
+
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
         """Return the assigner that puts all files into the base path."""
@@ -66,6 +70,9 @@ class BasePath(BucketAssigner):
     def assign(self, records: list[Any], wall_ms: int) -> Buckets:
         return {"": records}
 
+    def of_all(self, wall_ms: int) -> str:
+        return ""
+
 
 @final
 class DateTime(BucketAssigner):
@@ -76,8 +83,11 @@ class DateTime(BucketAssigner):
         self._zone = None if timezone_id is None else zone_of(timezone_id)
 
     def assign(self, records: list[Any], wall_ms: int) -> Buckets:
+        return {self.of_all(wall_ms): records}
+
+    def of_all(self, wall_ms: int) -> str:
         now = datetime.datetime.fromtimestamp(wall_ms / 1000, datetime.UTC).astimezone(self._zone)
-        return {self._pattern.format(now): records}
+        return self._pattern.format(now)
 
 
 @final

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.connectors.files.encoders import Encoder
-from headgate.types.arrow import arrow_schema, batch_from_rows
+from headgate.types.arrow import arrow_schema, batch_from_rows, rows_from_batch
 from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import RowTypeInfo
 
@@ -26,6 +26,10 @@ class BulkWriter(ABC):
     @abstractmethod
     def write(self, records: list[Any]) -> None:
         """Take records, in order. Raises `SinkError` or `SerializationError` naming a record that cannot be written."""
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        """Take the rows of an Arrow batch, in order. By default they are written as records, each a `Row`."""
+        self.write(rows_from_batch(columns))
 
     @abstractmethod
     def finish(self) -> None:
@@ -142,7 +146,12 @@ class ColumnWriter(BulkWriter):
         self._rows = self._bytes = 0
 
     def write(self, records: list[Any]) -> None:
-        batch = batch_from_rows(records, self._schema)
+        self._add(batch_from_rows(records, self._schema))
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        self._add(columns.cast(self._schema) if columns.schema.names == self._schema.names else columns)
+
+    def _add(self, batch: pa.RecordBatch) -> None:
         self._batches.append(batch)
         self._rows += batch.num_rows
         self._bytes += batch.nbytes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.byte_stream import BLOCK_BYTES, FileByteStream, is_compressed, where_it_is
@@ -19,6 +19,9 @@ from headgate.connectors.files.places import FoundFile, Place, Stamp, name_of, r
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _HEADER_BYTES_MAX: Final = 1 << 20
 
@@ -115,7 +118,7 @@ class OpenSplit:
         """Whether all records have been taken."""
         return self._is_last and self._taken == len(self._decoded.records)
 
-    def take(self, records_max: int) -> list[Any]:
+    def take(self, records_max: int) -> list[Any] | pa.RecordBatch:
         """Return at most `records_max` records of the block."""
         taken, records = self._taken, self._decoded.records
         self._taken = min(taken + records_max, len(records))

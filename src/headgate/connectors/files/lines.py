@@ -9,9 +9,12 @@ import codecs
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.errors import ProgramError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BYTE_ORDER_MARK: Final = codecs.BOM_UTF8
 """The byte order mark that some programs write before UTF-8 text."""
@@ -62,7 +65,7 @@ class Decoded:
     `lines_open` counts lines at the end of the block whose record continues in the next block.
     """
 
-    records: list[Any]
+    records: list[Any] | pa.RecordBatch
     lines_after: list[int] | None = None
     broken: list[BrokenLine] = field(default_factory=list)
     lines_open: int = 0

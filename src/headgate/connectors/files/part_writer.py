@@ -6,6 +6,8 @@ import socket
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+import pyarrow as pa
+
 from headgate.clock import Clock
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
@@ -16,6 +18,7 @@ from headgate.connectors.files.rolling import RollingPolicy
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkContext, SinkWriter
 from headgate.ids import CheckpointId
+from headgate.types.arrow import rows_from_batch
 
 OPEN_MAX: Final = 64
 """The most files that a subtask keeps open. Before it opens another, it closes the least recently written file."""
@@ -52,6 +55,14 @@ class PartWriter(SinkWriter[PartFile]):
         clock = self._settings.clock
         for bucket, some in self._settings.buckets.assign(records, clock.wall_ms()).items():
             self._part(bucket, clock.monotonic_ms()).write(some)
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        clock = self._settings.clock
+        bucket = self._settings.buckets.of_all(clock.wall_ms())
+        if bucket is None:
+            self.write(rows_from_batch(columns))
+        elif columns.num_rows:
+            self._part(bucket, clock.monotonic_ms()).write_columns(columns)
 
     def _part(self, bucket: str, now_ms: float) -> OpenPart:
         """Return the bucket's open file, as the most recently written of the open files."""
@@ -116,6 +127,13 @@ class OpenPart:
         """Write records, in order."""
         try:
             self._writer.write(records)
+        except FAILURES as error:
+            raise SinkError(f"cannot write {str(self._pending)!r}: {error}") from error
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        """Write the rows of an Arrow batch, in order."""
+        try:
+            self._writer.write_columns(columns)
         except FAILURES as error:
             raise SinkError(f"cannot write {str(self._pending)!r}: {error}") from error
 

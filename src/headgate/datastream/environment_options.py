@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _NO_JVM: Final = "records pass through no JVM; connectors are part of headgate"
 
 
-class EnvironmentSettings:
+class EnvironmentOptions:
     """The methods of StreamExecutionEnvironment that set an option or return its value.
 
     Setters return the environment, and raise ProgramError or ConfigError for an invalid value.
@@ -87,7 +87,7 @@ class EnvironmentSettings:
     def set_default_local_parallelism(self, parallelism: int) -> None:
         """Set the default parallelism of jobs in this process, for all environments."""
         check_positive("the parallelism", parallelism)
-        EnvironmentSettings._local_parallelism = parallelism
+        EnvironmentOptions._local_parallelism = parallelism
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> Self:
         """Set how the program runs: STREAMING (the default), BATCH, or AUTOMATIC: BATCH if every source is bounded."""

@@ -1,0 +1,1 @@
+"""Columns: SQL's types, and expressions that are computed on whole Arrow columns."""

@@ -1,0 +1,351 @@
+"""Aggregate functions: partial results of a record batch by Arrow, how two of them merge, and the final value.
+
+An aggregate is computed in three steps. Each subtask aggregates the rows of a record batch by key, in columns. The
+owner of the key merges these partial results. The last step computes the value from the merged result, in columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import partial
+from typing import Any, Final, final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.columns import logical_types as types
+from headgate.columns.functions.registry import CallSite
+from headgate.columns.logical_types import (
+    BIGINT,
+    DOUBLE,
+    FLOATS,
+    NUMBERS,
+    Kind,
+    LogicalType,
+)
+from headgate.columns.typed import Apply, Typed, Values
+
+Merge = Callable[[Any, Any], Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartialColumn:
+    """One column of a partial result: Arrow's aggregation of the argument in the type `input`, and how two merge.
+
+    `type` is the type in which the merged value returns to columns.
+    """
+
+    function: str
+    input: pa.DataType
+    type: LogicalType
+    merge: Merge
+
+    @property
+    def options(self) -> pc.FunctionOptions | None:
+        """The options of Arrow's aggregation: without values, all but counts are NULL."""
+        make = _OPTIONS.get(self.function)
+        return None if make is None else make()
+
+
+_OPTIONS: Final[dict[str, Callable[[], pc.FunctionOptions]]] = {
+    "sum": partial(pc.ScalarAggregateOptions, skip_nulls=True, min_count=1),
+    "mean": partial(pc.ScalarAggregateOptions, skip_nulls=True, min_count=1),
+    "variance": partial(pc.VarianceOptions, ddof=0, min_count=1),
+    "distinct": partial(pc.CountOptions, mode="only_valid"),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate of an argument: the columns of its partial results, and its value from the merged columns."""
+
+    type: LogicalType
+    partials: tuple[PartialColumn, ...]
+    value: Callable[[list[Typed]], Typed]
+
+
+def _first(merged: list[Typed]) -> Typed:
+    return merged[0]
+
+
+# --- merging; a partial result is None if no row had a value
+
+
+def added(one: Any, other: Any) -> Any:
+    """Return the sum of partial sums. Decimals are exact, whatever their number of digits."""
+    if one is None or other is None:
+        return other if one is None else one
+    if isinstance(one, Decimal):
+        with localcontext(prec=_DECIMAL_DIGITS):
+            return one + other
+    return one + other
+
+
+_DECIMAL_DIGITS: Final = 76
+"""The digits of Arrow's decimal256."""
+
+
+def lesser(one: Any, other: Any) -> Any:
+    """Return the lesser of partial minima."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
+
+
+def greater(one: Any, other: Any) -> Any:
+    """Return the greater of partial maxima."""
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
+
+
+def earlier(one: Any, other: Any) -> Any:
+    """Return the first value that is not NULL."""
+    return other if one is None else one
+
+
+def later(one: Any, other: Any) -> Any:
+    """Return the last value that is not NULL."""
+    return one if other is None else other
+
+
+def joined(one: Any, other: Any) -> Any:
+    """Return the values of both lists, in order."""
+    return one + other
+
+
+def united(one: Any, other: Any) -> Any:
+    """Return the distinct values of both lists, in the order of their first occurrence."""
+    return list(dict.fromkeys([*one, *other]))
+
+
+# --- the functions
+
+
+def aggregate_of(call: CallSite, *, distinct: bool) -> Aggregate:
+    """Return the aggregate of a call. Raises `InvalidExpressionError` for an argument of a wrong type."""
+    call.expect_count(1)
+    if call.arguments[0].type.kind is Kind.NULL:
+        call.fail("a value of a type")
+    made = _FUNCTIONS[call.function](call)
+    return _of_distinct(call, made) if distinct and call.function not in _SAME_WITH_DISTINCT else made
+
+
+def is_aggregate(function: str) -> bool:
+    """Whether a function is an aggregate."""
+    return function in _FUNCTIONS
+
+
+def _count(call: CallSite) -> Aggregate:
+    own = call.arguments[0].type
+    counted = PartialColumn("count", own.arrow, BIGINT.nulls(nullable=False), added)
+    return Aggregate(BIGINT.nulls(nullable=False), (counted,), _first)
+
+
+def _sum(call: CallSite) -> Aggregate:
+    own = call.expect(0, NUMBERS, "a number").type
+    total = _total(own)
+    result = total.type if own.kind is Kind.DECIMAL else own.nulls()
+    return Aggregate(result, (total,), partial(_narrowed, result))
+
+
+def _total(own: LogicalType) -> PartialColumn:
+    """Return the sum of the values: NULL without values, in 64 bits, or 76 digits for decimals."""
+    if own.kind is Kind.DECIMAL:
+        summed = types.decimal(types.MAX_PRECISION, own.scale)
+        return PartialColumn("sum", pa.decimal256(_DECIMAL_DIGITS, own.scale), summed, added)
+    wide = DOUBLE if own.kind in FLOATS else BIGINT
+    return PartialColumn("sum", wide.arrow, wide, added)
+
+
+def _narrowed(result: LogicalType, merged: list[Typed]) -> Typed:
+    own = merged[0]
+    if own.type.nulls() == result.nulls():
+        return own
+    return Apply(
+        function="narrow", arguments=(own,), type=result, kernel=partial(_wrap, result.arrow), options=(result,)
+    )
+
+
+def _wrap(kind: pa.DataType, values: Values) -> Values:
+    return pc.cast(values, kind, safe=False)
+
+
+def _sum0(call: CallSite) -> Aggregate:
+    summed = _sum(call)
+    result = summed.type.nulls(nullable=False)
+    zero = pa.scalar(0).cast(result.arrow)
+    return Aggregate(result, summed.partials, partial(_or_zero, summed, zero))
+
+
+def _or_zero(summed: Aggregate, zero: pa.Scalar, merged: list[Typed]) -> Typed:
+    value = summed.value(merged)
+    result = summed.type.nulls(nullable=False)
+    return Apply(function="or_zero", arguments=(value,), type=result, kernel=partial(_fill, zero))
+
+
+def _fill(zero: pa.Scalar, values: Values) -> Values:
+    return pc.fill_null(values, zero)
+
+
+def _extreme(name: str, merge: Merge, call: CallSite) -> Aggregate:
+    own = call.arguments[0].type
+    if own.kind in (Kind.ARRAY, Kind.MAP, Kind.ROW):
+        call.fail("a value with an order")
+    return Aggregate(own.nulls(), (PartialColumn(name, own.arrow, own.nulls(), merge),), _first)
+
+
+def _end(name: str, merge: Merge, call: CallSite) -> Aggregate:
+    own = call.arguments[0].type.nulls()
+    return Aggregate(own, (PartialColumn(name, own.arrow, own, merge),), _first)
+
+
+def _avg(call: CallSite) -> Aggregate:
+    own = call.expect(0, NUMBERS, "a number").type
+    total = _total(own)
+    count = PartialColumn("count", own.arrow, BIGINT.nulls(nullable=False), added)
+    result = own.nulls()
+    if own.kind is Kind.DECIMAL:
+        result = types.decimal(types.MAX_PRECISION, max(6, own.scale))
+    return Aggregate(result, (total, count), partial(_mean, result))
+
+
+def _mean(result: LogicalType, merged: list[Typed]) -> Typed:
+    return Apply(
+        function="mean", arguments=tuple(merged), type=result, kernel=partial(_divided, result.arrow), options=(result,)
+    )
+
+
+def _divided(kind: pa.DataType, total: Values, count: Values) -> Values:
+    """Return the quotient: truncated for integers, rounded half up for decimals. NULL without values."""
+    some = pc.if_else(pc.equal(count, 0), pa.scalar(None, pa.int64()), count)
+    if pa.types.is_decimal(kind):
+        wide = pc.cast(total, pa.decimal256(_DECIMAL_DIGITS - 20, kind.scale + 2))
+        exact = pc.divide(wide, pc.cast(some, pa.decimal256(19, 0)))
+        return pc.cast(pc.round(exact, kind.scale, "half_towards_infinity"), kind, safe=False)
+    return pc.cast(pc.divide(total, some), kind, safe=False)
+
+
+def _moments(call: CallSite, finish: Callable[[Any, Any, Any], Any]) -> Aggregate:
+    own = call.expect(0, NUMBERS, "a number").type
+    kind = DOUBLE.arrow
+    parts = (
+        PartialColumn("count", kind, BIGINT.nulls(nullable=False), added),
+        PartialColumn("mean", kind, DOUBLE, added),
+        PartialColumn("variance", kind, DOUBLE, added),
+    )
+    result = own.nulls() if own.kind in FLOATS else DOUBLE
+    return Aggregate(result, parts, partial(_spread, finish, result))
+
+
+def _spread(finish: Callable[[Any, Any, Any], Any], result: LogicalType, merged: list[Typed]) -> Typed:
+    return Apply(function="spread", arguments=tuple(merged), type=result, kernel=finish, options=(finish,))
+
+
+def merged_moments(one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Return count, mean and variance of the values of both parts (Chan, Golub and LeVeque 1979).
+
+    >>> merged_moments((2, 1.5, 0.25), (1, 3.0, 0.0))
+    (3, 2.0, 0.6666666666666666)
+    """
+    (count, mean, variance), (others, their_mean, their_variance) = one, other
+    if not count or not others:
+        return other if not count else one
+    total = count + others
+    distance = their_mean - mean
+    squares = variance * count + their_variance * others + distance * distance * count * others / total
+    return total, mean + distance * others / total, squares / total
+
+
+def _population(count: Values, mean: Values, variance: Values) -> Values:
+    return variance
+
+
+def _sample(count: Values, mean: Values, variance: Values) -> Values:
+    scaled = pc.divide(
+        pc.multiply(variance, pc.cast(count, pa.float64())), pc.cast(pc.subtract(count, 1), pa.float64())
+    )
+    return pc.if_else(pc.greater(count, 1), scaled, pa.scalar(None, pa.float64()))
+
+
+def _population_deviation(count: Values, mean: Values, variance: Values) -> Values:
+    return pc.sqrt(variance)
+
+
+def _sample_deviation(count: Values, mean: Values, variance: Values) -> Values:
+    return pc.sqrt(_sample(count, mean, variance))
+
+
+def _array(call: CallSite) -> Aggregate:
+    own = types.array(call.arguments[0].type)
+    return Aggregate(own, (PartialColumn("list", call.arguments[0].type.arrow, own, joined),), _first)
+
+
+def _of_distinct(call: CallSite, made: Aggregate) -> Aggregate:
+    """Return the aggregate of the distinct values: these are gathered in a list, and aggregated at the end."""
+    own = call.arguments[0].type
+    values = PartialColumn("distinct", own.arrow, types.array(own), united)
+    return Aggregate(made.type, (values,), partial(_over_lists, made))
+
+
+def _over_lists(made: Aggregate, merged: list[Typed]) -> Typed:
+    return Apply(
+        function="over_distinct",
+        arguments=tuple(merged),
+        type=made.type,
+        kernel=partial(_aggregated_lists, made),
+        options=(made,),
+        by_value=True,
+    )
+
+
+def _aggregated_lists(made: Aggregate, lists: Values) -> Values:
+    """Aggregate each list of distinct values."""
+    rows = pa.array(range(len(lists)))
+    parents = rows.take(pc.list_parent_indices(lists))
+    flat = lists.flatten()
+    names = [f"c{place}" for place in range(len(made.partials))]
+    columns = [flat.cast(own.input) for own in made.partials]
+    table = pa.table([parents, *columns], names=["row", *names])
+    wanted = [(name, own.function, own.options) for name, own in zip(names, made.partials, strict=True)]
+    found = table.group_by("row", use_threads=False).aggregate(wanted)
+    places = pc.index_in(rows, found.column("row"))
+    from headgate.columns.program import ColumnProgram  # noqa: PLC0415
+    from headgate.columns.typed import Field  # noqa: PLC0415
+
+    own = [
+        found.column(f"{name}_{partial.function}").combine_chunks().take(places).cast(partial.type.arrow, safe=False)
+        for name, partial in zip(names, made.partials, strict=True)
+    ]
+    filled = [
+        pc.fill_null(column, 0) if column.type == pa.int64() and partial.function == "count" else column
+        for column, partial in zip(own, made.partials, strict=True)
+    ]
+    batch = pa.RecordBatch.from_arrays(filled, names)
+    fields = [Field(place, partial.type) for place, partial in enumerate(made.partials)]
+    return ColumnProgram([made.value(list(fields))]).columns(batch)[0]
+
+
+_SAME_WITH_DISTINCT: Final = frozenset({"min", "max", "first_value", "last_value"})
+
+_FUNCTIONS: Final[dict[str, Callable[[CallSite], Aggregate]]] = {
+    "count": _count,
+    "sum": _sum,
+    "sum0": _sum0,
+    "min": partial(_extreme, "min", lesser),
+    "max": partial(_extreme, "max", greater),
+    "avg": _avg,
+    "first_value": partial(_end, "first", earlier),
+    "last_value": partial(_end, "last", later),
+    "var_pop": partial(_moments, finish=_population),
+    "var_samp": partial(_moments, finish=_sample),
+    "stddev_pop": partial(_moments, finish=_population_deviation),
+    "stddev_samp": partial(_moments, finish=_sample_deviation),
+    "array_agg": _array,
+}
+MOMENTS: Final = ("count", "mean", "variance")
+"""The functions of partial results that merge together."""

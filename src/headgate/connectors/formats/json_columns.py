@@ -1,0 +1,317 @@
+"""JSON lines as columns: a block of lines is decoded in one call, or line by line where it has an unusual value.
+
+Values are those of Flink's format `json`: times are text, `2024-01-01 12:00:00.5` (SQL) or `2024-01-01T12:00:00.5`
+(ISO-8601), with a `Z` for points in time; bytes are Base64; decimals are numbers. A text column takes any value.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import io
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final, final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from headgate.columns.functions.explicit_casts import cast
+from headgate.columns.logical_types import STRING, Kind, LogicalType
+from headgate.columns.program import ColumnProgram
+from headgate.columns.schema import Schema
+from headgate.columns.typed import Field
+from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
+from headgate.connectors.files.lines import BrokenLine, BrokenLines, Decoded, LineDecoder, split_raw_lines
+from headgate.connectors.files.stream_format import StreamFormat
+from headgate.types.arrow import batch_from_rows
+
+_DIRECT: Final = frozenset(
+    [Kind.BOOLEAN, Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.FLOAT, Kind.DOUBLE, Kind.DECIMAL]
+)
+"""The kinds that Arrow's reader reads as they are."""
+_BY_TEXT: Final = frozenset([Kind.CHAR, Kind.VARCHAR, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ])
+"""The kinds that are read as text and cast."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JsonColumns:
+    """How JSON values become columns of a schema.
+
+    `ignore_errors` leaves out lines that are no record; `fail_on_missing` makes a record without a field one of these.
+    """
+
+    schema: Schema
+    ignore_errors: bool = False
+    fail_on_missing: bool = False
+    _read: pa.Schema = field(init=False, compare=False, repr=False)
+    _casts: ColumnProgram | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kinds = [own.kind for own in self.schema.types]
+        is_direct = all(kind in _DIRECT or kind in _BY_TEXT for kind in kinds) and not self.fail_on_missing
+        read = [(name, STRING if own.kind in _BY_TEXT else own.nulls()) for name, own in self.schema]
+        object.__setattr__(self, "_read", pa.schema([(name, own.arrow) for name, own in read]))
+        fields = (Field(place, own) for place, (_, own) in enumerate(read))
+        casts = [cast(given, own, "UTC") for given, own in zip(fields, self.schema.types, strict=True)]
+        object.__setattr__(self, "_casts", ColumnProgram(casts) if is_direct else None)
+
+    def at_once(self, block: bytes) -> pa.RecordBatch | None:
+        """Return the records of a block of lines; None if a line has to be looked at by itself."""
+        if self._casts is None:
+            return None
+        options = pa.json.ParseOptions(explicit_schema=self._read, unexpected_field_behavior="ignore")
+        reading = pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+        try:
+            table = pa.json.read_json(io.BytesIO(block), read_options=reading, parse_options=options)
+            if table.num_rows != block.count(b"\n") + (not block.endswith(b"\n")):
+                return None
+            batch = pa.RecordBatch.from_arrays([own.combine_chunks() for own in table.columns], schema=self._read)
+            return pa.RecordBatch.from_arrays(self._casts.columns(batch), schema=self.schema.arrow)
+        except (pa.ArrowException, ValueError, ArithmeticError):
+            return None
+
+    def one(self, line: bytes) -> list[Any]:
+        """Return the values of one line. Raises ValueError, which says what is wrong with it."""
+        value = json.loads(line, parse_float=Decimal)
+        if not isinstance(value, dict):
+            raise ValueError(f"{value!r:.60} is no object")
+        missing = [name for name, _ in self.schema if name not in value] if self.fail_on_missing else []
+        if missing:
+            raise ValueError(f"there is no field {missing[0]!r}")
+        return [_stored(value.get(name), own, name) for name, own in self.schema]
+
+    def batch_of(self, rows: list[list[Any]]) -> pa.RecordBatch:
+        """Return the records of lines, as `one` returned them."""
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self.schema)
+        made = [pa.array(list(own), kind.arrow) for own, kind in zip(columns, self.schema.types, strict=True)]
+        return pa.RecordBatch.from_arrays(made, schema=self.schema.arrow)
+
+
+def _stored(value: Any, kind: LogicalType, name: str) -> Any:
+    """Return a JSON value as Arrow takes it. Raises ValueError naming the field of a value that does not fit."""
+    if value is None:
+        return None
+    try:
+        made = _STORED[kind.kind](value, kind, name)
+        return pa.scalar(made, kind.arrow).as_py() if kind.kind in _DIRECT else made
+    except (KeyError, TypeError, ValueError, ArithmeticError, pa.ArrowException) as error:
+        raise ValueError(
+            f"field {name!r} is {json.dumps(value, default=str):.60}, which is no {kind}: {error}"
+        ) from None
+
+
+def _text(value: Any, kind: LogicalType, name: str) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=float, ensure_ascii=False)
+
+
+def _number(value: Any, kind: LogicalType, name: str) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a boolean is no number")
+    exact = Decimal(value)
+    if kind.kind in (Kind.FLOAT, Kind.DOUBLE):
+        return float(exact)
+    if kind.kind is Kind.DECIMAL:
+        return exact
+    if exact != exact.to_integral_value():
+        raise ValueError("it is not whole")
+    return int(exact)
+
+
+def _boolean(value: Any, kind: LogicalType, name: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}[str(value).lower()]
+
+
+def _time(value: Any, kind: LogicalType, name: str) -> Any:
+    if not isinstance(value, str):
+        raise TypeError("a time is a text")
+    if kind.kind is Kind.DATE:
+        return dt.date.fromisoformat(value)
+    if kind.kind is Kind.TIME:
+        return dt.time.fromisoformat(value.removesuffix("Z"))
+    made = dt.datetime.fromisoformat(value)
+    if kind.kind is Kind.TIMESTAMP:
+        return made.replace(tzinfo=None) if made.tzinfo is None else _zoned(value)
+    return made.replace(tzinfo=dt.UTC) if made.tzinfo is None else made
+
+
+def _zoned(value: str) -> Any:
+    raise ValueError(f"{value} has a zone")
+
+
+def _bytes(value: Any, kind: LogicalType, name: str) -> bytes:
+    return base64.b64decode(value, validate=True)
+
+
+def _array(value: Any, kind: LogicalType, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("an ARRAY is an array")
+    return [_stored(own, kind.element, f"{name}[]") for own in value]
+
+
+def _map(value: Any, kind: LogicalType, name: str) -> list[Any]:
+    return [(_stored(key, kind.key, name), _stored(own, kind.value, f"{name}.{key}")) for key, own in value.items()]
+
+
+def _row(value: Any, kind: LogicalType, name: str) -> dict[str, Any]:
+    return {own: _stored(value.get(own), inner, f"{name}.{own}") for own, inner in kind.fields}
+
+
+_STORED: Final[dict[Kind, Callable[[Any, LogicalType, str], Any]]] = {
+    Kind.BOOLEAN: _boolean,
+    **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT), _number),
+    **dict.fromkeys((Kind.FLOAT, Kind.DOUBLE, Kind.DECIMAL), _number),
+    **dict.fromkeys((Kind.CHAR, Kind.VARCHAR), _text),
+    **dict.fromkeys((Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ), _time),
+    **dict.fromkeys((Kind.BINARY, Kind.VARBINARY), _bytes),
+    Kind.ARRAY: _array,
+    Kind.MAP: _map,
+    Kind.ROW: _row,
+}
+
+
+@final
+class JsonColumnsFormat(StreamFormat):
+    """Files of JSON lines, read as record batches of a schema."""
+
+    def __init__(self, columns: JsonColumns) -> None:
+        self._columns = columns
+        self.broken_lines = BrokenLines.SKIP if columns.ignore_errors else BrokenLines.FAIL
+
+    def decoder(self, header: bytes) -> JsonColumnsDecoder:
+        return JsonColumnsDecoder(self._columns)
+
+
+@final
+class JsonColumnsDecoder(LineDecoder):
+    """Decodes a block at once. If this fails, decodes it line by line."""
+
+    def __init__(self, columns: JsonColumns) -> None:
+        self._columns = columns
+
+    def decode(self, block: bytes, is_last: bool) -> Decoded:
+        if not block:
+            return Decoded([])
+        made = self._columns.at_once(block)
+        return Decoded(made) if made is not None else self._each(split_raw_lines(block))
+
+    def _each(self, lines: Iterable[bytes]) -> Decoded:
+        rows: list[list[Any]] = []
+        lines_after: list[int] = []
+        broken: list[BrokenLine] = []
+        for index, line in enumerate(lines):
+            if not line or line.isspace():
+                continue
+            try:
+                rows.append(self._columns.one(line))
+            except (ValueError, RecursionError) as error:
+                broken.append(BrokenLine(index, str(error)))
+            else:
+                lines_after.append(index + 1)
+        return Decoded(self._columns.batch_of(rows), lines_after, broken)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JsonColumnsWriterFactory(BulkWriterFactory):
+    """Makes writers of JSON lines of record batches. `iso` writes a `T` between date and time of day."""
+
+    schema: Schema
+    iso: bool = False
+    ignore_null_fields: bool = False
+    suffix: str = ".json"
+
+    def create(self, stream: pa.NativeFile) -> JsonColumnsWriter:
+        return JsonColumnsWriter(self, stream)
+
+
+@final
+class JsonColumnsWriter(BulkWriter):
+    """Writes each row as one line. Times become text by the column."""
+
+    def __init__(self, factory: JsonColumnsWriterFactory, stream: pa.NativeFile) -> None:
+        self._separator = "T" if factory.iso else " "
+        self._ignores_null = factory.ignore_null_fields
+        self._schema = factory.schema
+        self._names = factory.schema.names
+        self._types = factory.schema.types
+        self._stream = stream
+
+    def write(self, records: list[Any]) -> None:
+        self.write_columns(batch_from_rows(records, self._schema.arrow))
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        values = [
+            _json_values(own, kind, self._separator) for own, kind in zip(columns.columns, self._types, strict=True)
+        ]
+        lines = []
+        for row in zip(*values, strict=True):
+            pairs = zip(self._names, row, strict=True)
+            made = {name: own for name, own in pairs if own is not None or not self._ignores_null}
+            lines.append(json.dumps(made, ensure_ascii=False, separators=(",", ":"), default=_number_text))
+        self._stream.write(("\n".join(lines) + "\n").encode())
+
+    def finish(self) -> None:
+        """Do nothing: everything is written."""
+
+
+class _Exact(float):
+    """A number that is written with the digits of a decimal."""
+
+    def __new__(cls, exact: Decimal) -> _Exact:
+        made = super().__new__(cls, float(exact))
+        made.text = format(exact, "f")  # type: ignore[attr-defined]
+        return made
+
+    def __repr__(self) -> str:
+        return str(self.text)  # type: ignore[attr-defined]
+
+
+def _number_text(value: Any) -> Any:
+    raise TypeError(f"{value!r} of type {type(value).__name__} has no form in JSON")
+
+
+def _json_values(column: pa.Array, kind: LogicalType, separator: str) -> list[Any]:
+    """Return the values of a column as `json` writes them."""
+    match kind.kind:
+        case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ:
+            return _time_texts(column, separator, "Z" if kind.kind is Kind.TIMESTAMP_LTZ else "")
+        case Kind.DATE | Kind.TIME:
+            texts: list[Any] = pc.cast(column, pa.string()).to_pylist()
+            return texts
+        case Kind.BINARY | Kind.VARBINARY:
+            return [None if own is None else base64.b64encode(own).decode() for own in column.to_pylist()]
+        case Kind.DECIMAL:
+            return [None if own is None else _Exact(own) for own in column.to_pylist()]
+        case Kind.ARRAY:
+            inner = _json_values(column.flatten(), kind.element, separator)
+            bounds = [0, *pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0)).to_pylist()]
+            return [
+                inner[bounds[place] : bounds[place + 1]] if own.is_valid else None for place, own in enumerate(column)
+            ]
+        case Kind.ROW:
+            parts = [
+                _json_values(own, inner, separator)
+                for own, (_, inner) in zip(column.flatten(), kind.fields, strict=True)
+            ]
+            names = [name for name, _ in kind.fields]
+            rows = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
+            return [row if own.is_valid else None for row, own in zip(rows, column, strict=True)]
+        case Kind.MAP:
+            return [None if own is None else dict(own) for own in column.to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _time_texts(column: pa.Array, separator: str, zone: str) -> list[Any]:
+    plain = pc.cast(column, pa.timestamp(column.type.unit))
+    texts = pc.replace_substring_regex(pc.cast(plain, pa.string()), r"\.(\d*?)0*$", r".\1")
+    trimmed = pc.replace_substring_regex(texts, r"\.$", "")
+    made: list[Any] = pc.replace_substring(trimmed, " ", separator).to_pylist()
+    return [None if own is None else own + zone for own in made]

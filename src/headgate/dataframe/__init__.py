@@ -1,0 +1,46 @@
+"""DataFrames on Arrow columns, with the names of `pyflink.dataframe`: lazy and immutable plans that run as jobs."""
+
+from __future__ import annotations
+
+from headgate import unsupported
+from headgate.dataframe.creation import from_arrow, from_dict, from_pandas, from_records
+from headgate.dataframe.creation import number_range as range
+from headgate.dataframe.data_type import DataType
+from headgate.dataframe.dataframe import DataFrame
+from headgate.dataframe.files import read_json, read_parquet
+from headgate.dataframe.grouping import GroupedDataFrame
+from headgate.dataframe.results import CloseableResults as CloseableIterator
+from headgate.dataframe.session import (
+    config,
+    get_or_create_table_environment,
+    get_table_environment,
+    set_table_environment,
+)
+from headgate.dataframe.streams import from_data_stream, from_spark
+from headgate.dataframe.udf import udf
+from headgate.table.expressions import col, lit
+
+__all__ = [
+    "CloseableIterator",
+    "DataFrame",
+    "DataType",
+    "GroupedDataFrame",
+    "col",
+    "config",
+    "from_arrow",
+    "from_data_stream",
+    "from_dict",
+    "from_pandas",
+    "from_records",
+    "from_spark",
+    "get_or_create_table_environment",
+    "get_table_environment",
+    "lit",
+    "range",
+    "read_json",
+    "read_parquet",
+    "set_table_environment",
+    "udf",
+]
+
+unsupported.guard(__name__, globals())

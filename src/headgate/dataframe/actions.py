@@ -1,0 +1,259 @@
+"""The methods of a DataFrame that run it as a job, and return its rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headgate.dataframe.file_sinks import json_sink, parquet_sink
+from headgate.dataframe.frame import Frame
+from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
+from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.planner.physical import Translation, environment_of
+from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
+from headgate.functions.sink import Sink
+from headgate.operators.columns.rows import RowsFactory
+from headgate.types.arrow_types import type_of_schema
+from headgate.types.row import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame as SparkDataFrame
+
+    from headgate.datastream.data_stream import DataStream
+
+ROW_KIND = "__row_kind__"
+
+
+class Actions(Frame):
+    """Runs the plan. Methods raise JobFailedError if the job fails, and, before it runs, the errors of `execute()`."""
+
+    __slots__ = ()
+
+    def collect(self) -> list[Row]:
+        """Run the plan to its end, and return all rows. Blocks; never returns if the input does not end."""
+        with self._job() as rows:
+            return list(rows)
+
+    def _job(self) -> CloseableResults[Row]:
+        batches = JobBatches(self._plan, self._environment)
+        return CloseableResults(batches, batches.rows())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Run the plan to its end, and return all rows as a pandas DataFrame. Blocks."""
+        return self._table().to_pandas()
+
+    def _table(self) -> pa.Table:
+        batches = JobBatches(self._plan, self._environment)
+        with CloseableResults(batches, iter(batches)) as found:
+            return pa.Table.from_batches(list(found), self.schema.arrow)
+
+    def iter_rows(
+        self, *, include_row_kind: bool = False, row_kind_field: str = ROW_KIND
+    ) -> CloseableResults[dict[str, Any]]:
+        """Run the plan, and iterate over its rows as dicts, as they arrive. The input need not end.
+
+        `include_row_kind` adds the kind of the row as a last field, "+I" for an inserted row. Raises ValueError if
+        there is a column with the name `row_kind_field`.
+        """
+        self._check_kind_field(include_row_kind, row_kind_field)
+        batches = JobBatches(self._plan, self._environment)
+        dicts = batches.dicts()
+        with_kind = ({**row, row_kind_field: "+I"} for row in dicts)
+        return CloseableResults(batches, with_kind if include_row_kind else dicts)
+
+    def iter_batches(
+        self,
+        *,
+        batch_size: int = 1000,
+        batch_format: str = "pandas",
+        include_row_kind: bool = False,
+        row_kind_field: str = ROW_KIND,
+    ) -> CloseableResults[Any]:
+        """Run the plan, and iterate over batches of exactly `batch_size` rows; the last may have fewer.
+
+        A batch is a pandas DataFrame, or with `batch_format="pyarrow"` a `pyarrow.Table`. `next` blocks until a batch
+        is full. Raises TypeError and ValueError for other arguments, before the job runs.
+        """
+        self._check_batches(batch_size, batch_format, include_row_kind, row_kind_field)
+        batches = JobBatches(self._plan, self._environment)
+        tables = rebatched(iter(batches), batch_size, self.schema.arrow)
+        made = (_formatted(table, batch_format, row_kind_field if include_row_kind else None) for table in tables)
+        return CloseableResults(batches, made)
+
+    def take(
+        self,
+        n: int,
+        *,
+        timeout: float | None = None,
+        include_row_kind: bool = False,
+        row_kind_field: str = ROW_KIND,
+    ) -> list[dict[str, Any]]:
+        """Run the plan until there are `n` rows, and return them as dicts; then cancel the job.
+
+        Returns fewer rows if the plan has fewer, or after `timeout` seconds. Blocks; runs nothing for `n` 0.
+        """
+        _check_take(n, timeout)
+        self._check_kind_field(include_row_kind, row_kind_field)
+        if n == 0:
+            return []
+        batches = JobBatches(self._plan, self._environment, timeout)
+        with CloseableResults(batches, batches.dicts()) as dicts:
+            taken = list(itertools.islice(dicts, n))
+        return [{**row, row_kind_field: "+I"} for row in taken] if include_row_kind else taken
+
+    def take_batch(
+        self,
+        n: int,
+        *,
+        timeout: float | None = None,
+        batch_format: str = "pandas",
+        include_row_kind: bool = False,
+        row_kind_field: str = ROW_KIND,
+    ) -> Any:
+        """Do as `take`, but return one batch: a pandas DataFrame, or with `batch_format="pyarrow"` a table."""
+        _check_take(n, timeout)
+        self._check_batches(1, batch_format, include_row_kind, row_kind_field)
+        schema = self.schema.arrow
+        table = schema.empty_table()
+        if n:
+            batches = JobBatches(self._plan, self._environment, timeout)
+            with CloseableResults(batches, rebatched(iter(batches), n, schema)) as tables:
+                table = next(tables, table)
+        return _formatted(table, batch_format, row_kind_field if include_row_kind else None)
+
+    def to_data_stream(self) -> DataStream:
+        """Return the stream of the rows, each a `Row`, with their event time if the DataFrame has one. Runs nothing.
+
+        The stream belongs to the environment of the streams that the DataFrame is made of, else to a new one. Points in
+        time are `Instant`, as in the DataStream API.
+        """
+        run = environment_of(self._plan, self._environment)
+        time = next((place for place, mark in enumerate(marks(self._plan)) if mark is Mark.EVENT_TIME), None)
+        schema = self.schema.arrow
+        stream = Translation(run).stream(optimized(self._plan))
+        return stream._then("Rows", RowsFactory(schema, time), None)._typed(type_of_schema(schema))
+
+    def to_spark(self) -> SparkDataFrame:
+        """Run the plan to its end, and return its rows as a Spark DataFrame. Blocks.
+
+        Raises ProgramError if the input does not end.
+        """
+        return self.to_data_stream().to_spark()
+
+    def write(self, sink: Sink[Any], name: str = "Sink") -> None:
+        """Run the plan, and write its rows to a sink of the DataStream API, as record batches if it takes them.
+
+        Blocks until the job has ended. Raises JobFailedError if the job fails.
+        """
+        run = environment_of(self._plan, self._environment)
+        Translation(run).stream(optimized(self._plan)).sink_to(sink).name(name)
+        run.execute()
+
+    def write_parquet(self, path: str, *, mode: str = "append", compression: str | None = None) -> None:
+        """Run the plan, and write its rows into Parquet files in a folder, exactly once. Blocks until the job ends.
+
+        Files become visible when a checkpoint is complete, the last of them at the end of the job. `compression` is
+        SNAPPY, GZIP, ZSTD, LZ4, BROTLI or UNCOMPRESSED. Raises ValueError for another one, or a mode that is not
+        "append".
+        """
+        self.write(parquet_sink(self.schema, path, mode, compression), f"files {path}")
+
+    def write_json(
+        self,
+        path: str,
+        *,
+        mode: str = "append",
+        timestamp_format: str | None = None,
+        ignore_null_fields: bool | None = None,
+    ) -> None:
+        """Run the plan, and write its rows into files of JSON lines in a folder, as `write_parquet` does.
+
+        `timestamp_format` is "SQL" (`2024-01-01 12:00:00.5`) or "ISO-8601". `ignore_null_fields` leaves out NULL.
+        """
+        sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
+        self.write(sink, f"files {path}")
+
+    def explain(self) -> str:
+        """Return the plan as text: as written, and after the planner's rules. Runs nothing.
+
+        >>> from headgate import dataframe as pf
+        >>> print(pf.range(9).filter(pf.col("id") > 5).select(twice=pf.col("id") + pf.col("id")).explain())
+        == Logical plan ==
+        Project [plus(id, id) as twice]
+          Filter [greater(id, 5)]
+            Scan range [id]
+        == Optimized plan ==
+        Project [plus(id, id) as twice]
+          Filter [greater(id, 5)]
+            Scan range [id]
+        == Functions that call Python for each value ==
+        none
+        """
+        made = optimized(self._plan)
+        return "\n".join(
+            [
+                "== Logical plan ==",
+                text_of_plan(self._plan),
+                "== Optimized plan ==",
+                text_of_plan(made),
+                "== Functions that call Python for each value ==",
+                ", ".join(calls_by_value(made)) or "none",
+            ]
+        )
+
+    def show(self, n: int = 20) -> None:
+        """Run the plan until there are `n` rows, and print them as a table. Blocks."""
+        print(self._rendered(n))
+
+    def _rendered(self, n: int) -> str:
+        text: str = self.take_batch(n).to_string(index=False, na_rep="NULL")
+        return text
+
+    def _repr_html_(self) -> str:
+        """Return the names and types of the columns for a notebook. Runs nothing."""
+        cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(own))}</td></tr>" for name, own in self.schema)
+        return f"<table><tr><th>column</th><th>type</th></tr>{cells}</table>"
+
+    def _check_batches(self, batch_size: int, batch_format: str, include: bool, field: str) -> None:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int):
+            raise TypeError(f"batch_size is an int, not {batch_size!r}")
+        if batch_size < 1:
+            raise ValueError(f"batch_size is at least 1, not {batch_size}")
+        if not isinstance(batch_format, str):
+            raise TypeError(f"batch_format is a str, not {batch_format!r}")
+        if batch_format not in FORMATS:
+            raise ValueError(f"batch_format is {' or '.join(map(repr, FORMATS))}, not {batch_format!r}")
+        self._check_kind_field(include, field)
+
+    def _check_kind_field(self, include: bool, field: str) -> None:
+        for name, given, kind in (("include_row_kind", include, bool), ("row_kind_field", field, str)):
+            if not isinstance(given, kind):
+                raise TypeError(f"{name} is a {kind.__name__}, not {given!r}")
+        if include and (not field or field in self.schema):
+            raise ValueError(f"row_kind_field is {field!r}, but must be a name that no column has")
+
+
+def _check_take(n: int, timeout: float | None) -> None:
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"take() takes an int, not {n!r}")
+    if n < 0:
+        raise ValueError(f"take() takes 0 rows or more, not {n}")
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(f"timeout is a number of seconds, not {timeout!r}")
+    if not math.isfinite(timeout) or timeout < 0:
+        raise ValueError(f"timeout is a finite number of seconds, at least 0, not {timeout!r}")
+
+
+def _formatted(table: pa.Table, batch_format: str, kind_field: str | None) -> Any:
+    if kind_field is not None:
+        kinds = pa.array(["+I"] * table.num_rows, pa.string())
+        table = table.append_column(kind_field, kinds)
+    return table.to_pandas() if batch_format == "pandas" else table

@@ -1,0 +1,65 @@
+"""Sinks of files for the rows of a DataFrame: Parquet, and JSON lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import pyarrow as pa
+
+from headgate.columns.schema import Schema
+from headgate.connectors.files.buckets import BucketAssigner
+from headgate.connectors.files.bulk_writer import BulkWriterFactory, ColumnWriterFactory, ParquetFile
+from headgate.connectors.files.sink import FileSink
+from headgate.connectors.formats.json_columns import JsonColumnsWriterFactory
+
+TIMESTAMP_FORMATS: Final = ("SQL", "ISO-8601")
+COMPRESSIONS: Final = {name.upper(): name for name in ("snappy", "gzip", "zstd", "lz4", "brotli")} | {
+    "UNCOMPRESSED": "none"
+}
+
+
+def parquet_sink(schema: Schema, path: str, mode: str, compression: Any) -> FileSink:
+    """Return the sink of `DataFrame.write_parquet`. Raises TypeError and ValueError for wrong arguments."""
+    name = "SNAPPY" if compression is None else compression
+    if not isinstance(name, str):
+        raise TypeError(f"compression is a str, not {compression!r}")
+    if name.upper() not in COMPRESSIONS:
+        raise ValueError(f"compression is one of {', '.join(COMPRESSIONS)}, not {compression!r}")
+    writers = ParquetWriters(COMPRESSIONS[name.upper()])
+    return _sink(path, mode, ColumnWriterFactory(schema.arrow, writers, ".parquet"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ParquetWriters:
+    """Makes writers of Parquet files with a compression."""
+
+    compression: str
+
+    def __call__(self, stream: pa.NativeFile, schema: pa.Schema) -> ParquetFile:
+        return ParquetFile(stream, schema, self.compression)
+
+
+def json_sink(schema: Schema, path: str, mode: str, timestamp_format: Any, *, ignore_null_fields: bool) -> FileSink:
+    """Return the sink of `DataFrame.write_json`. Raises TypeError and ValueError for wrong arguments."""
+    chosen = "SQL" if timestamp_format is None else timestamp_format
+    if chosen not in TIMESTAMP_FORMATS:
+        raise ValueError(f"timestamp_format is {' or '.join(TIMESTAMP_FORMATS)}, not {timestamp_format!r}")
+    return _sink(path, mode, JsonColumnsWriterFactory(schema, chosen == "ISO-8601", ignore_null_fields))
+
+
+def _sink(path: str, mode: str, writers: BulkWriterFactory) -> FileSink:
+    if mode != "append":
+        raise ValueError(f"mode is 'append', not {mode!r}: delete the files of the folder to write it anew")
+    sink = FileSink.for_bulk_format(checked_path(path), writers)
+    return sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+
+
+def checked_path(path: Any) -> str:
+    """Return a path. Raises TypeError unless it is a string, and ValueError if it is blank."""
+    if not isinstance(path, str):
+        raise TypeError(f"path is a str, not {path!r}")
+    if not path.strip():
+        raise ValueError("path must not be empty")
+    return path

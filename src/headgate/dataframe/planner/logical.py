@@ -1,0 +1,221 @@
+"""The logical plan of a DataFrame: an immutable tree of relations. Names and types are checked when it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+from headgate.columns.aggregates import Aggregate
+from headgate.columns.logical_types import LogicalType
+from headgate.columns.schema import Schema
+from headgate.columns.typed import Typed
+from headgate.functions.source import Source
+
+if TYPE_CHECKING:
+    from headgate.datastream.data_stream import DataStream
+
+
+class ColumnSource(Protocol):
+    """What a relation is read from: it makes the source of a job for the columns that the plan reads."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def conforms(self) -> bool:
+        """Whether the batches have the types of the schema; else they are cast."""
+        ...
+
+    def source(self, columns: Sequence[str]) -> Source[Any]:
+        """Return the source of record batches with these columns, in this order."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """Reads columns of a source, by their names."""
+
+    name: str
+    source: ColumnSource
+    columns: tuple[str, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the columns that are read."""
+        whole = self.source.schema
+        return Schema((name, whole.type_of(name)) for name in self.columns)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """The records of a `DataStream`, as rows of a schema."""
+
+    stream: DataStream
+    schema: Schema
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Project:
+    """Computes columns."""
+
+    input: Relation
+    outputs: tuple[tuple[str, Typed], ...]
+
+    @property
+    def schema(self) -> Schema:
+        """Names and types of the computed columns."""
+        return Schema((name, own.type) for name, own in self.outputs)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Filter:
+    """Keeps the rows for which a predicate is true."""
+
+    input: Relation
+    predicate: Typed
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class UnionAll:
+    """All rows of several relations with equal types. The names are those of the first."""
+
+    inputs: tuple[Relation, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the first input; a column has NULL if it has in one of the inputs."""
+        columns = zip(*(own.schema.columns for own in self.inputs), strict=True)
+        return Schema((same[0][0], same[0][1].nulls(any(own.nullable for _, own in same))) for same in columns)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Limit:
+    """Skips `offset` rows, and keeps the next `count`, all of them for None."""
+
+    input: Relation
+    offset: int
+    count: int | None
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Expand:
+    """A row for each element of the collection in the last column of the input, which its elements replace.
+
+    `outer` keeps a row whose collection is empty or NULL, with NULL as element.
+    """
+
+    input: Relation
+    names: tuple[str, ...]
+    types: tuple[LogicalType, ...]
+    outer: bool
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the input before its last, and the columns of the elements."""
+        own = zip(self.names, self.types, strict=True)
+        return Schema([*self.input.schema.columns[:-1], *own])
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class EventTime:
+    """Makes a column the event time: the watermark stays `delay_ms` behind its latest value."""
+
+    input: Relation
+    column: int
+    delay_ms: int
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowAggregate:
+    """Aggregates the rows of each key and window, when the watermark passes the end of the window.
+
+    `start` and `end` are local times; `point` tells that the event time is TIMESTAMP_LTZ, so that windows end by the
+    session's zone. With `gap_ms`, windows of a key that overlap are one session.
+    """
+
+    input: Relation
+    keys: tuple[tuple[str, Typed], ...]
+    start: Typed
+    end: Typed
+    aggregates: tuple[tuple[Aggregate, Typed], ...]
+    point: bool
+    zone: str
+    gap_ms: int | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The keys, start and end of the window, and the merged partial results."""
+        merged = (own for aggregate, _ in self.aggregates for own in aggregate.partials)
+        return Schema(
+            [
+                *((f"k{place}", own.type) for place, (_, own) in enumerate(self.keys)),
+                ("start", self.start.type),
+                ("end", self.end.type),
+                *((f"m{place}", own.type) for place, own in enumerate(merged)),
+            ]
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    """The first row to arrive of each key, which the columns at these positions make."""
+
+    input: Relation
+    keys: tuple[int, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Batches:
+    """Passes whole record batches through a function of the user, which may return another number of rows."""
+
+    input: Relation
+    name: str
+    make: Callable[[], Callable[[Any], Any]]
+    schema: Schema
+
+
+Relation = (
+    Scan | Stream | Project | Filter | UnionAll | Limit | Expand | EventTime | WindowAggregate | Distinct | Batches
+)
+
+
+def inputs_of(relation: Relation) -> tuple[Relation, ...]:
+    """Return the relations that a relation reads."""
+    match relation:
+        case Scan() | Stream():
+            return ()
+        case UnionAll():
+            return relation.inputs
+    return (relation.input,)

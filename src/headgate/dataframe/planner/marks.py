@@ -1,0 +1,66 @@
+"""Columns with a meaning: event time, and the bounds of windows. A mark follows a column through the plan."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import final
+
+from headgate.columns.typed import Apply, Field, Typed
+from headgate.dataframe.planner.logical import (
+    Distinct,
+    EventTime,
+    Expand,
+    Filter,
+    Limit,
+    Project,
+    Relation,
+    UnionAll,
+    WindowAggregate,
+)
+
+
+@final
+class Mark(Enum):
+    """What a column means to operators of event time."""
+
+    EVENT_TIME = "event time"
+    WINDOW_START = "window start"
+    WINDOW_END = "window end"
+    WINDOW_END_IN_ZONE = "window end in the session's zone"
+    """The end of a window over points in time, TIMESTAMP_LTZ."""
+
+
+def marks(plan: Relation) -> list[Mark | None]:
+    """Return the mark of each column. A computed column has none, and a cast or arithmetic removes it."""
+    match plan:
+        case EventTime():
+            own = marks(plan.input)
+            return [Mark.EVENT_TIME if place == plan.column else mark for place, mark in enumerate(own)]
+        case Filter() | Limit() | Distinct():
+            return marks(plan.input)
+        case Expand():
+            return [*marks(plan.input)[:-1], *[None] * len(plan.names)]
+        case Project():
+            below = marks(plan.input)
+            return [_mark(expression, below) for _, expression in plan.outputs]
+        case UnionAll():
+            first, *others = map(marks, plan.inputs)
+            return [mark if all(own[place] is mark for own in others) else None for place, mark in enumerate(first)]
+        case WindowAggregate():
+            count = len(plan.schema) - len(plan.keys) - 2
+            end = Mark.WINDOW_END_IN_ZONE if plan.point else Mark.WINDOW_END
+            return [*[None] * len(plan.keys), Mark.WINDOW_START, end, *[None] * count]
+    return [None] * len(plan.schema)
+
+
+def _mark(expression: Typed, below: list[Mark | None]) -> Mark | None:
+    match expression:
+        case Field():
+            return below[expression.index]
+        case Apply(function="window_start"):
+            return Mark.WINDOW_START
+        case Apply(function="window_end", options=(_, is_point)):
+            return Mark.WINDOW_END_IN_ZONE if is_point else Mark.WINDOW_END
+        case Apply(function="window_time"):
+            return Mark.EVENT_TIME
+    return None

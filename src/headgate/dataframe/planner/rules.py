@@ -1,0 +1,182 @@
+"""The rules of the planner: each returns an equal plan that does less work.
+
+`optimized` applies all of them, in their order:
+
+1. `merged`: projections that follow each other become one, and so do filters.
+2. `pushed`: filters move towards the sources, below projections and unions.
+3. `pruned`: each relation computes only the columns that are read, so sources read only these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pyarrow.compute as pc
+
+from headgate.columns.logical_types import BOOLEAN
+from headgate.columns.typed import Apply, Choose, Field, Typed, arguments, can_fail, fields_of, moved, walk
+from headgate.dataframe.planner.logical import (
+    Distinct,
+    EventTime,
+    Filter,
+    Limit,
+    Project,
+    Relation,
+    Scan,
+    Stream,
+    UnionAll,
+    WindowAggregate,
+    inputs_of,
+)
+
+
+def optimized(plan: Relation) -> Relation:
+    """Return the plan after all rules."""
+    return pruned(merged(pushed(merged(plan))))
+
+
+def substituted(expression: Typed, outputs: Sequence[Typed]) -> Typed:
+    """Return the expression with each column replaced by the expression that computes the column."""
+    match expression:
+        case Field():
+            return outputs[expression.index]
+        case Apply():
+            return replace(expression, arguments=tuple(substituted(own, outputs) for own in expression.arguments))
+        case Choose():
+            condition, then, otherwise = (substituted(own, outputs) for own in arguments(expression))
+            return Choose(condition, then, otherwise, expression.type)
+    return expression
+
+
+def with_inputs(relation: Relation, *inputs: Relation) -> Relation:
+    """Return the relation with other inputs."""
+    match relation:
+        case Scan() | Stream():
+            return relation
+        case UnionAll():
+            return UnionAll(inputs)
+    (only,) = inputs
+    return replace(relation, input=only)
+
+
+def merged(plan: Relation) -> Relation:
+    """Merge a projection with a projection below it, and a filter with a filter below it.
+
+    Projections stay apart where an expression that is not deterministic would be computed twice.
+    """
+    plan = with_inputs(plan, *map(merged, inputs_of(plan)))
+    match plan:
+        case Project(Project() as below, outputs) if _is_repeatable(below, [own for _, own in outputs]):
+            inner = [own for _, own in below.outputs]
+            return Project(below.input, tuple((name, substituted(own, inner)) for name, own in outputs))
+        case Filter(Filter() as below, predicate):
+            return Filter(below.input, conjunction([below.predicate, predicate]))
+    return plan
+
+
+def _is_repeatable(below: Project, readers: Sequence[Typed]) -> bool:
+    """Whether each output of a projection may be computed wherever it is read."""
+    fixed = {place for place, (_, own) in enumerate(below.outputs) if not _is_deterministic(own)}
+    reads = [inner.index for own in readers for inner in walk(own) if isinstance(inner, Field) and inner.index in fixed]
+    return len(reads) == len(set(reads))
+
+
+def _is_deterministic(expression: Typed) -> bool:
+    return all(own.deterministic for own in walk(expression) if isinstance(own, Apply))
+
+
+def conjunction(predicates: Sequence[Typed]) -> Typed:
+    """Return the predicate that all predicates are true. One that may fail is computed only where those before hold."""
+    first, *others = predicates
+    for other in others:
+        nullable = first.type.nullable or other.type.nullable
+        both = Apply(function="and", arguments=(first, other), type=BOOLEAN.nulls(nullable), kernel=pc.and_kleene)
+        first = Choose(first, other, both, both.type) if can_fail(other) else both
+    return first
+
+
+def pushed(plan: Relation) -> Relation:
+    """Move filters below projections and unions, and to the inputs of other relations that keep rows as they are."""
+    match plan:
+        case Filter(Project() as below, predicate) if _is_movable(below, predicate):
+            inner = [own for _, own in below.outputs]
+            return Project(pushed(Filter(below.input, substituted(predicate, inner))), below.outputs)
+        case Filter(UnionAll() as below, predicate):
+            return UnionAll(tuple(pushed(Filter(own, predicate)) for own in below.inputs))
+    return with_inputs(plan, *map(pushed, inputs_of(plan)))
+
+
+def _is_movable(below: Project, predicate: Typed) -> bool:
+    """Whether the predicate can be computed before a projection, which then never fails for a row that it drops."""
+    read = [own for place, (_, own) in enumerate(below.outputs) if place in fields_of(predicate)]
+    return all(map(_is_deterministic, read)) and not any(_calls_user(own) for own in read)
+
+
+def _calls_user(expression: Typed) -> bool:
+    return any(isinstance(own, Apply) and own.takes_rows for own in walk(expression))
+
+
+def pruned(plan: Relation) -> Relation:
+    """Let each relation compute only the columns that are read."""
+    return _only(plan, range(len(plan.schema)))
+
+
+def _only(plan: Relation, wanted: Iterable[int]) -> Relation:
+    """Return the plan with the wanted columns, in the order that they have in the plan."""
+    places = sorted(set(wanted))
+    match plan:
+        case Scan():
+            return replace(plan, columns=tuple(plan.columns[place] for place in places))
+        case Project():
+            outputs = [plan.outputs[place] for place in places]
+            return _narrowed(plan.input, [own for _, own in outputs], [name for name, _ in outputs])
+        case Filter():
+            reads = sorted(set(places) | fields_of(plan.predicate))
+            below = _only(plan.input, reads)
+            kept = {place: new for new, place in enumerate(reads)}
+            filtered = Filter(below, moved(plan.predicate, kept))
+            return filtered if reads == places else _select(filtered, [kept[place] for place in places])
+        case Limit():
+            return replace(plan, input=_only(plan.input, places))
+        case EventTime():
+            reads = sorted({*places, plan.column})
+            timed = EventTime(_only(plan.input, reads), reads.index(plan.column), plan.delay_ms)
+            return timed if reads == places else _select(timed, [reads.index(place) for place in places])
+        case Distinct():
+            reads = sorted({*places, *plan.keys})
+            first = Distinct(_only(plan.input, reads), tuple(reads.index(key) for key in plan.keys))
+            return first if reads == places else _select(first, [reads.index(place) for place in places])
+        case WindowAggregate():
+            whole: Relation = _narrowed_window(plan)
+            return whole if len(places) == len(plan.schema) else _select(whole, places)
+        case UnionAll():
+            return UnionAll(tuple(_only(own, places) for own in plan.inputs))
+    rest = with_inputs(plan, *map(pruned, inputs_of(plan)))
+    return rest if len(places) == len(plan.schema) else _select(rest, places)
+
+
+def _narrowed(below: Relation, expressions: Sequence[Typed], names: Sequence[str]) -> Project:
+    reads = sorted(set().union(*map(fields_of, expressions))) or [0]
+    kept = {place: new for new, place in enumerate(reads)}
+    outputs = tuple((name, moved(own, kept)) for name, own in zip(names, expressions, strict=True))
+    return Project(_only(below, reads), outputs)
+
+
+def _narrowed_window(plan: WindowAggregate) -> WindowAggregate:
+    read = [own for _, own in plan.keys] + [plan.start, plan.end] + [own for _, own in plan.aggregates]
+    reads = sorted(set().union(*map(fields_of, read)))
+    kept = {place: new for new, place in enumerate(reads)}
+    return replace(
+        plan,
+        input=_only(plan.input, reads),
+        keys=tuple((name, moved(own, kept)) for name, own in plan.keys),
+        start=moved(plan.start, kept),
+        end=moved(plan.end, kept),
+        aggregates=tuple((aggregate, moved(own, kept)) for aggregate, own in plan.aggregates),
+    )
+
+
+def _select(relation: Relation, places: Sequence[int]) -> Project:
+    columns = relation.schema.columns
+    return Project(relation, tuple((columns[place][0], Field(place, columns[place][1])) for place in places))

@@ -1,0 +1,150 @@
+"""The methods of a DataFrame that make event time, and assign windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Self
+
+from headgate.columns import logical_types as types
+from headgate.columns.logical_types import Kind, LogicalType
+from headgate.columns.nodes import Call, Column, Node
+from headgate.columns.typed import Constant
+from headgate.dataframe.frame import Columns, Frame, node_of_column
+from headgate.dataframe.grouping import SessionOf
+from headgate.dataframe.planner.logical import EventTime, Expand
+from headgate.dataframe.planner.marks import Mark, marks
+from headgate.table.expression import Expression
+
+Length = timedelta | Expression
+
+START, END, TIME = "window_start", "window_end", "window_time"
+
+
+class Windows(Frame):
+    """Event time and windows. A window method adds the columns `window_start`, `window_end` and `window_time`.
+
+    Start and end are local times, TIMESTAMP(3). `window_time` is the last millisecond of the window, an event time.
+    Aggregate a window with `group_by("window_start", "window_end", ...)`: each result is emitted once, when the
+    watermark passes the end of the window, and later rows of the window are dropped.
+    """
+
+    __slots__ = ()
+
+    def with_watermark(self, column: str, delay: timedelta | str = timedelta(0)) -> Self:
+        """Return the DataFrame with a column as its event time.
+
+        The watermark stays behind the latest time by `delay`: a length of time, or SQL text as in a watermark
+        declaration, such as "ts - INTERVAL '5' SECOND". The column becomes a TIMESTAMP(3) or TIMESTAMP_LTZ(3): finer
+        values are floored. Raises ValueError for an unknown column, or one of another type, or a negative delay.
+        """
+        own = self.schema.type_of(column)
+        if not own.is_time_attribute:
+            raise ValueError(f"the event time {column!r} is a {own}, but must be a TIMESTAMP or TIMESTAMP_LTZ: cast it")
+        delay_ms = _delay_ms(column, delay)
+        place = self.schema.index(column)
+        floored = LogicalType(own.kind, own.nullable, 3)
+        outputs = self._all()
+        if own != floored:
+            outputs[place] = (column, self._typed(Call("to_milliseconds", (Column(column),)), "with_watermark()"))
+        timed = self._projected(outputs)
+        return self._with(EventTime(timed._plan, place, delay_ms))
+
+    def tumble(self, *, on: Columns, size: Length) -> Self:
+        """Assign each row to a window of this size. Windows begin at multiples of the size, in the session's zone."""
+        length = self._millis("size", size)
+        node = self._time(on, "tumble")
+        return self._bounded(node, Call("tumble_start", (node,), (length,)), Call("tumble_end", (node,), (length,)))
+
+    def hop(self, *, on: Columns, slide: Length, size: Length) -> Self:
+        """Assign each row to all windows of this size that contain it; one begins at each multiple of `slide`."""
+        lengths = (self._millis("slide", slide), self._millis("size", size))
+        node = self._time(on, "hop")
+        expanded = self._expanded(Call("hop_starts", (node,), lengths), START)
+        start = Column(START)
+        return expanded._bounded(node, start, Call(END, (start,), (lengths[1], False)))
+
+    def cumulate(self, *, on: Columns, step: Length, size: Length) -> Self:
+        """Assign each row to windows that begin together and end a `step` later each, up to `size`.
+
+        Raises ValueError unless the size is a multiple of the step.
+        """
+        step_ms, size_ms = lengths = (self._millis("step", step), self._millis("size", size))
+        if size_ms % step_ms:
+            raise ValueError(f"the size of cumulate(), {size_ms} ms, is no multiple of the step, {step_ms} ms")
+        node = self._time(on, "cumulate")
+        expanded = self._expanded(Call("cumulate_ends", (node,), lengths), END)
+        end = Column(END)
+        start = Call("tumble_start", (Call(START, (end,), (-1, False)),), (size_ms,))
+        return expanded._bounded(node, start, end)
+
+    def session(
+        self, *, on: Columns, gap: Length, partition_by: Columns | Sequence[Columns] | None = None
+    ) -> SessionOf[Self]:
+        """Assign rows to sessions: windows of a key that end when no row has followed for `gap`.
+
+        The sessions are those of each key in `partition_by`, or of all rows. A session is known when it has ended, so
+        the result has only `group_by`, with the window's columns and all keys of `partition_by`.
+        """
+        given = partition_by if isinstance(partition_by, list | tuple) else [partition_by]
+        keys = tuple(node_of_column(key, "session") for key in given if key is not None)
+        node = self._time(on, "session")
+        gap_ms = self._millis("gap", gap)
+        local = Call("tumble_start", (node,), (1,))
+        framed = self._bounded(node, local, Call(END, (local,), (gap_ms, False)))
+        return SessionOf(framed, keys, gap_ms)
+
+    # --- how it is done
+
+    def _time(self, on: Any, method: str) -> Node:
+        node = node_of_column(on, method)
+        place = self.schema.index(node.name) if isinstance(node, Column) else None
+        if place is None or marks(self._plan)[place] is not Mark.EVENT_TIME:
+            raise TypeError(
+                f"{method}() takes a column of event time, and {on!r} is none: make it with the watermark of the "
+                "source, or with_watermark()"
+            )
+        return node
+
+    def _millis(self, name: str, length: Any) -> int:
+        if isinstance(length, Expression):
+            own = self._typed(length.node, name)
+            if not isinstance(own, Constant) or own.type.kind is not Kind.DAY_INTERVAL:
+                raise TypeError(f"{name} is a timedelta or an interval such as pf.lit(10).minutes, not {length!r}")
+            length = own.value.as_py()
+        if not isinstance(length, timedelta):
+            raise TypeError(f"{name} is a timedelta or an interval such as pf.lit(10).minutes, not {length!r}")
+        millis = length // timedelta(milliseconds=1)
+        if millis < 1:
+            raise ValueError(f"{name} is at least a millisecond, not {length}")
+        return millis
+
+    def _expanded(self, windows: Call, name: str) -> Self:
+        listed = self._projected([*self._all(), (name, self._typed(windows, "windows"))])
+        return self._with(Expand(listed._plan, (name,), (types.timestamp(3).nulls(nullable=False),), outer=False))
+
+    def _bounded(self, time: Node, start: Node, end: Node) -> Self:
+        """Return the columns and those of the window, which replace columns of their names."""
+        assert isinstance(time, Column)
+        own = self.schema.type_of(time.name).nulls(nullable=False)
+        is_point = own.kind is Kind.TIMESTAMP_LTZ
+        outputs = dict(self._all())
+        outputs[START] = self._typed(Call(START, (start,), (0, is_point)), START)
+        outputs[END] = self._typed(Call(END, (end,), (0, is_point)), END)
+        outputs[TIME] = self._typed(Call(TIME, (end,), (own,)), TIME)
+        return self._projected(outputs.items())
+
+
+def _delay_ms(column: str, delay: timedelta | str) -> int:
+    if isinstance(delay, str):
+        from headgate.columns.sql_text import watermark_of_text  # noqa: PLC0415  # its parser takes long to load
+
+        named, delay_ms = watermark_of_text(delay)
+        if named != column:
+            raise ValueError(f"the watermark of {column!r} refers to {named!r}")
+        return delay_ms
+    if not isinstance(delay, timedelta):
+        raise TypeError(f"delay is a timedelta or SQL text, not {delay!r}")
+    if delay < timedelta(0):
+        raise ValueError(f"delay must not be negative, but is {delay}")
+    return delay // timedelta(milliseconds=1)

@@ -1,0 +1,1 @@
+"""Operators of DataFrames: they take and emit Arrow record batches."""

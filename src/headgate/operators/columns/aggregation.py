@@ -1,0 +1,157 @@
+"""Aggregates of keys and windows: partial results of each batch in columns, which a window operator merges as rows.
+
+A partial result is the tuple (key, start, end, partial values). Start and end are local times in milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import pyarrow as pa
+
+from headgate.columns.aggregates import MOMENTS, Aggregate, Merge, merged_moments
+from headgate.columns.functions.windows import points_in_time
+from headgate.elements import Batch
+from headgate.functions.api import ReduceFunction
+from headgate.functions.windows.assigner import WindowAssigner
+from headgate.functions.windows.triggers import EventTimeTrigger
+from headgate.functions.windows.window import TimeWindow
+from headgate.operators.base import Operator
+from headgate.operators.columns.calc import columns_of
+from headgate.operators.columns.keys import column_of_keys, groupable, keys_of
+
+Part = tuple[Any, int, int, tuple[Any, ...]]
+_MS: Final = pa.timestamp("ms")
+
+
+def first_field(part: Part) -> Any:
+    """Return the key of a partial result."""
+    return part[0]
+
+
+@final
+class PartialOperator(Operator):
+    """Aggregates the rows of each batch by key and window."""
+
+    def __init__(self, factory: PartialFactory) -> None:
+        self._schema = factory.schema
+        self._keys = factory.schema.names[: factory.keys]
+        self._zone = factory.zone
+        self._back_ms = factory.back_ms
+        self._inputs = [(f"a{place}", aggregate.partials) for place, aggregate in enumerate(factory.aggregates)]
+
+    def process(self, batch: Batch) -> Batch:
+        columns = columns_of(batch, self._schema)
+        names = [*self._keys, "start", "end"]
+        table: dict[str, Any] = {name: groupable(columns.column(name)) for name in names}
+        wanted = []
+        for place, (name, partials) in enumerate(self._inputs):
+            for number, own in enumerate(partials):
+                column = f"{place}.{number}"
+                table[column] = columns.column(name).cast(own.input)
+                wanted.append((column, own.function, own.options))
+        found = pa.table(table).group_by(names, use_threads=False).aggregate(wanted)
+        ends = found.column("end").combine_chunks()
+        fired = ends if self._zone is None else points_in_time(ends.cast(_MS), self._zone).cast(pa.int64())
+        own_keys = keys_of([found.column(name) for name in self._keys], found.num_rows)
+        values = [found.column(f"{name}_{function}").to_pylist() for name, function, _ in wanted]
+        rows = list(zip(*values, strict=True))
+        starts = found.column("start").to_pylist()
+        records = list(zip(own_keys, starts, ends.to_pylist(), rows, strict=True))
+        return Batch(records, [end - self._back_ms for end in fired.to_pylist()])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartialFactory:
+    """Makes a `PartialOperator`. The schema has `keys` key columns, start, end, and the argument of each aggregate.
+
+    `zone` is the zone of the windows' bounds, None if the event time has no zone. `back_ms` is the distance from the
+    end of a window to the timestamp of the partial result.
+    """
+
+    schema: pa.Schema
+    keys: int
+    aggregates: Sequence[Aggregate]
+    zone: str | None
+    back_ms: int = 1
+
+    def create(self) -> PartialOperator:
+        return PartialOperator(self)
+
+
+@final
+class GivenWindows(WindowAssigner[Any, TimeWindow]):
+    """The window of a partial result: the window that ends at its timestamp, and is as long as its own window."""
+
+    def assign_windows(
+        self, element: Part, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        end = timestamp + 1
+        return [TimeWindow(end - (element[2] - element[1]), end)]
+
+    def get_default_trigger(self, env: Any) -> EventTimeTrigger:
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return True
+
+
+@final
+class MergePartials(ReduceFunction):
+    """Merges two partial results of a key and window. A session begins with the earlier, and ends with the later."""
+
+    def __init__(self, aggregates: Sequence[Aggregate]) -> None:
+        self._merges: list[Merge | None] = []
+        for aggregate in aggregates:
+            functions = tuple(own.function for own in aggregate.partials)
+            self._merges += [None] * 3 if functions == MOMENTS else [own.merge for own in aggregate.partials]
+
+    def reduce(self, value1: Part, value2: Part) -> Part:
+        key, start, end, one = value1
+        _, other_start, other_end, other = value2
+        merged: list[Any] = []
+        for place, merge in enumerate(self._merges):
+            if merge is not None:
+                merged.append(merge(one[place], other[place]))
+            elif len(merged) == place:
+                merged += merged_moments(one[place : place + 3], other[place : place + 3])
+        return key, min(start, other_start), max(end, other_end), tuple(merged)
+
+
+@final
+class MergedOperator(Operator):
+    """Turns merged results into columns."""
+
+    def __init__(self, factory: MergedFactory) -> None:
+        self._schema = factory.schema
+
+    def process(self, batch: Batch) -> Batch:
+        fields = list(self._schema)
+        place = [field.name for field in fields].index("start")
+        keys, starts, ends, values = zip(*batch.records, strict=True)
+        parts = list(zip(*keys, strict=True)) if place > 1 else [keys][:place]
+        made = [column_of_keys(own, field.type) for own, field in zip([*parts, starts, ends], fields, strict=False)]
+        merged = zip(zip(*values, strict=True), fields[place + 2 :], strict=True)
+        made += [_column(own, field.type) for own, field in merged]
+        return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._schema))
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(kind):
+        limit = 10 ** (kind.precision - kind.scale)
+        return pa.array([None if own is None or abs(own) >= limit else own for own in values], kind)
+    return pa.array(values, kind)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MergedFactory:
+    """Makes a `MergedOperator`: `schema` has the keys, start, end, and the merged partial results."""
+
+    schema: pa.Schema
+
+    def create(self) -> MergedOperator:
+        return MergedOperator(self)

@@ -1,0 +1,104 @@
+"""Filters rows and computes columns, in one operator as Flink's `Calc`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import pyarrow as pa
+
+from headgate.columns.program import ColumnProgram
+from headgate.columns.user_kernels import FailedRowError
+from headgate.elements import Batch
+from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, UserCodeError
+from headgate.operators.runtime_context import Runtime
+from headgate.types.arrow import batch_from_rows, rows_from_batch
+
+
+def columns_of(batch: Batch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the columns of a batch; records that are Python objects are converted to a schema.
+
+    Raises `SerializationError` naming the column and the record that do not fit the schema.
+    """
+    found = batch.columns
+    return batch_from_rows(batch.records, schema) if found is None else found
+
+
+@final
+class CalcOperator(Operator):
+    """Computes the outputs for the rows for which the predicate, if any, is true."""
+
+    def __init__(self, factory: CalcFactory) -> None:
+        self._input = factory.input
+        self._output = factory.output
+        self._predicate = factory.predicate
+        self._outputs = factory.outputs
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._opened = [
+            kernel
+            for program in (self._predicate, self._outputs)
+            for kernel in (() if program is None else program.user_kernels)
+        ]
+        runtime = Runtime(context)
+        for kernel in self._opened:
+            kernel.open(runtime)
+
+    def process(self, batch: Batch) -> Batch:
+        columns = columns_of(batch, self._input)
+        if self._predicate is not None:
+            mask = self._computed(self._predicate, columns)[0]
+            columns = columns.filter(mask)
+        if not columns.num_rows:
+            return Batch([])
+        made = self._computed(self._outputs, columns)
+        return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._output))
+
+    def _computed(self, program: ColumnProgram, columns: pa.RecordBatch) -> list[pa.Array]:
+        try:
+            return program.columns(columns)
+        except USER_ERRORS as error:
+            raise _failure(program.columns, columns, error) from (
+                error.__cause__ if isinstance(error, FailedRowError) else error
+            )
+
+    def close(self) -> None:
+        for kernel in self._opened:
+            kernel.close()
+
+
+def _failure(
+    compute: Callable[[pa.RecordBatch], Sequence[Any]], columns: pa.RecordBatch, error: BaseException
+) -> UserCodeError:
+    """Return the error for the first row that fails. It is searched by halves, unless the error knows it."""
+    if isinstance(error, FailedRowError):
+        return UserCodeError(record=rows_from_batch(columns.slice(error.row, 1))[0], during=error.during)
+    while columns.num_rows > 1:
+        half = columns.num_rows // 2
+        first = columns.slice(0, half)
+        columns = first if _fails(compute, first) else columns.slice(half)
+    return UserCodeError(record=rows_from_batch(columns)[0])
+
+
+def _fails(compute: Callable[[pa.RecordBatch], Sequence[Any]], columns: pa.RecordBatch) -> bool:
+    try:
+        compute(columns)
+    except USER_ERRORS:
+        return True
+    return False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CalcFactory:
+    """Makes a `CalcOperator`. `input` is the schema of its input, `output` of what `outputs` computes."""
+
+    input: pa.Schema
+    output: pa.Schema
+    outputs: ColumnProgram
+    predicate: ColumnProgram | None = None
+
+    def create(self) -> CalcOperator:
+        return CalcOperator(self)

@@ -1,0 +1,47 @@
+"""Keys of columns as Python values that are equal where SQL's values are, and back.
+
+Floating numbers and times become the numbers that hold their bits: in SQL, NaN equals NaN, 0.0 equals -0.0, and a time
+may have nanoseconds. NULL is None, and one key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def groupable(column: pa.Array, *, exact: bool = False) -> pa.Array:
+    """Return numbers that are equal where SQL's values are: NaN equals NaN, and, unless `exact`, 0.0 equals -0.0."""
+    kind = column.type
+    if pa.types.is_floating(kind) and exact:
+        return column.view(pa.int64() if pa.types.is_float64(kind) else pa.int32())
+    if pa.types.is_floating(kind):
+        plain = pc.add(column, pa.scalar(0.0, kind))
+        one_nan = pc.if_else(pc.is_nan(plain), pa.scalar(float("nan"), kind), plain)
+        return one_nan.view(pa.int64() if pa.types.is_float64(kind) else pa.int32())
+    if pa.types.is_date(kind) or pa.types.is_time32(kind):
+        return column.view(pa.int32())
+    if pa.types.is_temporal(kind):
+        return column.view(pa.int64())
+    return column
+
+
+def keys_of(columns: Sequence[Any], rows: int) -> list[Any]:
+    """Return the key of each row, of columns that `groupable` has made: a value, or a tuple of the values of several.
+
+    Without columns, all rows have one key.
+    """
+    values = [column.to_pylist() for column in columns]
+    if len(values) > 1:
+        return list(zip(*values, strict=True))
+    return values[0] if values else [0] * rows
+
+
+def column_of_keys(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return the column of values of which `groupable` has made numbers."""
+    if pa.types.is_floating(kind) or pa.types.is_temporal(kind):
+        return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)  # bits
+    return pa.array(values, kind)

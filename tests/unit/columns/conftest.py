@@ -1,0 +1,3 @@
+"""The programs for PyFlink are no tests."""
+
+collect_ignore = ["ask_pyflink.py"]

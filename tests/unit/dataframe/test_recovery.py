@@ -1,0 +1,81 @@
+"""DataFrames keep their results exact over failures, at any parallelism."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate import dataframe as pf
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class FailsOnce:
+    """Passes batches on, and fails once at the first batch after a number of rows."""
+
+    def __init__(self, done: Path, rows: int) -> None:
+        self._done = done
+        self._rows = rows
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        self._rows -= batch.num_rows
+        if self._rows < 0 and not self._done.exists():
+            self._done.touch()
+            raise ValueError("fails once")
+        return batch
+
+
+def failing(environment: Any, folder: Path, parallelism: int, mode: str) -> None:
+    config = environment.get_config()
+    config.set("parallelism.default", str(parallelism))
+    config.set("execution.checkpointing.interval", "10 ms")
+    config.set("execution.checkpointing.dir", str(folder / "checkpoints"))
+    config.set("execution.checkpointing.unaligned.enabled", "true" if mode == "unaligned" else "false")
+    config.set("state.backend.type", "rocksdb" if mode == "rocksdb" else "hashmap")
+    config.set("restart-strategy.type", "fixed-delay")
+    config.set("restart-strategy.fixed-delay.delay", "1 ms")
+    config.set("headgate.batch.records", "128")
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+@pytest.mark.parametrize("mode", ["aligned", "unaligned", "rocksdb"])
+def test_windows_count_each_row_once_over_a_failure(
+    environment: Any, tmp_path: Path, parallelism: int, mode: str
+) -> None:
+    failing(environment, tmp_path, parallelism, mode)
+    rows = 8_000
+    frame = pf.from_dict(
+        {
+            "ts": [EPOCH + dt.timedelta(milliseconds=10 * number) for number in range(rows)],
+            "k": [number % 7 for number in range(rows)],
+        }
+    )
+    done = tmp_path / "failed"
+    windows = (
+        frame.map_batches(FailsOnce(done, rows // 2 // parallelism))
+        .with_watermark("ts")
+        .tumble(on="ts", size=dt.timedelta(seconds=1))
+        .group_by("window_start", "window_end", "k")
+        .agg(n=pf.lit(1).count)
+    )
+    found = windows.collect()
+    assert done.exists()
+    expected = Counter((number // 100, number % 7) for number in range(rows))
+    counted = {((row.window_start - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1), row.k): row.n for row in found}
+    assert len(found) == len(expected)
+    assert counted == expected
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_a_limit_counts_on_after_a_failure(environment: Any, tmp_path: Path, parallelism: int) -> None:
+    failing(environment, tmp_path, parallelism, "aligned")
+    done = tmp_path / "failed"
+    frame = pf.range(30_000).map_batches(FailsOnce(done, 4_000)).offset(100).limit(20_000)
+    found = [row.id for row in frame.collect()]
+    assert done.exists()
+    assert len(found) == len(set(found)) == 20_000
