@@ -12,6 +12,8 @@ import pytest
 
 from headgate import dataframe as pf
 
+pytestmark = pytest.mark.slow
+
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
