@@ -36,7 +36,7 @@ class Actions(Frame):
     __slots__ = ()
 
     def collect(self) -> list[Row]:
-        """Run the plan to its end, and return all rows. Blocks; never returns if the input does not end."""
+        """Run the plan, and return all rows. Blocks until the job ends, which it never does for endless input."""
         with self._job() as rows:
             return list(rows)
 
@@ -45,7 +45,7 @@ class Actions(Frame):
         return CloseableResults(batches, batches.rows())
 
     def to_pandas(self) -> pd.DataFrame:
-        """Run the plan to its end, and return all rows as a pandas DataFrame. Blocks."""
+        """Run the plan, and return all rows as a pandas DataFrame. Blocks until the job ends."""
         return self._table().to_pandas()
 
     def _table(self) -> pa.Table:
@@ -116,7 +116,7 @@ class Actions(Frame):
         include_row_kind: bool = False,
         row_kind_field: str = ROW_KIND,
     ) -> Any:
-        """Do as `take`, but return one batch: a pandas DataFrame, or with `batch_format="pyarrow"` a table."""
+        """Do the same as `take`, but return a pandas DataFrame, or with `batch_format="pyarrow"` a `pyarrow.Table`."""
         _check_take(n, timeout)
         self._check_batches(1, batch_format, include_row_kind, row_kind_field)
         schema = self.schema.arrow
@@ -174,7 +174,8 @@ class Actions(Frame):
     ) -> None:
         """Run the plan, and write its rows into files of JSON lines in a folder, as `write_parquet` does.
 
-        `timestamp_format` is "SQL" (`2024-01-01 12:00:00.5`) or "ISO-8601". `ignore_null_fields` leaves out NULL.
+        `timestamp_format` is "SQL", such as `2024-01-01 12:00:00.5`, or "ISO-8601". With `ignore_null_fields`, fields
+        that are NULL are left out.
         """
         sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
         self.write(sink, f"files {path}")

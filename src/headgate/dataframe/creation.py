@@ -62,7 +62,7 @@ def from_records(data: Sequence[Any], schema: list[str] | None = None, watermark
     """Return a DataFrame of records: dicts, named tuples, rows, or plain sequences with `schema`.
 
     The first record determines the kind of all records, and without `schema` the names and the order of the columns.
-    With `schema`, fields of dicts and named tuples are chosen by name, and those of plain sequences named by position.
+    `schema` chooses the fields of dicts and named tuples by name. It names the values of plain sequences by position.
     Types follow from the values: int is BIGINT, float DOUBLE, str STRING, Decimal DECIMAL(38, 18), datetime
     TIMESTAMP_LTZ(6), list ARRAY, dict MAP, a row ROW.
 
@@ -79,7 +79,7 @@ def from_records(data: Sequence[Any], schema: list[str] | None = None, watermark
 def from_dict(
     data: Mapping[str, Sequence[Any]], schema: list[str] | None = None, watermark: Watermark | None = None
 ) -> DataFrame:
-    """Return a DataFrame of columns, in the order of the dict; with `schema` of these columns, in this order.
+    """Return a DataFrame of the columns in a dict. `schema` chooses columns, and their order.
 
     Raises TypeError for data that is no dict, or a column that is no sequence; ValueError for columns of different
     lengths, no rows, or an unknown name in `schema`.
@@ -101,8 +101,8 @@ def _of_columns(names: list[str], columns: list[list[Any]], watermark: Watermark
 def from_pandas(pdf: pd.DataFrame, schema: list[str] | None = None, watermark: Watermark | None = None) -> DataFrame:
     """Return a DataFrame of a pandas DataFrame, without its index. `schema` renames the columns by position.
 
-    Labels that are no strings become strings. A column of objects without a value is a STRING. Raises TypeError for
-    another object, and ValueError if `schema` has not a name for each column.
+    Labels of columns become strings. A column of objects without any value is a STRING. Raises TypeError for another
+    object, and ValueError if the number of names in `schema` is not the number of columns.
     """
     import pandas as pd  # noqa: PLC0415  # optional, and takes long to load
 
@@ -137,7 +137,7 @@ def from_arrow(table: pa.Table, schema: list[str] | None = None, watermark: Wate
     """Return a DataFrame of an Arrow table. `schema` renames the columns by position.
 
     Timestamps with a zone become TIMESTAMP_LTZ. Raises TypeError for another object, for a column of nulls, or for a
-    type that SQL does not have; ValueError if `schema` has not a name for each column.
+    type that SQL does not have; ValueError if the number of names in `schema` is not the number of columns.
 
     >>> from_arrow(pa.table({"n": pa.array([1, 2], pa.int32())})).schema
     Schema(n: INT)
@@ -154,7 +154,7 @@ def from_arrow(table: pa.Table, schema: list[str] | None = None, watermark: Wate
 
 
 def number_range(start_or_end: int, end: int | None = None, step: int = 1) -> DataFrame:
-    """Return a DataFrame with one column, `id`, of the integers of Python's `range`.
+    """Return a DataFrame with one column, `id`: the integers of Python's `range` with these arguments.
 
     Raises TypeError for arguments that are no int, and ValueError for a step of 0 or integers that exceed 64 bits.
 

@@ -15,7 +15,9 @@ _Number = int
 
 @final
 class DataType:
-    """The type of a column: a type of SQL, and whether it has NULL. Types are equal if both, and all parameters, are.
+    """The type of a column: a type of SQL, and whether the column may have NULL.
+
+    Types are equal if their parameters and their nullability are equal.
 
     >>> DataType.decimal(10, 2).not_null()
     DataType(DECIMAL(10, 2) NOT NULL)
@@ -86,7 +88,7 @@ class DataType:
 
     @classmethod
     def null(cls) -> DataType:
-        """NULL, the type of a column without values."""
+        """NULL: the type of a column that has no value but NULL."""
         return cls(types.NULL)
 
     @classmethod

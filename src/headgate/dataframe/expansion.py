@@ -81,8 +81,8 @@ class Expansion(Frame):
         `func` gets a dict of the row. It is a function, an object that can be called, or a class of such objects, which
         each subtask instantiates. The columns are those of its results' type: `return_dtype`, or the element of its
         return annotation (`Iterator[T]`, `list[T]`), a TypedDict or a struct; another type makes one column, `f0`.
-        None is no row; a text, a dict, a tuple or a `Row` is one row. Raises TypeError for something that cannot be
-        called or a missing type, ValueError for a function that takes no dict.
+        A function that returns None emits no row; a text, a dict, a tuple or a `Row` is one row. Raises TypeError for
+        an object that cannot be called, or if the type of the results is missing.
         """
         kind = _element_type(func, return_dtype, "flat_map")
         return self._of_rows("FlatMap", func, kind, _many)
@@ -90,7 +90,7 @@ class Expansion(Frame):
     def map(self, func: Any, *, return_dtype: Any = None) -> Self:
         """Return the row that a function returns for each row, which it gets as a dict; only its columns remain.
 
-        `func` and `return_dtype` are those of `flat_map`, for one row.
+        `func` and `return_dtype` are as in `flat_map`, but the function returns exactly one row.
         """
         kind = _row_type(func, return_dtype, "map")
         return self._of_rows("Map", func, kind, _one)
@@ -105,10 +105,10 @@ class Expansion(Frame):
         """Return the rows of the batches that a function returns for batches of rows.
 
         `func` gets a pandas DataFrame, a `pyarrow.RecordBatch` or a Polars DataFrame, by `batch_format`, and returns
-        the same, or a dict of columns, with any number of rows. Batches have the size that the job gives them. The
-        columns are those of `return_dtype`, a struct or a TypedDict, by default those of this DataFrame.
+        a frame of the same kind, or a dict of columns, with any number of rows. The job determines the size of the
+        batches. `return_dtype`, a struct or a TypedDict, declares the columns; the default is this DataFrame's columns.
 
-        Raises ValueError for an unknown format, TypeError for something that cannot be called or another type.
+        Raises ValueError for an unknown format, TypeError for an object that cannot be called, or another type.
         """
         if batch_format not in FORMATS:
             raise ValueError(f"batch_format is one of {', '.join(FORMATS)}, not {batch_format!r}")

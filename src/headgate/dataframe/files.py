@@ -86,10 +86,12 @@ def read_parquet(
 ) -> DataFrame:
     """Return the rows of Parquet files: of one file, or of all files below a folder, a local path or a URI.
 
-    `schema` names the columns, and their types: a column of another type is cast. Only the columns that the plan uses
-    are read. With `monitor_interval`, such as "10 s", new files are read until the job is stopped. `computed_columns`
-    are SQL expressions, added in order. `watermark` is a pair of column and expression. Raises TypeError and ValueError
-    for wrong arguments; the job fails for a file without a column, and names both.
+    `schema` gives the names and types of the columns; a column of another type in a file is cast. Only the columns that
+    the plan uses are read. With `monitor_interval`, such as "10 s", new files are read until the job is stopped.
+    `computed_columns` are SQL expressions, added in order. `watermark` is a pair of column and expression.
+
+    Raises TypeError and ValueError for wrong arguments. A file that lacks a column fails the job, and the error names
+    both.
 
     >>> frame = read_parquet("/data/orders", schema={"id": DataType.int64(), "price": DataType.float64()})
     >>> frame.columns

@@ -37,7 +37,7 @@ class Grouping(Frame):
         return GroupedDataFrame(self, _keys(columns), None)
 
     def agg(self, *aggs: Expression, **named_aggs: Expression) -> Self:
-        """Aggregate all rows. Raises UnsupportedError: the result of a stream would change with each row."""
+        """Raise UnsupportedError: the aggregate of all rows would change with each row. Group by windows instead."""
         raise _updating("agg() without windows")
 
 

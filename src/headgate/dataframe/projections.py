@@ -113,7 +113,7 @@ class Projections(Frame):
         return self if len(kept) == len(self.schema) else self._projected(kept)
 
     def drop(self, *columns: Columns, strict: bool = True) -> Self:
-        """Do as `drop_columns`."""
+        """Return the same as `drop_columns`."""
         return self.drop_columns(*columns, strict=strict)
 
     def rename_columns(
@@ -121,7 +121,7 @@ class Projections(Frame):
         *args: Mapping[str, str] | Callable[[str], str] | str,
         mapping: Mapping[str, str] | Callable[[str], str] | None = None,
     ) -> Self:
-        """Return the DataFrame with other names: a dict, a function of a name, or old and new names in turn.
+        """Return the DataFrame with other names: from a dict, a function of a name, or old and new names in turn.
 
         Keys of a dict that are no columns are ignored. Raises ValueError for an odd number of names, an unknown name
         among them, or two columns with the same name; TypeError for other arguments.
@@ -140,7 +140,7 @@ class Projections(Frame):
         *args: Mapping[str, str] | Callable[[str], str] | str,
         mapping: Mapping[str, str] | Callable[[str], str] | None = None,
     ) -> Self:
-        """Do as `rename_columns`."""
+        """Return the same as `rename_columns`."""
         return self.rename_columns(*args, mapping=mapping)
 
     def __getitem__(self, key: str | Expression | list[Columns] | tuple[Columns, ...]) -> Any:
@@ -191,15 +191,15 @@ class Projections(Frame):
         return made.node
 
     def where(self, *predicates: Expression | str | Callable[[Self], Expression], **constraints: Any) -> Self:
-        """Do as `filter`."""
+        """Return the same as `filter`."""
         return self.filter(*predicates, **constraints)
 
     def limit(self, n: int) -> Self:
-        """Return at most `n` rows: any rows of a DataFrame that is not sorted."""
+        """Return at most `n` rows. Which rows these are is not specified."""
         return self._with(Limit(self._plan, 0, _count(n, "limit")))
 
     def head(self, n: int) -> Self:
-        """Do as `limit`."""
+        """Return the same as `limit`."""
         return self.limit(n)
 
     def offset(self, n: int) -> Self:
@@ -295,7 +295,7 @@ class Projections(Frame):
     def fill_null(self, value: Any, subset: list[str] | None = None) -> Self:
         """Return the DataFrame with a value in place of NULL in these columns, by default in all.
 
-        The value is cast to the type of each column. Raises ValueError if it cannot be.
+        The value is cast to the type of each column. Raises ValueError for a column whose type it cannot have.
         """
         replaced = [
             Named(Call("if_null", (Column(name), self._cast(value, name))), (name,)) for name in self._subset(subset)

@@ -24,7 +24,7 @@ _session: Final = _Session()
 
 
 def set_table_environment(env: TableEnvironment | None) -> None:
-    """Make an environment the one of all DataFrames that are made from now on; None: the next DataFrame makes one.
+    """Set the environment of all DataFrames made from now on. With None, the next DataFrame makes a new environment.
 
     Raises TypeError for another value, and RuntimeError while settings of `config` wait for a new environment.
     """
@@ -45,7 +45,7 @@ def get_table_environment() -> TableEnvironment | None:
 
 
 def get_or_create_table_environment() -> TableEnvironment:
-    """Return the environment of new DataFrames. The first call makes one, with the values of `config`."""
+    """Return the environment of new DataFrames. The first call makes it, with the values of `config`."""
     with _LOCK:
         if _session.environment is None:
             given = Configuration().set_string("execution.runtime-mode", "STREAMING")
@@ -61,7 +61,7 @@ _AUTOMATIC: Final = ("execution.runtime-mode", "AUTOMATIC")
 
 @final
 class DataFrameConfig:
-    """Settings for the environment that the first DataFrame makes, by Flink's keys.
+    """Settings, by Flink's keys, for the environment that the first DataFrame makes.
 
     >>> config.get("no.such.key", "nothing")
     'nothing'

@@ -106,10 +106,9 @@ def udf(
     follows from its return annotation unless `return_dtype` is given. A function whose annotations name pandas or Arrow
     columns is a *pandas* or *arrow* function: it gets and returns whole columns, and needs `return_dtype`.
 
-    A function that is not `deterministic` is called once for each place in the program, also where the arguments are
-    equal or constant.
+    The planner merges equal calls into one call. It does not do so for a function that is not `deterministic`.
 
-    Raises TypeError for something that cannot be called, or a type that is missing; ValueError for an unknown
+    Raises TypeError for an object that cannot be called, or a missing type of the results; ValueError for an unknown
     `func_type`, an empty name, or annotations of both kinds; UnsupportedError for an `async` function.
 
     >>> from headgate import dataframe as pf

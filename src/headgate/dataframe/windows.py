@@ -51,13 +51,16 @@ class Windows(Frame):
         return self._with(EventTime(timed._plan, place, delay_ms))
 
     def tumble(self, *, on: Columns, size: Length) -> Self:
-        """Assign each row to a window of this size. Windows begin at multiples of the size, in the session's zone."""
+        """Assign each row to the window of this size that contains it.
+
+        Windows begin at multiples of the size since 1970, in the session's time zone.
+        """
         length = self._millis("size", size)
         node = self._time(on, "tumble")
         return self._bounded(node, Call("tumble_start", (node,), (length,)), Call("tumble_end", (node,), (length,)))
 
     def hop(self, *, on: Columns, slide: Length, size: Length) -> Self:
-        """Assign each row to all windows of this size that contain it; one begins at each multiple of `slide`."""
+        """Assign each row to all windows of this size that contain it. A window begins at each multiple of `slide`."""
         lengths = (self._millis("slide", slide), self._millis("size", size))
         node = self._time(on, "hop")
         expanded = self._expanded(Call("hop_starts", (node,), lengths), START)
@@ -83,8 +86,9 @@ class Windows(Frame):
     ) -> SessionOf[Self]:
         """Assign rows to sessions: windows of a key that end when no row has followed for `gap`.
 
-        The sessions are those of each key in `partition_by`, or of all rows. A session is known when it has ended, so
-        the result has only `group_by`, with the window's columns and all keys of `partition_by`.
+        Each key of `partition_by` has its own sessions; without keys, all rows share them. The bounds of a session are
+        known only when it has ended. So the only method of the result is `group_by`, which takes the window's columns
+        and all keys of `partition_by`.
         """
         given = partition_by if isinstance(partition_by, list | tuple) else [partition_by]
         keys = tuple(node_of_column(key, "session") for key in given if key is not None)

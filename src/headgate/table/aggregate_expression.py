@@ -11,13 +11,13 @@ from headgate.columns.operand import Operand
 
 
 class AggregateExpression(Operand):
-    """Aggregates of the rows of a group. They skip NULL, and are NULL without values, except `count` and `sum0`."""
+    """Aggregates of the rows of a group. They skip NULL. Without values they are NULL; `count` and `sum0` are 0."""
 
     __slots__ = ()
 
     @property
     def sum(self) -> Self:
-        """The sum, in the type of the values; of DECIMAL(p, s) in DECIMAL(38, s). Integers wrap around."""
+        """The sum, in the type of the values; a DECIMAL(38, s) for DECIMAL(p, s). Integers wrap around."""
         return self._call("sum")
 
     @property
@@ -37,7 +37,7 @@ class AggregateExpression(Operand):
 
     @property
     def count(self) -> Self:
-        """How many values there are. `lit(1).count` counts rows."""
+        """The number of values. `lit(1).count` counts rows."""
         return self._call("count")
 
     @property
@@ -82,7 +82,7 @@ class AggregateExpression(Operand):
 
     @property
     def distinct(self) -> Self:
-        """The aggregate of the distinct values: `col("x").count.distinct`. Raises ValueError for no aggregate."""
+        """The aggregate of distinct values: `col("x").count.distinct`. Raises ValueError if this is no aggregate."""
         if not isinstance(self.node, Call) or not is_aggregate(self.node.function):
             raise ValueError(f"distinct is for aggregates, such as col('x').count.distinct, not {self!r}")
         return type(self)(replace(self.node, options=("distinct",)))

@@ -62,7 +62,7 @@ class ArithmeticExpression(Operand):
 
     @property
     def sign(self) -> Self:
-        """-1, 0 or 1 by the sign of the value, as a value of its type."""
+        """-1, 0 or 1, by the sign of the value. The result has the type of the value."""
         return self._call("sign")
 
     @property
@@ -152,7 +152,7 @@ class ArithmeticExpression(Operand):
 
     @property
     def bin(self) -> Self:
-        """The binary digits of an integer, such as `"100"`; all 64 of a negative one."""
+        """The binary digits of an integer, such as `"100"`. A negative integer has 64 digits."""
         return self._call("bin")
 
     @property
@@ -162,7 +162,7 @@ class ArithmeticExpression(Operand):
 
     @property
     def unhex(self) -> Self:
-        """The bytes that hexadecimal digits stand for; NULL for other characters."""
+        """The bytes of a text of hexadecimal digits; NULL for other characters."""
         return self._call("unhex")
 
     @property
@@ -180,7 +180,7 @@ class ArithmeticExpression(Operand):
         return self._call("ln") if base is None else self._reflected("log", base)
 
     def round(self, places: Any) -> Self:
-        """Round to `places` digits after the point; before the point if it is negative. Halves go away from zero."""
+        """Round to `places` digits after the point, or before it if negative. Halves round away from zero."""
         return self._call("round", places)
 
     def truncate(self, n: Any = 0) -> Self:
@@ -188,11 +188,11 @@ class ArithmeticExpression(Operand):
         return self._call("truncate", n)
 
     def floor(self, time_interval_unit: Any = None) -> Self:
-        """The next whole number below; of a time, the beginning of its unit, such as `TimeIntervalUnit.HOUR`."""
+        """Round a number down to a whole number, or a time to the beginning of a `TimeIntervalUnit`."""
         return self._call("floor", options=_unit(time_interval_unit))
 
     def ceil(self, time_interval_unit: Any = None) -> Self:
-        """The next whole number above; of a time that is no beginning of the unit, the beginning of the next."""
+        """Round a number up to a whole number, or a time to the next beginning of a `TimeIntervalUnit`."""
         return self._call("ceil", options=_unit(time_interval_unit))
 
 

@@ -20,7 +20,7 @@ class CollectionExpression(Operand):
 
     @property
     def flatten(self) -> Self:
-        """All fields of a row as columns of `select`, which are named `row$field`."""
+        """In `select`: a column for each field of a row, named `row$field`."""
         return self._call("flatten")
 
     def at(self, index: Any) -> Self:
@@ -60,7 +60,7 @@ class CollectionExpression(Operand):
         return self._call("array_contains", needle)
 
     def array_distinct(self) -> Self:
-        """Return the array with only the first of elements that are the same."""
+        """Return the array without repeated elements: the first of equal elements stays."""
         return self._call("array_distinct")
 
     def array_except(self, array: Any) -> Self:
@@ -76,7 +76,7 @@ class CollectionExpression(Operand):
         return self._call("array_union", array)
 
     def array_join(self, delimiter: Any, null_replacement: Any = None) -> Self:
-        """Return the texts of the array with a delimiter between them. NULL is left out unless it is replaced."""
+        """Return the texts of the array with a delimiter between them. NULL is left out if there is no replacement."""
         return self._call("array_join", delimiter, *_given(null_replacement))
 
     def array_max(self) -> Self:
@@ -88,15 +88,15 @@ class CollectionExpression(Operand):
         return self._call("array_min")
 
     def array_position(self, needle: Any) -> Self:
-        """Return the position of the first such element, from 1; 0 if there is none."""
+        """Return the position of the first element that equals the needle, from 1; 0 if there is none."""
         return self._call("array_position", needle)
 
     def array_remove(self, needle: Any) -> Self:
-        """Return the array without the elements that are the same."""
+        """Return the array without all elements that equal the given element."""
         return self._call("array_remove", needle)
 
     def array_reverse(self) -> Self:
-        """Return the array from its end to its beginning."""
+        """Return the elements in reverse order."""
         return self._call("array_reverse")
 
     def array_slice(self, start_offset: Any, end_offset: Any = None) -> Self:
@@ -111,7 +111,7 @@ class CollectionExpression(Operand):
         return self._call("array_slice", start_offset, *_given(end_offset))
 
     def array_sort(self, ascending_order: Any = None, null_first: Any = None) -> Self:
-        """Return the array in ascending order. NULL is first, or last if the order is descending, unless it is said."""
+        """Return the sorted array. By default, NULL is first in ascending order and last in descending order."""
         if ascending_order is None and null_first is not None:
             ascending_order = True
         return self._call("array_sort", *_given(ascending_order, null_first))
@@ -132,7 +132,7 @@ class CollectionExpression(Operand):
         return self._call("map_entries")
 
     def map_union(self, *maps: Any) -> Self:
-        """Return the entries of this map and of the others. Of entries with the same key, the last counts."""
+        """Return the entries of all maps. If several maps have a key, the value of the last map counts."""
         return self._call("map_union", *maps)
 
 

@@ -22,10 +22,10 @@ def row(head: Any, *tail: Any) -> Expression:
 
 
 def map_(key: Any, value: Any, *tail: Any) -> Expression:
-    """Return a map of keys and values, which follow each other. The last value of a key counts."""
+    """Return a map of keys and values in turn. If a key occurs twice, its last value counts."""
     return call_of("map", key, value, *tail)
 
 
 def map_from_arrays(key: Any, value: Any) -> Expression:
-    """Return a map of an array of keys and one of values. Arrays of different lengths fail the job."""
+    """Return a map of an array of keys and an array of values. Arrays of different lengths fail the job."""
     return call_of("map_from_arrays", key, value)

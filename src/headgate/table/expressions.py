@@ -91,10 +91,10 @@ def lit(v: Any, data_type: Any = None) -> Expression:
 
 
 def call_sql(sql_expression: str) -> Expression:
-    """Return the expression that SQL text stands for, such as `"price * 2 > 10 AND name LIKE 'a%'"`.
+    """Return the expression of SQL text, such as `"price * 2 > 10 AND name LIKE 'a%'"`.
 
-    Each row has its own result: no aggregates, and no queries within. Raises TypeError if it is no string, and
-    `InvalidExpressionError`, a ValueError, with the place in the text that is no expression of Flink SQL.
+    The text must not contain aggregates or queries. Raises TypeError if it is no string, and
+    `InvalidExpressionError`, a ValueError, if it is no expression of Flink SQL; the error names the place in the text.
 
     >>> call_sql("UPPER(name) || '!'")
     concat_operator(upper_case(name), '!')
@@ -111,12 +111,12 @@ def _call(function: str, *arguments: Any) -> Expression:
 
 
 def and_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression:
-    """Whether all BOOLEANs are true: false if one is false, else NULL if one is NULL."""
+    """Whether all BOOLEANs are true. If none is false, NULL if one is NULL."""
     return _call("and", predicate0, predicate1, *predicates)
 
 
 def or_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression:
-    """Whether one of the BOOLEANs is true, else NULL if one is NULL."""
+    """Whether one of the BOOLEANs is true; if none is, NULL if one is NULL, else false."""
     return _call("or", predicate0, predicate1, *predicates)
 
 
@@ -146,7 +146,7 @@ def negative(v: Any) -> Expression:
 
 
 def log(v: Any, base: Any = None) -> Expression:
-    """Return the logarithm to a base; the natural logarithm without one."""
+    """Return the logarithm to a base, by default the natural logarithm."""
     return _call("ln", v) if base is None else _call("log", base, v)
 
 
@@ -166,17 +166,17 @@ def e() -> Expression:
 
 
 def rand(seed: Any = None) -> Expression:
-    """Return another random DOUBLE for each row, from 0 to below 1. Runs with the same seed make the same numbers."""
+    """Return a random DOUBLE for each row, at least 0 and below 1. The same seed gives the same numbers in each run."""
     return _call("rand") if seed is None else _call("rand", seed)
 
 
 def rand_integer(bound: Any, seed: Any = None) -> Expression:
-    """Return another random INT for each row, from 0 to below the bound. Runs with a seed make the same numbers."""
+    """Return a random INT for each row, at least 0 and below `bound`. The same seed gives the same numbers."""
     return _call("rand_integer", bound) if seed is None else _call("rand_integer", bound, seed)
 
 
 def uuid() -> Expression:
-    """Return another random UUID for each row, as text."""
+    """Return a random UUID for each row, as text."""
     return _call("uuid")
 
 
@@ -196,7 +196,7 @@ def concat(first: Any, *others: Any) -> Expression:
 
 
 def concat_ws(separator: Any, first: Any, *others: Any) -> Expression:
-    """Return texts with a separator between them, without those that are NULL; NULL if the separator is NULL."""
+    """Return texts with a separator between them. NULL texts are left out. NULL if the separator is NULL."""
     return _call("concat_ws", separator, first, *others)
 
 
@@ -210,7 +210,7 @@ def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression
 
 
 def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression:
-    """Return a JSON array of the values, as a text. Values of `json_object` and `json_array` are put in as they are."""
+    """Return a JSON array of the values, as a text. Results of `json_object` and `json_array` are nested as JSON."""
     return Expression(json_construction("json_array", on_null.name, [*map(node_of, args)]))
 
 

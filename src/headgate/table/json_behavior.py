@@ -8,7 +8,7 @@ from typing import final
 
 @final
 class JsonType(Enum):
-    """The kinds of JSON that `is_json` asks for."""
+    """The kinds of JSON that `is_json` distinguishes."""
 
     VALUE = auto()
     SCALAR = auto()
@@ -18,7 +18,7 @@ class JsonType(Enum):
 
 @final
 class JsonExistsOnError(Enum):
-    """What `json_exists` is for an error. UNKNOWN is NULL; ERROR fails the job."""
+    """The result of `json_exists` for an error. UNKNOWN is NULL; ERROR fails the job."""
 
     TRUE = auto()
     FALSE = auto()
@@ -28,7 +28,7 @@ class JsonExistsOnError(Enum):
 
 @final
 class JsonValueOnEmptyOrError(Enum):
-    """What `json_value` is where it finds nothing, and for an error. ERROR fails the job."""
+    """The result of `json_value` for an error, or if the path finds nothing. ERROR fails the job."""
 
     NULL = auto()
     ERROR = auto()
@@ -37,7 +37,7 @@ class JsonValueOnEmptyOrError(Enum):
 
 @final
 class JsonQueryWrapper(Enum):
-    """Whether `json_query` makes an array of what it finds: CONDITIONAL_ARRAY if it is none."""
+    """Whether `json_query` puts its result into an array. CONDITIONAL_ARRAY: if the result is no array."""
 
     WITHOUT_ARRAY = auto()
     CONDITIONAL_ARRAY = auto()
@@ -46,7 +46,7 @@ class JsonQueryWrapper(Enum):
 
 @final
 class JsonQueryOnEmptyOrError(Enum):
-    """What `json_query` is where it finds nothing, and for an error. ERROR fails the job."""
+    """The result of `json_query` for an error, or if the path finds nothing. ERROR fails the job."""
 
     NULL = auto()
     EMPTY_ARRAY = auto()
@@ -56,7 +56,7 @@ class JsonQueryOnEmptyOrError(Enum):
 
 @final
 class JsonOnNull(Enum):
-    """Whether `json_object` and `json_array` have NULL values as `null`, or leave them out."""
+    """NULL: `json_object` and `json_array` write a NULL value as `null`. ABSENT: they leave it out."""
 
     NULL = auto()
     ABSENT = auto()

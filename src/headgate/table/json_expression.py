@@ -17,12 +17,12 @@ from headgate.table.json_behavior import (
 
 
 class JsonExpression(Operand):
-    """Functions of JSON. A path such as `$.a[0].b` is strict: what it does not find is an error; `lax $.a` is not."""
+    """Functions of JSON. A path such as `$.a[0].b` is strict: a missing part is an error. It is none in `lax $.a`."""
 
     __slots__ = ()
 
     def is_json(self, json_type: JsonType | None = None) -> Self:
-        """Whether the text is JSON, of any or of one kind; false for NULL."""
+        """Whether the text is JSON, of the given kind if there is one; false for NULL."""
         return self._call("is_json", options=() if json_type is None else (json_type.name,))
 
     def json_exists(self, path: str, on_error: JsonExistsOnError | None = None) -> Self:
@@ -63,8 +63,8 @@ class JsonExpression(Operand):
         return self._call("json_quote")
 
     def json_unquote(self) -> Self:
-        """Return the text that a JSON text stands for; a text without quotes itself.
+        """Return the value of a JSON text in quotes; another text is returned as it is.
 
-        A text in quotes that is no JSON text fails the job.
+        A text in quotes that is not valid JSON fails the job.
         """
         return self._call("json_unquote")

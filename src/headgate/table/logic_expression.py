@@ -91,7 +91,7 @@ class LogicExpression(Operand):
         return self._call("if_then_else", if_true, if_false)
 
     def in_(self, *others: Any) -> Self:
-        """Whether the value equals one of the others. NULL if it equals none, and it or one of the others is NULL."""
+        """Whether the value equals one of the others. NULL if no other is equal and one of all these values is NULL."""
         return self._call("in", *others)
 
     def between(self, lower_bound: Any, upper_bound: Any) -> Self:

@@ -36,7 +36,7 @@ class TextExpression(Operand):
     def init_cap(self) -> Self:
         """The text with each word's first letter in upper case, the rest in lower case.
 
-        A word is of the letters A to Z, in both cases, and digits: as in Flink, other letters end a word and stay.
+        A word consists of the letters A to Z and digits. Other letters end a word and do not change, as in Flink.
         """
         return self._call("init_cap")
 
@@ -65,21 +65,21 @@ class TextExpression(Operand):
         return self._call("btrim", *_given(trim_str))
 
     def lpad(self, length: Any, pad: Any) -> Self:
-        """Return `length` characters: the text, with `pad` as often as needed before it, or its beginning if longer.
+        """Fill the text with `pad` at its beginning up to `length` characters; a longer text is cut to `length`.
 
         NULL if `length` is negative or `pad` is empty.
         """
         return self._call("lpad", length, pad)
 
     def rpad(self, length: Any, pad: Any) -> Self:
-        """Return `length` characters: the text, with `pad` as often as needed after it, or its beginning if longer.
+        """Fill the text with `pad` at its end up to `length` characters; a longer text is cut to `length`.
 
         NULL if `length` is negative or `pad` is empty.
         """
         return self._call("rpad", length, pad)
 
     def substring(self, begin_index: Any, length: Any = None) -> Self:
-        """Return `length` characters from a position on, or all; a negative position counts from the end.
+        """Return `length` characters, by default all, from a position on. A negative position counts from the end.
 
         Empty if the position is outside of the text; NULL if `length` is negative.
         """
@@ -106,7 +106,7 @@ class TextExpression(Operand):
         return self._call("replace", search, replacement)
 
     def translate(self, from_str: Any, to_str: Any) -> Self:
-        """Return the text with characters of `from_str` replaced by those of `to_str`, or removed if it is shorter."""
+        """Replace each character of `from_str` by the one at its place in `to_str`; if there is none, remove it."""
         return self._call("translate", from_str, to_str)
 
     @property
@@ -115,7 +115,7 @@ class TextExpression(Operand):
         return self._call("reverse")
 
     def overlay(self, new_string: Any, starting: Any, length: Any = None) -> Self:
-        """Return the text with `length` characters, or as many as `new_string` has, replaced from a position on."""
+        """Replace `length` characters from a position on by `new_string`. The default is the length of `new_string`."""
         return self._call("overlay", *_given(new_string, starting, length))
 
     def position(self, haystack: Any = None) -> Self:
@@ -131,11 +131,11 @@ class TextExpression(Operand):
         return self._call("locate", *_given(s, pos))
 
     def starts_with(self, start_expr: Any) -> Self:
-        """Whether the text, or bytes, begin with others."""
+        """Whether the text, or the bytes, begin with the argument."""
         return self._call("starts_with", start_expr)
 
     def ends_with(self, end_expr: Any) -> Self:
-        """Whether the text, or bytes, end with others."""
+        """Whether the text, or the bytes, end with the argument."""
         return self._call("ends_with", end_expr)
 
     def split(self, delimiter: Any) -> Self:
@@ -147,7 +147,7 @@ class TextExpression(Operand):
         return self._call("split_index", separator, index)
 
     def elt(self, expr: Any, *exprs: Any) -> Self:
-        """Return the argument whose index, from 1, this integer is; NULL if there is none."""
+        """Return the argument at the index, from 1, that is this integer; NULL if there is none."""
         return self._call("elt", expr, *exprs)
 
     @property
@@ -157,13 +157,13 @@ class TextExpression(Operand):
 
     @property
     def chr(self) -> Self:
-        """The character whose code the lowest eight bits of this integer are."""
+        """The character with the code in the lowest eight bits of this integer."""
         return self._call("chr")
 
     def like(self, pattern: Any = None, escape: Any = None) -> Self:
         """Whether the whole text matches a pattern, in which `_` is a character and `%` any text.
 
-        `escape` is the character before these when they stand for themselves, a backslash if it is not given.
+        After the character `escape`, by default a backslash, both are ordinary characters.
         """
         return self._call("like", *_given(pattern, escape))
 
@@ -180,11 +180,11 @@ class TextExpression(Operand):
         return self._call("regexp_replace", regex, replacement)
 
     def regexp_extract(self, regex: Any, extract_index: Any = None) -> Self:
-        """Return the first part that matches, or its group with this index; NULL if none matches."""
+        """Return the first part that matches, or one group of it; NULL if no part matches."""
         return self._call("regexp_extract", *_given(regex, extract_index))
 
     def regexp_extract_all(self, regex: Any, extract_index: Any = None) -> Self:
-        """Return an ARRAY of the group with this index, or the first, of all parts that match; 0 is the whole part."""
+        """Return an ARRAY with one group of each part that matches, by default group 1. Group 0 is the whole part."""
         return self._call("regexp_extract_all", *_given(regex, extract_index))
 
     def regexp_count(self, regex: Any) -> Self:
@@ -208,7 +208,7 @@ class TextExpression(Operand):
         return self._call("encode", charset)
 
     def decode(self, charset: Any) -> Self:
-        """Return bytes in a character set as a text."""
+        """Return the text of bytes in a character set."""
         return self._call("decode", charset)
 
     @property
@@ -218,7 +218,7 @@ class TextExpression(Operand):
 
     @property
     def from_base64(self) -> Self:
-        """The text that is given in base64. What is no base64 fails the job."""
+        """The text of its base64 form. A text that is no base64 fails the job."""
         return self._call("from_base64")
 
     def url_encode(self) -> Self:
@@ -226,7 +226,7 @@ class TextExpression(Operand):
         return self._call("url_encode")
 
     def url_decode(self) -> Self:
-        """Return the text that is given as a part of a URL; NULL if it is none."""
+        """Return the text of its form in a URL: `a+b` as `a b`. NULL if the form is not valid."""
         return self._call("url_decode")
 
     def parse_url(self, part_to_extract: Any, key: Any = None) -> Self:
@@ -273,6 +273,6 @@ class TextExpression(Operand):
     def printf(self, *obj: Any) -> Self:
         """Return the text with the values in place of directives such as `%d`, as Java's formatter writes them.
 
-        NULL if this format is none, or does not fit the values.
+        NULL if the format is not valid, or does not fit the values.
         """
         return self._call("printf", *obj)

@@ -11,7 +11,7 @@ from headgate.columns.operand import Operand
 
 
 class TimeIntervalUnit(Enum):
-    """Units of `extract`, `floor` and `ceil`. The units after MINUTE_TO_SECOND are not in PyFlink, but in Flink SQL."""
+    """Units of `extract`, `floor` and `ceil`. Flink SQL has all of them; PyFlink has those up to MINUTE_TO_SECOND."""
 
     YEAR = 0
     YEAR_TO_MONTH = 1
@@ -64,29 +64,29 @@ def unit_name(unit: Any, kind: type[Enum]) -> str:
 
 
 class TimeExpression(Operand):
-    """Times and intervals. A TIMESTAMP_LTZ is read as clocks of the session's time zone show it."""
+    """Times and intervals. The parts of a TIMESTAMP_LTZ are those of its local time in the session's time zone."""
 
     __slots__ = ()
 
     @property
     def to_date(self) -> Self:
-        """The text, such as "2026-11-27", as a DATE; as `cast`."""
+        """Cast the text, such as "2026-11-27", to a DATE."""
         return type(self)(Cast(self.node, types.DATE))
 
     @property
     def to_time(self) -> Self:
-        """The text, such as "20:15:00", as a TIME(0); as `cast`."""
+        """Cast the text, such as "20:15:00", to a TIME(0)."""
         return type(self)(Cast(self.node, types.time(0)))
 
     @property
     def to_timestamp(self) -> Self:
-        """The text, such as "2026-11-27 20:15:00.5", as a TIMESTAMP(3); as `cast`."""
+        """Cast the text, such as "2026-11-27 20:15:00.5", to a TIMESTAMP(3)."""
         return type(self)(Cast(self.node, types.timestamp(3)))
 
     def extract(self, time_interval_unit: TimeIntervalUnit) -> Self:
         """Return a part of a time or interval as a BIGINT: the day of the month, the ISO week of the year, and so on.
 
-        DOW counts from Sunday, which is 1, and ISODOW from Monday. EPOCH is the seconds since 1970.
+        DOW is 1 on Sunday, and ISODOW is 1 on Monday. EPOCH is the number of seconds since 1970.
         """
         return self._call("extract", options=(unit_name(time_interval_unit, TimeIntervalUnit),))
 

@@ -34,14 +34,14 @@ def local_timestamp() -> Expression:
 
 
 def to_date(date_str: Any, format: Any = None) -> Expression:
-    """Return the DATE that a text stands for; NULL if it is none. `format` is a pattern of Java, else `yyyy-MM-dd`."""
+    """Return a text as a DATE; NULL if it is none. `format` is a pattern of Java, by default `yyyy-MM-dd`."""
     return call_of("to_date", *_given(date_str, format))
 
 
 def to_timestamp(timestamp_str: Any, format: Any = None) -> Expression:
-    """Return the TIMESTAMP(3) that a text stands for; NULL if it is none.
+    """Return a text as a TIMESTAMP(3); NULL if it is none.
 
-    `format` is a pattern of Java, else `yyyy-MM-dd HH:mm:ss`, with or without a fraction.
+    `format` is a pattern of Java, by default `yyyy-MM-dd HH:mm:ss`, with or without a fraction.
     """
     return call_of("to_timestamp", *_given(timestamp_str, format))
 
@@ -49,8 +49,9 @@ def to_timestamp(timestamp_str: Any, format: Any = None) -> Expression:
 def to_timestamp_ltz(*args: Any) -> Expression:
     """Return a point in time: of a number and its precision, or of a text, its pattern and its time zone.
 
-    The number counts milliseconds since 1970, or seconds with the precision 0, microseconds with 6, nanoseconds
-    with 9. A text without a time zone is in UTC. NULL if the text is no time, or the year is not 1 to 9999.
+    The number counts seconds since 1970 if the precision is 0, milliseconds if it is 3, microseconds if it is 6,
+    nanoseconds if it is 9; the default is 3. A text without a time zone is in UTC. NULL if the text is no time, or if
+    the year is not 1 to 9999.
 
     >>> from headgate.table.expressions import col
     >>> to_timestamp_ltz(col("seconds"), 0)
@@ -65,20 +66,20 @@ def date_format(timestamp: Any, format: Any) -> Expression:
 
 
 def from_unixtime(unixtime: Any, format: Any = None) -> Expression:
-    """Return seconds since 1970 as a text in the session's time zone. `format` is else `yyyy-MM-dd HH:mm:ss`."""
+    """Return seconds since 1970 as a text in the session's zone. The default `format` is `yyyy-MM-dd HH:mm:ss`."""
     return call_of("from_unixtime", *_given(unixtime, format))
 
 
 def unix_timestamp(date_str: Any = None, format: Any = None) -> Expression:
-    """Return the seconds since 1970 of a text in the session's time zone; of now without arguments.
+    """Return the seconds from 1970 to the time in a text, in the session's time zone; without arguments, to now.
 
-    `format` is a pattern of Java, else `yyyy-MM-dd HH:mm:ss`. A text that is no time is -9223372036854775808.
+    `format` is a pattern of Java, by default `yyyy-MM-dd HH:mm:ss`. A text that is no time is -9223372036854775808.
     """
     return call_of("unix_timestamp", *_given(date_str, format))
 
 
 def convert_tz(date_str: Any, tz_from: Any, tz_to: Any) -> Expression:
-    """Return a text such as `2024-02-29 12:00:00`, which is in a time zone, as the time of another; NULL if it is none.
+    """Convert a text such as `2024-02-29 12:00:00` from one time zone to another; NULL if the text is no time.
 
     Zones are names such as `Europe/Berlin`, or offsets such as `GMT-08:00`.
     """
@@ -92,7 +93,7 @@ def _given(*arguments: Any) -> list[Any]:
 def temporal_overlaps(
     left_time_point: Any, left_temporal: Any, right_time_point: Any, right_temporal: Any
 ) -> Expression:
-    """Whether two spans of time have a point in common. Each is a start, and its length or end."""
+    """Whether two spans of time have a point in common. Each span is given by its start, and its end or length."""
     return call_of("temporal_overlaps", left_time_point, left_temporal, right_time_point, right_temporal)
 
 
