@@ -16,6 +16,7 @@ from headgate.dataframe.session import (
     get_table_environment,
     set_table_environment,
 )
+from headgate.dataframe.statement_set import StatementSet, create_statement_set
 from headgate.dataframe.streams import from_data_stream, from_spark
 from headgate.dataframe.udf import udf
 from headgate.table.expressions import col, lit
@@ -25,8 +26,10 @@ __all__ = [
     "DataFrame",
     "DataType",
     "GroupedDataFrame",
+    "StatementSet",
     "col",
     "config",
+    "create_statement_set",
     "from_arrow",
     "from_data_stream",
     "from_dict",

@@ -16,6 +16,7 @@ from headgate.dataframe.planner.marks import Mark, marks
 from headgate.dataframe.planner.physical import Translation, environment_of
 from headgate.dataframe.planner.rules import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
+from headgate.dataframe.statement_set import StatementSet
 from headgate.functions.sink import Sink
 from headgate.operators.columns.rows import RowsFactory
 from headgate.types.arrow_types import type_of_schema
@@ -133,7 +134,7 @@ class Actions(Frame):
         The stream belongs to the environment of the streams that the DataFrame is made of, else to a new one. Points in
         time are `Instant`, as in the DataStream API.
         """
-        run = environment_of(self._plan, self._environment)
+        run = environment_of([self._plan], self._environment)
         time = next((place for place, mark in enumerate(marks(self._plan)) if mark is Mark.EVENT_TIME), None)
         schema = self.schema.arrow
         stream = Translation(run).stream(optimized(self._plan))
@@ -146,23 +147,37 @@ class Actions(Frame):
         """
         return self.to_data_stream().to_spark()
 
-    def write(self, sink: Sink[Any], name: str = "Sink") -> None:
+    def write(self, sink: Sink[Any], name: str = "Sink", *, statement_set: StatementSet | None = None) -> None:
         """Run the plan, and write its rows to a sink of the DataStream API, as record batches if it takes them.
 
-        Blocks until the job has ended. Raises JobFailedError if the job fails.
+        Blocks until the job has ended, and raises JobFailedError if the job fails. With `statement_set`, the write is
+        added to the set, and runs with it. Raises TypeError for another object, ValueError for another environment.
         """
-        run = environment_of(self._plan, self._environment)
+        if statement_set is not None:
+            if not isinstance(statement_set, StatementSet):
+                raise TypeError(f"statement_set is made by create_statement_set(), not {statement_set!r:.100}")
+            statement_set.add(self._plan, sink, name, self._environment)
+            return
+        run = environment_of([self._plan], self._environment)
         Translation(run).stream(optimized(self._plan)).sink_to(sink).name(name)
         run.execute()
 
-    def write_parquet(self, path: str, *, mode: str = "append", compression: str | None = None) -> None:
+    def write_parquet(
+        self,
+        path: str,
+        *,
+        mode: str = "append",
+        compression: str | None = None,
+        statement_set: StatementSet | None = None,
+    ) -> None:
         """Run the plan, and write its rows into Parquet files in a folder, exactly once. Blocks until the job ends.
 
         Files become visible when a checkpoint is complete, the last of them at the end of the job. `compression` is
         SNAPPY, GZIP, ZSTD, LZ4, BROTLI or UNCOMPRESSED. Raises ValueError for another one, or a mode that is not
         "append".
         """
-        self.write(parquet_sink(self.schema, path, mode, compression), f"files {path}")
+        sink = parquet_sink(self.schema, path, mode, compression)
+        self.write(sink, f"files {path}", statement_set=statement_set)
 
     def write_json(
         self,
@@ -171,6 +186,7 @@ class Actions(Frame):
         mode: str = "append",
         timestamp_format: str | None = None,
         ignore_null_fields: bool | None = None,
+        statement_set: StatementSet | None = None,
     ) -> None:
         """Run the plan, and write its rows into files of JSON lines in a folder, as `write_parquet` does.
 
@@ -178,7 +194,7 @@ class Actions(Frame):
         that are NULL are left out.
         """
         sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
-        self.write(sink, f"files {path}")
+        self.write(sink, f"files {path}", statement_set=statement_set)
 
     def explain(self) -> str:
         """Return the plan as text: as written, and after the planner's rules. Runs nothing.

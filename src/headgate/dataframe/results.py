@@ -72,7 +72,7 @@ class JobBatches:
     def __init__(self, plan: Relation, environment: TableEnvironment, timeout_s: float | None = None) -> None:
         self.closed = False
         self._zone = environment.get_config().get_local_timezone()
-        run = environment_of(plan, environment)
+        run = environment_of([plan], environment)
         encoded = Translation(run).stream(optimized(plan))._then("Results", EncodeFactory(plan.schema.arrow), None)
         encoded._end("Collect", CollectFactory())
         self._job = run.submit()

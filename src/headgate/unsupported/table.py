@@ -234,11 +234,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Several sinks of DataFrames in one job",
-        instead="write each DataFrame in a job of its own",
-        names="dataframe: create_statement_set",
-    ),
-    Feature(
         title="Catalogs, whose factories are in Java",
         instead="give path and schema to read_parquet() or read_json(), or read the table with Spark",
         planned=False,

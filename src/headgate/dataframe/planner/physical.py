@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from headgate.table.table_environment import TableEnvironment
 
 
-def environment_of(plan: Relation, table_environment: TableEnvironment) -> StreamExecutionEnvironment:
-    """Return the environment that runs a plan: that of its streams, else a new one.
+def environment_of(plans: Sequence[Relation], table_environment: TableEnvironment) -> StreamExecutionEnvironment:
+    """Return the environment that runs plans as one job: that of their streams, else a new one.
 
-    Raises ValueError if the plan has streams of several environments.
+    Raises ValueError if the plans have streams of several environments.
     """
-    found = list({id(own): own for own in _stream_environments(plan)}.values())
+    found = list({id(own): own for plan in plans for own in _stream_environments(plan)}.values())
     if len(found) > 1:
         raise ValueError("the streams of a DataFrame belong to several environments: make them with one")
     return found[0] if found else table_environment.stream_environment()
