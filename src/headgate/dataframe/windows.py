@@ -128,11 +128,11 @@ class Windows(Frame):
         return self._with(Expand(listed._plan, (name,), (types.timestamp(3).nulls(nullable=False),), outer=False))
 
     def _bounded(self, time: Node, start: Node, end: Node) -> Self:
-        """Return the columns and those of the window, which replace columns of their names."""
+        """Return the columns, then the window's columns. Columns of the same names are dropped."""
         assert isinstance(time, Column)
         own = self.schema.type_of(time.name).nulls(nullable=False)
         is_point = own.kind is Kind.TIMESTAMP_LTZ
-        outputs = dict(self._all())
+        outputs = {name: column for name, column in self._all() if name not in (START, END, TIME)}
         outputs[START] = self._typed(Call(START, (start,), (0, is_point)), START)
         outputs[END] = self._typed(Call(END, (end,), (0, is_point)), END)
         outputs[TIME] = self._typed(Call(TIME, (end,), (own,)), TIME)

@@ -66,6 +66,16 @@ def cumulated(frame: pf.DataFrame) -> pf.DataFrame:
 
 
 KINDS = [(tumbled, tumbling), (hopped, hopping), (cumulated, cumulating)]
+
+
+@pytest.mark.parametrize("assigned", [tumbled, hopped, cumulated])
+def test_the_columns_of_the_window_follow_the_others_in_flinks_order(assigned: Callable[..., pf.DataFrame]) -> None:
+    bounds = ["window_start", "window_end", "window_time"]
+    once = assigned(frame_of([(1, "a", 1.0)]))
+    assert once.columns == ["ts", "k", "v", *bounds]
+    assert once.tumble(on="window_time", size=60 * SECOND).columns == ["ts", "k", "v", *bounds]
+
+
 ROWS = st.lists(
     st.tuples(st.integers(-30, 60), st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.integers(-5, 5))),
     min_size=1,
