@@ -200,7 +200,8 @@ class OpenSplit:
         offset = self._at + _offset_of_line(self._block, broken.line)
         return SourceError(
             f"{str(self._split.place)!r}, line {_line_number(self._split.place, offset)} (byte {offset}): "
-            f"{broken.reason}; repair the line, or leave such lines out with broken_lines=BrokenLines.SKIP"
+            f"{broken.reason}; repair the line, or leave such lines out: broken_lines=BrokenLines.SKIP, "
+            "or ignore_parse_errors=True in read_json()"
         )
 
     def close(self) -> None:
