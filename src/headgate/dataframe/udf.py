@@ -38,6 +38,9 @@ class UserDefinedFunction:
         self.__name__ = name
         self.__doc__ = inspect.getdoc(function)
 
+    def __repr__(self) -> str:
+        return f"udf {self.name} -> {self._result}"
+
     @property
     def return_dtype(self) -> DataType:
         """The type of the results."""

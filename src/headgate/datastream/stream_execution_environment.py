@@ -275,6 +275,10 @@ class StreamExecutionEnvironment(EnvironmentOptions, PythonDependencies, OlderEn
             raise
         return result.read()
 
+    def uids(self) -> set[str]:
+        """Return the uids that the program has given to operators of the next job."""
+        return {node.uid for node in self._program.graph().nodes if node.uid is not None}
+
     def get_execution_plan(self) -> str:
         """Return the program's operators as JSON. Raises ProgramError if the program cannot run as written."""
         return execution_plan(self._program.graph(), self._defaults(self._settings()))

@@ -1,8 +1,9 @@
 """The uids of operators with state, by which a savepoint finds them in a changed program.
 
-A uid depends on what the state depends on: the kind of operator, its keys, windows and aggregates, and the operators
-with state before it. Columns, filters, sinks and other queries of the program do not change it. A changed aggregate
-changes it, because its state would have another form: the operator then begins without state, and a restore says so.
+A uid depends on what the state depends on: the kind of operator, its keys, windows and aggregates as expressions of the
+columns of sources, and the operators with state before it. Names, other columns, filters, sinks and other queries of
+the program do not change it. A changed window or aggregate changes it, because its state would mean something else: the
+operator then begins without state, and a restore says so.
 """
 
 from __future__ import annotations
@@ -10,9 +11,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from headgate.columns.typed import Typed
-from headgate.dataframe.planner.explain import text_of_typed
-from headgate.dataframe.planner.logical import Distinct, Limit, Relation, Scan, WindowAggregate, inputs_of
+from headgate.columns.typed import Apply, Constant, Field, Typed, arguments
+from headgate.dataframe.planner.logical import (
+    Distinct,
+    EventTime,
+    Expand,
+    Filter,
+    Limit,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    WindowAggregate,
+    inputs_of,
+)
 
 
 def uid_of(plan: Relation) -> str:
@@ -28,22 +40,43 @@ def _state_of(plan: Relation) -> Iterator[str]:
         case Limit():
             yield f"limit {plan.offset} {plan.count}"
         case Distinct():
-            yield from (f"distinct {name} {own.nulls()}" for name, own in plan.schema if name in _names(plan))
+            yield from (f"key {_column(plan.input, key)}" for key in plan.keys)
+            yield from (f"kept {own.nulls()}" for own in plan.schema.types)
         case WindowAggregate():
-            names = plan.input.schema.names
             yield f"window {plan.gap_ms} {plan.zone if plan.point else ''}"
-            yield from (_shown(own, names) for own in (plan.start, plan.end))
-            yield from (_shown(own, names) for _, own in plan.keys)
+            yield from (_origin(own, plan.input) for own in (plan.start, plan.end))
+            yield from (f"key {_origin(own, plan.input)}" for _, own in plan.keys)
             for aggregate, argument in plan.aggregates:
                 functions = "+".join(own.function for own in aggregate.partials)
-                yield f"{functions} {aggregate.type} {_shown(argument, names)}"
+                yield f"{functions} {aggregate.type} {_origin(argument, plan.input)}"
     for below in inputs_of(plan):
         yield from _state_of(below)
 
 
-def _names(plan: Distinct) -> list[str]:
-    return [plan.schema.names[key] for key in plan.keys]
+def _origin(expression: Typed, plan: Relation) -> str:
+    """Return an expression of the plan's columns as text, with each column as what it is computed from."""
+    match expression:
+        case Field():
+            return _column(plan, expression.index)
+        case Constant():
+            return f"{expression.value.as_py()!r} {expression.type.nulls()}"
+    inner = ", ".join(_origin(own, plan) for own in arguments(expression))
+    name = f"{expression.function} {expression.options!r}" if isinstance(expression, Apply) else "if"
+    return f"{name}({inner}) {expression.type.nulls()}"
 
 
-def _shown(expression: Typed, names: list[str]) -> str:
-    return f"{text_of_typed(expression, names)} {expression.type.nulls()}"
+def _column(plan: Relation, place: int) -> str:
+    match plan:
+        case Project():
+            return _origin(plan.outputs[place][1], plan.input)
+        case Filter() | Limit() | EventTime() | Distinct():
+            return _column(plan.input, place)
+        case UnionAll():
+            return " | ".join(_column(own, place) for own in plan.inputs)
+        case Expand():
+            last = len(plan.input.schema) - 1
+            return (
+                _column(plan.input, place) if place < last else f"element {place - last} of {_column(plan.input, last)}"
+            )
+    name, own = plan.schema.columns[place]
+    return f"{name} {own.nulls()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
@@ -72,7 +73,6 @@ class Translation:
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
         self._environment = environment
         self._made: dict[int, tuple[Relation, DataStream]] = {}
-        self._uids: dict[str, int] = {}
 
     def stream(self, plan: Relation) -> DataStream:
         """Return the stream of the plan's record batches."""
@@ -121,10 +121,11 @@ class Translation:
                 return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
 
     def _uid(self, plan: Relation) -> str:
-        """Return the uid of an operator with state. The second of two equal operators gets another one."""
+        """Return the uid of an operator with state. The second of two equal operators of a job gets another one."""
         uid = uid_of(plan)
-        count = self._uids[uid] = self._uids.get(uid, 0) + 1
-        return uid if count == 1 else f"{uid}-{count}"
+        taken = self._environment.uids()
+        others = (f"{uid}-{count}" for count in itertools.count(2))
+        return next(own for own in itertools.chain([uid], others) if own not in taken)
 
     def _windows(self, plan: WindowAggregate) -> DataStream:
         """Aggregate each batch by key and window, and merge the partial results of each key in a window operator."""

@@ -1,0 +1,77 @@
+"""DataFrames for the simulator, and faults of theirs to plant: what they emit depends on nothing that goes wrong."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Final
+
+import pytest
+
+from headgate import dataframe as pf
+from headgate.datastream import DataStream, StreamExecutionEnvironment
+from headgate.datastream.connectors.number_seq import NumberSequenceSource
+from headgate.operators.columns.aggregation import MergePartials, PartialOperator
+from headgate.operators.columns.distinct import KeepFirst
+from headgate.table.expressions import call_sql
+from tests.simulation.plants import Plant
+
+RECORDS: Final = 240
+KEYS: Final = 5
+_MS: Final = dt.timedelta(milliseconds=1)
+
+
+def _frame(env: StreamExecutionEnvironment) -> pf.DataFrame:
+    """Return numbers with a key and an event time, whose watermarks wait for any order of the splits."""
+    numbers = env.from_source(NumberSequenceSource(1, RECORDS), None, "numbers").map(lambda number: (number,))
+    frame = pf.from_data_stream(numbers, schema={"n": pf.DataType.int64()})
+    timed = frame.with_columns(k=pf.col("n") % KEYS, ts=call_sql("TO_TIMESTAMP_LTZ(n * 7 + n / 30 * 100, 3)"))
+    return timed.with_watermark("ts", dt.timedelta(minutes=1))
+
+
+def _counted(windows: Any) -> DataStream:
+    n = pf.col("n")
+    made = windows.group_by("k", "window_start", "window_end").agg(rows=pf.lit(1).count, total=n.sum, most=n.max)
+    stream: DataStream = made.to_data_stream()
+    return stream.map(tuple)
+
+
+def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
+    """Windows of each kind, the first row of each key, and what no state has."""
+    frame = _frame(env)
+    longer = frame.filter("n > 3").select("k", "n", "ts")
+    return {
+        "tumbling": _counted(frame.tumble(on="ts", size=70 * _MS)),
+        "hopping": _counted(frame.hop(on="ts", slide=35 * _MS, size=90 * _MS)),
+        "sessions": _counted(longer.session(on="ts", gap=60 * _MS, partition_by="k")),
+        "keys": frame.select("k").distinct().to_data_stream().map(tuple),
+        "rows": frame.filter("n % 3 = 0").select(double=pf.col("n") * 2).to_data_stream().map(tuple),
+    }
+
+
+def partial_results_are_lost(patch: pytest.MonkeyPatch) -> None:
+    """Of two partial results of a window, the second is lost."""
+    patch.setattr(MergePartials, "reduce", lambda _self, one, _other: one)
+
+
+def keys_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A key that was seen is not remembered."""
+
+    def every(self: KeepFirst, value: Any, ctx: Any) -> Any:
+        return (value[1],)
+
+    patch.setattr(KeepFirst, "process_element", every)
+
+
+def windows_end_late(patch: pytest.MonkeyPatch) -> None:
+    """The windows of partial results are those of another time."""
+    opened = PartialOperator.open
+
+    def later(self: PartialOperator, context: Any) -> None:
+        opened(self, context)
+        if context.attempt > 1:
+            self._back_ms += 1_000
+
+    patch.setattr(PartialOperator, "open", later)
+
+
+PLANTS: Final[list[Plant]] = [partial_results_are_lost, keys_are_forgotten, windows_end_late]
