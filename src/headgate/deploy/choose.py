@@ -10,7 +10,6 @@ from typing import Any
 from headgate.config import Settings
 from headgate.deploy.arguments import is_submitted
 from headgate.deploy.handles.handle import Deployment
-from headgate.deploy.local.mini_cluster import MiniCluster
 from headgate.errors import EnvironmentFault, ProgramError
 from headgate.graph.logical import LogicalGraph
 from headgate.operators.source import SourceFactory
@@ -39,6 +38,8 @@ def deployment(settings: Settings, spark: Any) -> Deployment:
     """
     check_backend(settings)
     if settings.get(DEPLOY_TARGET) == "minicluster":
+        from headgate.deploy.local.mini_cluster import MiniCluster  # noqa: PLC0415  # takes long to load
+
         return MiniCluster()
     if importlib.util.find_spec("pyspark") is None:
         raise EnvironmentFault(
