@@ -54,7 +54,7 @@ lock: ## write the lock files anew from pyproject.toml (needs uv)
 	for spark in $(SPARKS); do $(LOCK) pyproject.toml --extra spark --group build --group $$spark -o requirements/$$spark.lock || exit; done
 	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra avro --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
 
-quick: build/native ## lint, types, import rules and every test that starts no JVM (45 seconds on two cores)
+quick: build/native ## lint, types, import rules and every test that starts no JVM (about a minute on two cores)
 	@$(MAKE) --no-print-directory --jobs --output-sync=target lint $(foreach n,$(shell seq $(WORKERS)),quick-tests-$(n))
 
 lint: $(STAMP) ## format, lint and types, which quick checks too
