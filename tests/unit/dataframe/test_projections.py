@@ -128,6 +128,20 @@ def test_a_failing_expression_is_not_computed_for_rows_that_a_predicate_drops(fr
     assert rows(chosen) == [[-6], [0], [6]]
 
 
+def test_a_failing_predicate_is_not_computed_for_rows_that_an_earlier_filter_drops() -> None:
+    texts = pf.from_dict({"s": ["1", "x", None, "0"]}).filter("s <> 'x'")
+    number = pf.col("s").cast("INT")
+    assert rows(texts.filter(number > 0)) == [["1"]]
+    assert rows(texts.with_column("n", number).filter("n > 0")) == [["1", 1]]
+
+
+def test_columns_that_read_a_column_twice_do_not_double_the_work_of_the_planner() -> None:
+    frame = pf.from_dict({"n": [1, 2]})
+    for _ in range(60):
+        frame = frame.with_column("n", (pf.col("n") + pf.col("n")) % 7)
+    assert rows(frame.filter("n > 0")) == [[2**60 % 7], [2**61 % 7]]
+
+
 def test_a_failure_names_operator_and_row(frame: pf.DataFrame) -> None:
     with pytest.raises(Exception, match=r"(?s)divided by zero.*'Calc'.*id=2"):
         frame.select("id", r=6 / (frame.id - 2)).collect()

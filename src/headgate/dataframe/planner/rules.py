@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.columns.logical_types import BOOLEAN
-from headgate.columns.typed import Apply, Choose, Field, Typed, arguments, can_fail, fields_of, moved, walk
+from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, arguments, can_fail, fields_of, moved, walk
 from headgate.dataframe.planner.logical import (
     Distinct,
     EventTime,
@@ -63,16 +65,31 @@ def with_inputs(relation: Relation, *inputs: Relation) -> Relation:
 def merged(plan: Relation) -> Relation:
     """Merge a projection with a projection below it, and a filter with a filter below it.
 
-    Projections stay apart where an expression that is not deterministic would be computed twice.
+    Projections stay apart where an expression that is not deterministic would be computed twice, and where the merged
+    expressions would become large: each column that is read several times doubles.
     """
     plan = with_inputs(plan, *map(merged, inputs_of(plan)))
     match plan:
-        case Project(Project() as below, outputs) if _is_repeatable(below, [own for _, own in outputs]):
+        case Project(Project() as below, outputs) if _is_mergeable(below, [own for _, own in outputs]):
             inner = [own for _, own in below.outputs]
             return Project(below.input, tuple((name, substituted(own, inner)) for name, own in outputs))
         case Filter(Filter() as below, predicate):
             return Filter(below.input, conjunction([below.predicate, predicate]))
     return plan
+
+
+def _is_mergeable(below: Project, readers: Sequence[Typed]) -> bool:
+    return _is_repeatable(below, readers) and _is_small(below, readers)
+
+
+_STEPS_MAX: Final = 1_000
+
+
+def _is_small(below: Project, readers: Sequence[Typed]) -> bool:
+    """Whether expressions have few steps after the outputs of a projection replace the columns that they read."""
+    steps = [sum(1 for _ in walk(own)) for _, own in below.outputs]
+    found = sum(steps[own.index] if isinstance(own, Field) else 1 for reader in readers for own in walk(reader))
+    return found <= max(_STEPS_MAX, len(readers))
 
 
 def _is_repeatable(below: Project, readers: Sequence[Typed]) -> bool:
@@ -90,10 +107,15 @@ def conjunction(predicates: Sequence[Typed]) -> Typed:
     """Return the predicate that all predicates are true. One that may fail is computed only where those before hold."""
     first, *others = predicates
     for other in others:
+        if can_fail(other):
+            first = Choose(first, other, _FALSE, other.type)
+            continue
         nullable = first.type.nullable or other.type.nullable
-        both = Apply(function="and", arguments=(first, other), type=BOOLEAN.nulls(nullable), kernel=pc.and_kleene)
-        first = Choose(first, other, both, both.type) if can_fail(other) else both
+        first = Apply(function="and", arguments=(first, other), type=BOOLEAN.nulls(nullable), kernel=pc.and_kleene)
     return first
+
+
+_FALSE: Final = Constant(pa.scalar(False), BOOLEAN.nulls(nullable=False))  # a value, no flag
 
 
 def pushed(plan: Relation) -> Relation:
@@ -110,7 +132,8 @@ def pushed(plan: Relation) -> Relation:
 def _is_movable(below: Project, predicate: Typed) -> bool:
     """Whether the predicate can be computed before a projection, which then never fails for a row that it drops."""
     read = [own for place, (_, own) in enumerate(below.outputs) if place in fields_of(predicate)]
-    return all(map(_is_deterministic, read)) and not any(_calls_user(own) for own in read)
+    movable = all(map(_is_deterministic, read)) and not any(_calls_user(own) for own in read)
+    return movable and _is_small(below, [predicate])
 
 
 def _calls_user(expression: Typed) -> bool:
