@@ -22,7 +22,7 @@ from headgate.columns.typed import (
     fields_of,
     moved,
 )
-from headgate.columns.user_kernels import UserKernel
+from headgate.columns.user_kernels import FailedRowError, UserKernel
 
 _Call = tuple[Kernel, tuple[int, ...], bool]
 """A kernel, the places of its arguments, and whether it gets the number of rows first."""
@@ -146,8 +146,8 @@ class _Choice:
         if isinstance(condition, pa.Scalar):
             return (self._then if condition.as_py() else self._otherwise).columns(read)[0]
         chosen = pc.fill_null(condition, False)  # a value, no flag
-        then = self._then.columns(read.filter(chosen))[0]
-        otherwise = self._otherwise.columns(read.filter(pc.invert(chosen)))[0]
+        then = _where(chosen, self._then, read)
+        otherwise = _where(pc.invert(chosen), self._otherwise, read)
         if not len(otherwise):
             return then
         mask = chosen.to_numpy(zero_copy_only=False)
@@ -155,6 +155,15 @@ class _Choice:
         places[mask] = np.arange(len(then))
         places[~mask] = len(then) + np.arange(len(otherwise))
         return pa.concat_arrays([then, otherwise]).take(pa.array(places))
+
+
+def _where(chosen: pa.Array, program: ColumnProgram, batch: pa.RecordBatch) -> pa.Array:
+    """Compute the program for the chosen rows. A failure names the position of the row in the whole batch."""
+    try:
+        return program.columns(batch.filter(chosen))[0]
+    except FailedRowError as error:
+        row: int = pc.indices_nonzero(chosen)[error.row].as_py()
+        raise FailedRowError(row, error.during) from error.__cause__
 
 
 _ONE_ROW = pa.RecordBatch.from_arrays([pa.nulls(1)], [""])

@@ -13,7 +13,8 @@ import pytest
 
 from headgate import dataframe as pf
 from headgate.common import Row
-from headgate.errors import UnsupportedError
+from headgate.errors import JobFailedError, UnsupportedError
+from headgate.table.expressions import if_then_else
 
 
 class Pair(TypedDict):
@@ -97,6 +98,16 @@ def test_results_become_values_of_the_declared_type() -> None:
 def test_a_failure_names_the_function_and_the_row(function: Any, says: str) -> None:
     with pytest.raises(Exception, match=says):
         pf.range(4).select("id", function(pf.col("id"))).collect()
+
+
+def test_a_failure_within_a_condition_names_the_row() -> None:
+    @pf.udf
+    def number(s: str) -> int:
+        return int(s)
+
+    frame = pf.from_dict({"k": [1, 2, 3], "s": ["0", "1", "x"]})
+    with pytest.raises(JobFailedError, match=r"record: Row\(k=3, s='x'\)"):
+        frame.select(n=if_then_else(pf.col("k") > 1, number(pf.col("s")), 0)).collect()
 
 
 def test_declarations_are_checked() -> None:
