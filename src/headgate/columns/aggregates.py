@@ -6,6 +6,7 @@ owner of the key merges these partial results. The last step computes the value 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.columns import logical_types as types
+from headgate.columns.decimal_values import fitted
 from headgate.columns.functions.registry import CallSite
 from headgate.columns.logical_types import (
     BIGINT,
@@ -76,13 +78,14 @@ def _first(merged: list[Typed]) -> Typed:
 
 
 def added(one: Any, other: Any) -> Any:
-    """Return the sum of partial sums. Decimals are exact, whatever their number of digits."""
+    """Return the sum of partial sums. Integers wrap around in 64 bits; decimals are exact, whatever their digits."""
     if one is None or other is None:
         return other if one is None else one
     if isinstance(one, Decimal):
         with localcontext(prec=_DECIMAL_DIGITS):
             return one + other
-    return one + other
+    total = one + other
+    return (total + 2**63) % 2**64 - 2**63 if isinstance(total, int) else total
 
 
 _DECIMAL_DIGITS: Final = 76
@@ -90,17 +93,17 @@ _DECIMAL_DIGITS: Final = 76
 
 
 def lesser(one: Any, other: Any) -> Any:
-    """Return the lesser of partial minima."""
+    """Return the lesser of partial minima. NaN is the result only if all values are NaN, as within a batch."""
     if one is None or other is None:
         return other if one is None else one
-    return min(one, other)
+    return other if other < one or one != one else one
 
 
 def greater(one: Any, other: Any) -> Any:
-    """Return the greater of partial maxima."""
+    """Return the greater of partial maxima. NaN is the result only if all values are NaN, as within a batch."""
     if one is None or other is None:
         return other if one is None else one
-    return max(one, other)
+    return other if other > one or one != one else one
 
 
 def earlier(one: Any, other: Any) -> Any:
@@ -119,8 +122,20 @@ def joined(one: Any, other: Any) -> Any:
 
 
 def united(one: Any, other: Any) -> Any:
-    """Return the distinct values of both lists, in the order of their first occurrence."""
-    return list(dict.fromkeys([*one, *other]))
+    """Return the distinct values of both lists, in the order of their first occurrence.
+
+    NaN equals NaN, and 0.0 is not -0.0, as within a batch.
+    """
+    return list({_bits(value): value for value in reversed([*one, *other])}.values())[::-1]
+
+
+def _bits(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return _NAN if value != value else struct.pack("d", value)
+
+
+_NAN: Final = b"NaN"
 
 
 # --- the functions
@@ -221,12 +236,15 @@ def _mean(result: LogicalType, merged: list[Typed]) -> Typed:
 
 
 def _divided(kind: pa.DataType, total: Values, count: Values) -> Values:
-    """Return the quotient: truncated for integers, rounded half up for decimals. NULL without values."""
+    """Return the quotient: truncated for integers, rounded half up for decimals.
+
+    NULL without values, and for a decimal that has too many digits.
+    """
     some = pc.if_else(pc.equal(count, 0), pa.scalar(None, pa.int64()), count)
     if pa.types.is_decimal(kind):
         wide = pc.cast(total, pa.decimal256(_DECIMAL_DIGITS - 20, kind.scale + 2))
         exact = pc.divide(wide, pc.cast(some, pa.decimal256(19, 0)))
-        return pc.cast(pc.round(exact, kind.scale, "half_towards_infinity"), kind, safe=False)
+        return fitted(exact, kind)
     return pc.cast(pc.divide(total, some), kind, safe=False)
 
 
@@ -309,7 +327,7 @@ def _aggregated_lists(made: Aggregate, lists: Values) -> Values:
     parents = rows.take(pc.list_parent_indices(lists))
     flat = lists.flatten()
     names = [f"c{place}" for place in range(len(made.partials))]
-    columns = [flat.cast(own.input) for own in made.partials]
+    columns = [flat.cast(own.input, safe=False) for own in made.partials]
     table = pa.table([parents, *columns], names=["row", *names])
     wanted = [(name, own.function, own.options) for name, own in zip(names, made.partials, strict=True)]
     found = table.group_by("row", use_threads=False).aggregate(wanted)
@@ -318,7 +336,7 @@ def _aggregated_lists(made: Aggregate, lists: Values) -> Values:
     from headgate.columns.typed import Field  # noqa: PLC0415
 
     own = [
-        found.column(f"{name}_{partial.function}").combine_chunks().take(places).cast(partial.type.arrow, safe=False)
+        _of_type(found.column(f"{name}_{partial.function}").combine_chunks().take(places), partial.type.arrow)
         for name, partial in zip(names, made.partials, strict=True)
     ]
     filled = [
@@ -328,6 +346,10 @@ def _aggregated_lists(made: Aggregate, lists: Values) -> Values:
     batch = pa.RecordBatch.from_arrays(filled, names)
     fields = [Field(place, partial.type) for place, partial in enumerate(made.partials)]
     return ColumnProgram([made.value(list(fields))]).columns(batch)[0]
+
+
+def _of_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    return fitted(values, kind) if pa.types.is_decimal(kind) else values.cast(kind, safe=False)
 
 
 _SAME_WITH_DISTINCT: Final = frozenset({"min", "max", "first_value", "last_value"})

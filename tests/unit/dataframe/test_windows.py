@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -178,6 +180,28 @@ def test_keys_are_equal_as_in_sql() -> None:
     frame = pf.from_dict({"ts": [at(1)] * 6, "x": [0.0, -0.0, nan, nan, None, None]}).with_watermark("ts")
     found = tumbled(frame).group_by("window_start", "window_end", "x").agg(n=pf.lit(1).count).collect()
     assert sorted((str(row.x), row.n) for row in found) == [("0.0", 2), ("None", 2), ("nan", 2)]
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+def test_aggregates_of_extreme_values_do_not_depend_on_batches(batch: int) -> None:
+    pf.get_or_create_table_environment().get_config().set("headgate.batch.records", str(batch))
+    v = pf.col("v")
+
+    def of(values: list[Any], kind: pa.DataType, *aggregates: Any) -> list[Any]:
+        times = pa.array([at(0)] * len(values), pa.timestamp("us", "UTC"))
+        frame = pf.from_arrow(pa.table({"ts": times, "v": pa.array(values, kind)})).with_watermark("ts")
+        (row,) = tumbled(frame).group_by("window_start", "window_end").agg(*aggregates).collect()
+        return list(row)[2:]
+
+    most, nines = 2**63 - 1, Decimal("9e37")
+    whole = pa.decimal128(38, 0)
+    assert of([most, 1, 1], pa.int64(), v.sum, v.avg) == [-most, -(most // 3)]
+    assert of([2**60, 2**60 + 2**20], pa.int64(), v.var_pop, v.var_pop.distinct) == [2.0**38] * 2
+    assert of([nines, Decimal("8e37")], whole, v.sum, v.sum.distinct, v.avg, v.avg.distinct) == [None] * 4
+    assert of([Decimal("1e37")], whole, v.sum, v.avg, v.avg.distinct) == [Decimal("1e37"), None, None]
+    for values in ([math.nan, 1.0, 2.0], [1.0, math.nan, 2.0], [1.0, 2.0, math.nan]):
+        assert of(values, pa.float64(), v.min, v.max) == [1.0, 2.0]
+    assert of([0.0, math.nan, -0.0, math.nan], pa.float64(), v.count.distinct) == [3]
 
 
 def test_late_rows_are_dropped(environment: Any) -> None:

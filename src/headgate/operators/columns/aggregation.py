@@ -50,7 +50,7 @@ class PartialOperator(Operator):
         for place, (name, partials) in enumerate(self._inputs):
             for number, own in enumerate(partials):
                 column = f"{place}.{number}"
-                table[column] = columns.column(name).cast(own.input)
+                table[column] = columns.column(name).cast(own.input, safe=False)
                 wanted.append((column, own.function, own.options))
         found = pa.table(table).group_by(names, use_threads=False).aggregate(wanted)
         ends = found.column("end").combine_chunks()
