@@ -126,24 +126,32 @@ def _changes(rules: zoneinfo.ZoneInfo, first: int, last: int) -> tuple[list[int]
     return changes, offsets
 
 
-def _shift(zone: str, per_second: int, values: Integers, *, by: str) -> Integers:
+def _shift(zone: str, per_second: int, values: Integers, *, by: str, closing: bool = False) -> Integers:
     seconds = values // per_second
     offset: Integers | int | None = _fixed_offset(zone)
     if offset is None:
-        offset = _offsets(_clock(zone, repeating=False), seconds, by)
+        offset = _offsets(_clock(zone, repeating=False), seconds, by, closing=closing)
         later = seconds >= _REPEATING
         if later.any():
             folded = _REPEATING + (seconds - _REPEATING) % _CYCLE
-            offset = np.where(later, _offsets(_clock(zone, repeating=True), folded, by), offset)
+            cycle = _offsets(_clock(zone, repeating=True), folded, by, closing=closing)
+            offset = np.where(later, cycle, offset)
     return values + offset * per_second if by == "changes" else values - offset * per_second
 
 
-def _offsets(clock: _Clock, seconds: Integers, by: str) -> Integers:
+def _offsets(clock: _Clock, seconds: Integers, by: str, *, closing: bool) -> Integers:
     """Return the offsets at points in time, or at local times.
 
-    `by` names the times of changes to compare with. A local time that is skipped has the offset before the change.
+    `by` names the times of changes to compare with. A local time that is skipped has the offset before the change, or,
+    with `closing`, its distance from the change.
     """
-    return clock.offsets[np.searchsorted(getattr(clock, by), seconds, "right")]
+    places = np.searchsorted(getattr(clock, by), seconds, "right")
+    offsets = clock.offsets[places]
+    if not closing or not len(clock.changes):
+        return offsets
+    changes = clock.changes[np.minimum(places, len(clock.changes) - 1)]
+    skipped = (places < len(clock.changes)) & (seconds - offsets > changes)
+    return np.where(skipped, seconds - changes, offsets)
 
 
 def local_times(instants: Values, zone: str) -> Values:
@@ -155,11 +163,12 @@ def local_times(instants: Values, zone: str) -> Values:
     return on_integers(partial(_shift, zone, PER_SECOND[unit], by="changes"), pa.timestamp(unit), instants)
 
 
-def instants(local: Values, zone: str, *, last: bool = False) -> Values:
+def instants(local: Values, zone: str, *, last: bool = False, closing: bool = False) -> Values:
     """Return the points in time at which clocks of the zone show these TIMESTAMPs.
 
     Where clocks show a time twice, it is the first, or the `last`. A time that clocks skip is moved forward by the
-    length of the gap. Raises ValueError for a zone that does not exist.
+    length of the gap, or, with `closing`, to the second in which the gap ends. Raises ValueError for a zone that does
+    not exist.
 
     >>> import datetime
     >>> gap = pa.array([datetime.datetime(2024, 3, 10, 2, 30)], pa.timestamp("s"))
@@ -167,5 +176,5 @@ def instants(local: Values, zone: str, *, last: bool = False) -> Values:
     2024-03-10 07:30:00+00:00
     """
     unit = local.type.unit
-    compute = partial(_shift, zone, PER_SECOND[unit], by="shown_last" if last else "shown")
+    compute = partial(_shift, zone, PER_SECOND[unit], by="shown_last" if last else "shown", closing=closing)
     return on_integers(compute, pa.timestamp(unit, "UTC"), local)

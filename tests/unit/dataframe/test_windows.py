@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate import dataframe as pf
+from headgate.columns.functions.windows import points_in_time
 from headgate.errors import UnsupportedError
 from tests.sample_size import sample_size
 
@@ -225,6 +226,24 @@ def test_days_begin_at_midnight_of_the_session(environment: Any, zone: str) -> N
         expected[time.astimezone(ZoneInfo(zone)).date()] += 1
     assert {row.window_start.date(): row.n for row in found} == expected
     assert all(row.window_start.time() == dt.time(0) for row in found)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Tokyo"])
+def test_windows_follow_daylight_saving_after_2037(environment: Any, zone: str) -> None:
+    environment.get_config().set("table.local-time-zone", zone)
+    local = dt.datetime(2040, 7, 1, 0, 30, tzinfo=ZoneInfo(zone))
+    days = pf.from_dict({"ts": [local]}).with_watermark("ts").tumble(on="ts", size=dt.timedelta(days=1))
+    (row,) = days.group_by("window_start", "window_end", "window_time").agg(n=pf.lit(1).count).collect()
+    assert (row.window_start, row.window_end) == (dt.datetime(2040, 7, 1), dt.datetime(2040, 7, 2))
+    assert row.window_time.replace(tzinfo=None) == dt.datetime(2040, 7, 1, 23, 59, 59, 999_000)
+
+
+@pytest.mark.parametrize("year", [2024, 2040, 2104])
+def test_a_window_that_would_end_within_a_gap_ends_with_it(year: int) -> None:
+    gap = min(dt.date(year, 3, day) for day in range(25, 32) if dt.date(year, 3, day).weekday() == 6)
+    ends = pa.array([dt.datetime(year, 3, gap.day, 2, minute) for minute in (0, 5, 59)], pa.timestamp("ms"))
+    found = points_in_time(ends, "Europe/Berlin").to_pylist()
+    assert found == [dt.datetime(year, 3, gap.day, 1, tzinfo=dt.UTC)] * 3
 
 
 def test_what_has_no_event_time_or_no_windows_is_refused() -> None:

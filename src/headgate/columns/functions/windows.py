@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.columns import logical_types as types
+from headgate.columns import zones
 from headgate.columns.functions.registry import CallSite, function
 from headgate.columns.logical_types import TIMESTAMPS, Kind, LogicalType
 from headgate.columns.typed import Typed, Values
@@ -30,13 +31,12 @@ def local_times(values: Values, zone: str) -> Values:
     """Return timestamps in milliseconds without a zone: points in time as local times of the session's zone."""
     if values.type.tz is None:
         return pc.cast(values, _MS, safe=False)
-    return pc.local_timestamp(pc.cast(values, pa.timestamp("ms", zone), safe=False))
+    return zones.local_times(pc.cast(values, pa.timestamp("ms", "UTC"), safe=False), zone)
 
 
 def points_in_time(values: Values, zone: str) -> Values:
     """Return local times as timestamps with the zone UTC. A time that occurs twice is the later, of a gap its end."""
-    placed = pc.assume_timezone(values, zone, ambiguous="latest", nonexistent="latest")
-    return pc.cast(placed, pa.timestamp("ms", "UTC"))
+    return zones.instants(values, zone, last=True, closing=True)
 
 
 def _numbers(values: Values) -> Any:
