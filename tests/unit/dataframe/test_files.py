@@ -14,6 +14,7 @@ import pytest
 
 from headgate import dataframe as pf
 from headgate.common import Row
+from headgate.errors import JobFailedError
 
 T = pf.DataType
 TYPES = {
@@ -195,3 +196,13 @@ def test_wrong_arguments_of_writers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="timestamp_format"):
         frame.write_json(str(tmp_path), timestamp_format="iso")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", [b'{"s":"\xff"}', b'{"s":"\\ud800"}'])
+def test_a_text_that_is_no_unicode_is_a_broken_line(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "texts.json"
+    path.write_bytes(b'{"s":"a"}\n' + line + b"\n")
+    schema = {"s": pf.DataType.string()}
+    with pytest.raises(JobFailedError, match=r"texts\.json', line 2"):
+        pf.read_json(str(path), schema=schema).collect()
+    assert [row.s for row in pf.read_json(str(path), schema=schema, ignore_parse_errors=True).collect()] == ["a"]

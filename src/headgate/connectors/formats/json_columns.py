@@ -71,6 +71,7 @@ class JsonColumns:
             if table.num_rows != block.count(b"\n") + (not block.endswith(b"\n")):
                 return None
             batch = pa.RecordBatch.from_arrays([own.combine_chunks() for own in table.columns], schema=self._read)
+            batch.validate(full=True)  # raises for bytes that are no UTF-8
             return pa.RecordBatch.from_arrays(self._casts.columns(batch), schema=self.schema.arrow)
         except (pa.ArrowException, ValueError, ArithmeticError):
             return None
@@ -106,7 +107,9 @@ def _stored(value: Any, kind: LogicalType, name: str) -> Any:
 
 
 def _text(value: Any, kind: LogicalType, name: str) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=float, ensure_ascii=False)
+    made = value if isinstance(value, str) else json.dumps(value, default=float, ensure_ascii=False)
+    made.encode()  # raises for half a character
+    return made
 
 
 def _number(value: Any, kind: LogicalType, name: str) -> Any:
