@@ -116,6 +116,16 @@ def later(one: Any, other: Any) -> Any:
     return one if other is None else other
 
 
+def kept_first(one: list[Any], other: list[Any]) -> list[Any]:
+    """Return a list of the first value of two lists that is not NULL; an empty list if there is none."""
+    return [own for own in (*one, *other) if own is not None][:1]
+
+
+def kept_last(one: list[Any], other: list[Any]) -> list[Any]:
+    """Return a list of the last value of two lists that is not NULL; an empty list if there is none."""
+    return [own for own in (*one, *other) if own is not None][-1:]
+
+
 def joined(one: Any, other: Any) -> Any:
     """Return the values of both lists, in order."""
     return one + other
@@ -146,6 +156,8 @@ def aggregate_of(call: CallSite, *, distinct: bool) -> Aggregate:
     call.expect_count(1)
     if call.arguments[0].type.kind is Kind.NULL:
         call.fail("a value of a type")
+    if call.arguments[0].type.fields and (distinct or call.function != "count"):
+        call.fail("a value that is no ARRAY, MAP or ROW")
     made = _FUNCTIONS[call.function](call)
     return _of_distinct(call, made) if distinct and call.function not in _SAME_WITH_DISTINCT else made
 
@@ -209,14 +221,31 @@ def _fill(zero: pa.Scalar, values: Values) -> Values:
 
 def _extreme(name: str, merge: Merge, call: CallSite) -> Aggregate:
     own = call.arguments[0].type
-    if own.kind in (Kind.ARRAY, Kind.MAP, Kind.ROW):
-        call.fail("a value with an order")
-    return Aggregate(own.nulls(), (PartialColumn(name, own.arrow, own.nulls(), merge),), _first)
+    return Aggregate(own.nulls(), (PartialColumn(name, _stored(own), own.nulls(), merge),), _first)
 
 
 def _end(name: str, merge: Merge, call: CallSite) -> Aggregate:
+    """Return the first or last value. Arrow finds it in a batch, but for decimals, whose values are listed."""
     own = call.arguments[0].type.nulls()
-    return Aggregate(own, (PartialColumn(name, own.arrow, own, merge),), _first)
+    if own.kind is not Kind.DECIMAL:
+        return Aggregate(own, (PartialColumn(name, _stored(own), own, merge),), _first)
+    listed = PartialColumn("list", own.arrow, types.array(own), kept_first if name == "first" else kept_last)
+    return Aggregate(own, (listed,), partial(_only, own, name))
+
+
+def _only(own: LogicalType, name: str, merged: list[Typed]) -> Typed:
+    kernel = partial(_end_of_lists, own.arrow, name)
+    return Apply(function=name, arguments=tuple(merged), type=own, kernel=kernel, by_value=True)
+
+
+def _end_of_lists(kind: pa.DataType, name: str, lists: Values) -> Values:
+    keep = kept_first if name == "first" else kept_last
+    return pa.array([next(iter(keep(values, [])), None) for values in lists.to_pylist()], kind)
+
+
+def _stored(own: LogicalType) -> pa.DataType:
+    """Return the type in which Arrow aggregates values: lengths of time as the numbers that they are."""
+    return pa.int64() if own.kind is Kind.DAY_INTERVAL else own.arrow
 
 
 def _avg(call: CallSite) -> Aggregate:
@@ -300,7 +329,7 @@ def _sample_deviation(count: Values, mean: Values, variance: Values) -> Values:
 
 def _array(call: CallSite) -> Aggregate:
     own = types.array(call.arguments[0].type)
-    return Aggregate(own, (PartialColumn("list", call.arguments[0].type.arrow, own, joined),), _first)
+    return Aggregate(own, (PartialColumn("list", _stored(call.arguments[0].type), own, joined),), _first)
 
 
 def _of_distinct(call: CallSite, made: Aggregate) -> Aggregate:

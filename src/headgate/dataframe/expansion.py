@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import typing
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -66,7 +67,8 @@ class Expansion(Frame):
         self, kept: list[tuple[str, Typed]], typed: Typed, names: list[str], own: str | None, *, outer: bool
     ) -> Self:
         inner = [kind.nulls(kind.nullable or outer) for _, kind in typed.type.fields]
-        below = self._projected([*kept, ("$collection", typed)])
+        hidden = next(name for name in map("$".__mul__, itertools.count(1)) if name not in dict(kept))
+        below = self._projected([*kept, (hidden, typed)])
         expanded = self._with(Expand(below._plan, tuple(names), tuple(inner), outer))
         if own is None:
             return expanded

@@ -206,3 +206,14 @@ def test_a_text_that_is_no_unicode_is_a_broken_line(tmp_path: Path, line: bytes)
     with pytest.raises(JobFailedError, match=r"texts\.json', line 2"):
         pf.read_json(str(path), schema=schema).collect()
     assert [row.s for row in pf.read_json(str(path), schema=schema, ignore_parse_errors=True).collect()] == ["a"]
+
+
+def test_a_column_of_a_file_that_does_not_fit_its_type_is_named(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [300, None], "s": ["x", "y"]}), tmp_path / "f.parquet")
+    for schema, says in [
+        ({"a": T.int8()}, "'a'.*300"),
+        ({"s": T.int64()}, "'s'"),
+        ({"a": T.int64().not_null()}, "'a' has NULL"),
+    ]:
+        with pytest.raises(Exception, match=says):
+            pf.read_parquet(str(tmp_path), schema=schema).collect()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypedDict
 
 import pandas as pd
@@ -213,3 +214,26 @@ def test_map_batches(batch_format: str) -> None:
         ).collect()
     with pytest.raises(ValueError, match="batch_format"):
         pf.range(3).map_batches(doubled, batch_format="numpy")
+
+
+def test_explode_beside_a_column_of_any_name() -> None:
+    frame = pf.from_dict({"$": [1], "$$": [2], "l": [[3]]})
+    assert values(frame.explode("l")) == [[1, 2, 3]]
+
+
+def test_all_functions_are_closed_whatever_one_raises(tmp_path: Path) -> None:
+    class Own:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def eval(self, n: int) -> int:
+            return n
+
+        def close(self) -> None:
+            (tmp_path / self.name).touch()
+            raise ValueError(self.name)
+
+    one, other = (pf.udf(Own(name), return_dtype=int, name=name) for name in ("one", "other"))
+    with pytest.raises(Exception, match="ValueError"):
+        pf.range(1).select(one(pf.col("id")).alias("a"), other(pf.col("id")).alias("b")).collect()
+    assert {path.name for path in tmp_path.iterdir()} == {"one", "other"}

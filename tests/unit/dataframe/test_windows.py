@@ -273,3 +273,28 @@ def test_a_row_without_event_time_fails_the_job() -> None:
     frame = pf.from_dict({"ts": [at(1), None], "n": [1, 2]}).with_watermark("ts")
     with pytest.raises(Exception, match=r"(?s)NULL.*n=2"):
         tumbled(frame).collect()
+
+
+def test_first_and_last_of_every_type_that_has_values() -> None:
+    values: dict[str, list[Any]] = {
+        "d": [None, Decimal("1.50"), Decimal("2.50"), None],
+        "i": [None, 2 * SECOND, SECOND, None],
+        "s": [None, "b", "a", None],
+        "t": [None, dt.time(2), dt.time(1), None],
+    }
+    frame = tumbled(pf.from_dict({"ts": [at(1)] * 4, **values}).with_watermark("ts"))
+    windows = frame.group_by("window_start", "window_end")
+    for name, own in values.items():
+        column = pf.col(name)
+        found = windows.agg(f=column.first_value, l=column.last_value, m=column.max, a=column.array_agg).take(1)[0]
+        assert (found["f"], found["l"], found["a"]) == (own[1], own[2], own)
+        assert found["m"] == max(own[1:3])
+
+
+def test_aggregates_of_collections_are_refused_but_count() -> None:
+    frame = tumbled(pf.from_dict({"ts": [at(1)], "l": [[1]]}).with_watermark("ts"))
+    windows = frame.group_by("window_start", "window_end")
+    assert [row.n for row in windows.agg(n=pf.col("l").count).collect()] == [1]
+    for wrong in (pf.col("l").first_value, pf.col("l").array_agg, pf.col("l").count.distinct, pf.col("l").max):
+        with pytest.raises(ValueError, match="ARRAY"):
+            windows.agg(n=wrong)

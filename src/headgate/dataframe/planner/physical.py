@@ -28,6 +28,7 @@ from headgate.dataframe.planner.logical import (
     WindowAggregate,
     inputs_of,
 )
+from headgate.errors import SourceError
 from headgate.functions.windows.session_windows import EventTimeSessionWindows
 from headgate.graph.logical import AnyOperatorFactory
 from headgate.operators.columns.aggregation import (
@@ -177,16 +178,28 @@ class Translation:
 @final
 @dataclass(frozen=True, slots=True)
 class CastToSchema:
-    """Makes the function that casts the columns of a batch to a schema. It raises ArrowInvalid for a lost value."""
+    """Makes the function that casts the columns of a batch to a schema. It raises `SourceError` naming the column."""
 
     schema: pa.Schema
 
     def __call__(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
         def cast(batch: pa.RecordBatch) -> pa.RecordBatch:
-            columns = [own.cast(field.type) for own, field in zip(batch.columns, self.schema, strict=True)]
+            columns = [_cast(own, field) for own, field in zip(batch.columns, self.schema, strict=True)]
             return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
         return cast
+
+
+def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
+    try:
+        made = column.cast(field.type)
+    except pa.ArrowException as error:
+        raise SourceError(
+            f"column {field.name!r} is {column.type} in the file, with a value that is no {field.type}: {error}"
+        ) from None
+    if made.null_count and not field.nullable:
+        raise SourceError(f"column {field.name!r} has NULL in the file, but is NOT NULL in schema")
+    return made
 
 
 def _all_of(schema: Schema) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -65,8 +66,9 @@ class CalcOperator(Operator):
             )
 
     def close(self) -> None:
-        for kernel in self._opened:
-            kernel.close()
+        with ExitStack() as closing:  # all are closed, whatever one of them raises
+            for kernel in self._opened:
+                closing.callback(kernel.close)
 
 
 def _failure(
