@@ -482,6 +482,6 @@ def test_a_compiled_sqlglot_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_the_parser_is_loaded_for_text_only() -> None:
-    program = "import sys, headgate, headgate.table.expressions; sys.exit('sqlglot' in sys.modules)"
+def test_the_parser_is_loaded_for_text_only_and_pandas_when_it_is_used() -> None:
+    program = "import sys, headgate.dataframe; sys.exit(bool({'sqlglot', 'pandas', 'polars'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -108,14 +109,17 @@ def conjunction(predicates: Sequence[Typed]) -> Typed:
     first, *others = predicates
     for other in others:
         if can_fail(other):
-            first = Choose(first, other, _FALSE, other.type)
+            first = Choose(first, other, _false(), other.type)
             continue
         nullable = first.type.nullable or other.type.nullable
         first = Apply(function="and", arguments=(first, other), type=BOOLEAN.nulls(nullable), kernel=pc.and_kleene)
     return first
 
 
-_FALSE: Final = Constant(pa.scalar(False), BOOLEAN.nulls(nullable=False))  # a value, no flag
+@cache
+def _false() -> Constant:
+    """Return the constant false. Made when it is used: the first call of `pa.scalar` imports pandas."""
+    return Constant(pa.scalar(False), BOOLEAN.nulls(nullable=False))  # a value, no flag
 
 
 def pushed(plan: Relation) -> Relation:
