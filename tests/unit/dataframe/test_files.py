@@ -85,6 +85,24 @@ def test_json_of_times_numbers_and_nulls(tmp_path: Path) -> None:
     assert next(nulls.glob("*.json")).read_text() == '{"a":1}\n{"b":"x"}\n'
 
 
+def test_json_has_all_digits_of_decimals_also_within_collections(tmp_path: Path) -> None:
+    exact = Decimal("12345678901234567890.123456789012345678")
+    kind = pa.decimal128(38, 18)
+    schema = pa.schema(
+        [("d", kind), ("l", pa.list_(kind)), ("m", pa.map_(pa.string(), kind)), ("r", pa.struct([("a", kind)]))]
+    )
+    row = {"d": exact, "l": [exact, None], "m": [("k", exact), ('"', None)], "r": {"a": exact}}
+    pf.from_arrow(pa.Table.from_pylist([row, {}], schema)).write_json(str(tmp_path))
+    lines = next(tmp_path.glob("*.json")).read_text().splitlines()
+    assert json.loads(lines[0], parse_float=Decimal) == {
+        "d": exact,
+        "l": [exact, None],
+        "m": {"k": exact, '"': None},
+        "r": {"a": exact},
+    }
+    assert json.loads(lines[1]) == dict.fromkeys("dlmr")
+
+
 BROKEN = """{"id": 1, "x": 2}
 
 {"id": "z"}

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import islice
 from typing import Any, Final, final
 
 import pyarrow as pa
@@ -242,7 +243,7 @@ class JsonColumnsWriter(BulkWriter):
         self._separator = "T" if factory.iso else " "
         self._ignores_null = factory.ignore_null_fields
         self._schema = factory.schema
-        self._names = factory.schema.names
+        self._names = [_text_of(name) for name in factory.schema.names]
         self._types = factory.schema.types
         self._stream = stream
 
@@ -250,66 +251,62 @@ class JsonColumnsWriter(BulkWriter):
         self.write_columns(batch_from_rows(records, self._schema.arrow))
 
     def write_columns(self, columns: pa.RecordBatch) -> None:
-        values = [
-            _json_values(own, kind, self._separator) for own, kind in zip(columns.columns, self._types, strict=True)
+        texts = [
+            _json_texts(own, kind, self._separator) for own, kind in zip(columns.columns, self._types, strict=True)
         ]
-        lines = []
-        for row in zip(*values, strict=True):
-            pairs = zip(self._names, row, strict=True)
-            made = {name: own for name, own in pairs if own is not None or not self._ignores_null}
-            lines.append(json.dumps(made, ensure_ascii=False, separators=(",", ":"), default=_number_text))
+        lines = [_object(self._names, row, self._ignores_null) for row in zip(*texts, strict=True)]
         self._stream.write(("\n".join(lines) + "\n").encode())
 
     def finish(self) -> None:
         """Do nothing: everything is written."""
 
 
-class _Exact(float):
-    """A number that is written with the digits of a decimal."""
-
-    def __new__(cls, exact: Decimal) -> _Exact:
-        made = super().__new__(cls, float(exact))
-        made.text = format(exact, "f")  # type: ignore[attr-defined]
-        return made
-
-    def __repr__(self) -> str:
-        return str(self.text)  # type: ignore[attr-defined]
+_NULL: Final = "null"
+_text_of: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _number_text(value: Any) -> Any:
-    raise TypeError(f"{value!r} of type {type(value).__name__} has no form in JSON")
+def _object(names: Iterable[str], texts: Iterable[str], ignores_null: bool = False) -> str:
+    """Return an object of names and values, which are JSON already."""
+    pairs = zip(names, texts, strict=True)
+    return "{" + ",".join(f"{name}:{own}" for name, own in pairs if not ignores_null or own != _NULL) + "}"
 
 
-def _json_values(column: pa.Array, kind: LogicalType, separator: str) -> list[Any]:
-    """Return the values of a column as `json` writes them."""
+def _json_texts(column: pa.Array, kind: LogicalType, separator: str) -> list[str]:
+    """Return the values of a column as JSON. A decimal is a number with all of its digits."""
     match kind.kind:
         case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ:
-            return _time_texts(column, separator, "Z" if kind.kind is Kind.TIMESTAMP_LTZ else "")
+            texts = _time_texts(column, separator, "Z" if kind.kind is Kind.TIMESTAMP_LTZ else "")
+            return list(map(_text_of, texts))
         case Kind.DATE | Kind.TIME:
-            texts: list[Any] = pc.cast(column, pa.string()).to_pylist()
-            return texts
+            return list(map(_text_of, pc.cast(column, pa.string()).to_pylist()))
         case Kind.BINARY | Kind.VARBINARY:
-            return [None if own is None else base64.b64encode(own).decode() for own in column.to_pylist()]
+            return [_NULL if own is None else f'"{base64.b64encode(own).decode()}"' for own in column.to_pylist()]
         case Kind.DECIMAL:
-            return [None if own is None else _Exact(own) for own in column.to_pylist()]
+            return [_NULL if own is None else format(own, "f") for own in column.to_pylist()]
         case Kind.ARRAY:
-            inner = _json_values(column.flatten(), kind.element, separator)
-            bounds = [0, *pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0)).to_pylist()]
-            return [
-                inner[bounds[place] : bounds[place + 1]] if own.is_valid else None for place, own in enumerate(column)
-            ]
+            elements = _each_of(column, _json_texts(column.flatten(), kind.element, separator))
+            return [_NULL if own is None else f"[{','.join(own)}]" for own in elements]
         case Kind.ROW:
-            parts = [
-                _json_values(own, inner, separator)
+            inner = [
+                _json_texts(own, inner, separator)
                 for own, (_, inner) in zip(column.flatten(), kind.fields, strict=True)
             ]
-            names = [name for name, _ in kind.fields]
-            rows = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
-            return [row if own.is_valid else None for row, own in zip(rows, column, strict=True)]
+            names = [_text_of(name) for name, _ in kind.fields]
+            rows = zip(column.is_valid().to_pylist(), zip(*inner, strict=True), strict=True)
+            return [_object(names, row) if is_valid else _NULL for is_valid, row in rows]
         case Kind.MAP:
-            return [None if own is None else dict(own) for own in column.to_pylist()]
-    values: list[Any] = column.to_pylist()
-    return values
+            entries = column.cast(pa.list_(pa.struct([column.type.key_field, column.type.item_field])))
+            keys, items = entries.flatten().flatten()
+            names = [_text_of(str(key)) for key in keys.to_pylist()]
+            pairs = _each_of(entries, list(zip(names, _json_texts(items, kind.value, separator), strict=True)))
+            return [_NULL if own is None else f"{{{','.join(map(':'.join, own))}}}" for own in pairs]
+    return list(map(_text_of, column.to_pylist()))
+
+
+def _each_of(lists: pa.Array, elements: list[Any]) -> list[Any]:
+    """Return the elements of each list, of the elements of all lists; None for NULL."""
+    flat = iter(elements)
+    return [None if count is None else list(islice(flat, count)) for count in pc.list_value_length(lists).to_pylist()]
 
 
 def _time_texts(column: pa.Array, separator: str, zone: str) -> list[Any]:
