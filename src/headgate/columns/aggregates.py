@@ -27,7 +27,8 @@ from headgate.columns.logical_types import (
     Kind,
     LogicalType,
 )
-from headgate.columns.typed import Apply, Typed, Values
+from headgate.columns.program import ColumnProgram
+from headgate.columns.typed import Apply, Field, Typed, Values
 
 Merge = Callable[[Any, Any], Any]
 
@@ -361,9 +362,6 @@ def _aggregated_lists(made: Aggregate, lists: Values) -> Values:
     wanted = [(name, own.function, own.options) for name, own in zip(names, made.partials, strict=True)]
     found = table.group_by("row", use_threads=False).aggregate(wanted)
     places = pc.index_in(rows, found.column("row"))
-    from headgate.columns.program import ColumnProgram  # noqa: PLC0415
-    from headgate.columns.typed import Field  # noqa: PLC0415
-
     own = [
         _of_type(found.column(f"{name}_{partial.function}").combine_chunks().take(places), partial.type.arrow)
         for name, partial in zip(names, made.partials, strict=True)

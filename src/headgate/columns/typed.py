@@ -99,11 +99,6 @@ def can_fail(expression: Typed) -> bool:
     return any(isinstance(inner, Apply) and inner.can_fail for inner in walk(expression))
 
 
-def is_constant(expression: Typed) -> bool:
-    """Whether the expression has the same value for all rows."""
-    return isinstance(expression, Constant)
-
-
 def fields_of(expression: Typed) -> set[int]:
     """Return the positions of the columns that the expression reads."""
     return {inner.index for inner in walk(expression) if isinstance(inner, Field)}

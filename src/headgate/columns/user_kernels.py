@@ -27,12 +27,11 @@ class FailedRowError(Exception):
 
 
 class UserKernel(ABC):
-    """A kernel that calls a function of the user. `make` is the function, or makes it in the slot if it is a class."""
+    """A kernel that calls a function of the user. If `function` is a class, the slot makes the function from it."""
 
-    def __init__(self, name: str, function: Any, arguments: Sequence[LogicalType], result: LogicalType) -> None:
+    def __init__(self, name: str, function: Any, result: LogicalType) -> None:
         self.name = name
         self._given = function
-        self._arguments = tuple(arguments)
         self._result = result
 
     def open(self, runtime: Any) -> None:
@@ -65,10 +64,8 @@ class UserKernel(ABC):
 class GeneralKernel(UserKernel):
     """Calls the function for the values of each row."""
 
-    def __init__(
-        self, name: str, function: Any, arguments: Sequence[LogicalType], result: LogicalType, zone: str
-    ) -> None:
-        super().__init__(name, function, arguments, result)
+    def __init__(self, name: str, function: Any, result: LogicalType, zone: str) -> None:
+        super().__init__(name, function, result)
         self._zone = zone
 
     def _computed(self, rows: int, arguments: tuple[Any, ...]) -> pa.Array:

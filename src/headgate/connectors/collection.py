@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @final
@@ -39,9 +42,9 @@ class CollectionSource(Source[CollectionSplit]):
 
 @final
 class CollectionReader(SourceReader[CollectionSplit]):
-    """Hands out slices of the list."""
+    """Hands out slices of a list, or of an Arrow record batch."""
 
-    def __init__(self, records: list[Any]) -> None:
+    def __init__(self, records: list[Any] | pa.RecordBatch) -> None:
         self._records = records
         self._position = len(records)
 

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from headgate.connectors.collection import CollectionSplit
+from headgate.connectors.collection import CollectionReader, CollectionSplit
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
 
 
@@ -24,38 +24,15 @@ class ColumnTableSource(Source[CollectionSplit]):
     parallelism_max = 1
 
     def __init__(self, table: pa.Table) -> None:
-        self._table = table.combine_chunks()
+        columns = [pa.concat_arrays(own.chunks) if own.chunks else pa.nulls(0, own.type) for own in table.columns]
+        self._rows = pa.RecordBatch.from_arrays(columns, schema=table.schema)
         self.records_total = table.num_rows
 
     def splits(self, parallelism: int) -> list[CollectionSplit]:
-        return [CollectionSplit(0)] if self._table.num_rows else []
+        return [CollectionSplit(0)] if self.records_total else []
 
-    def reader(self, context: SourceContext) -> SourceReader[Any]:
-        return ColumnTableReader(self._table)
-
-
-@final
-class ColumnTableReader(SourceReader[CollectionSplit]):
-    """Hands out slices of the table. A slice of no columns has its number of rows, too."""
-
-    def __init__(self, table: pa.Table) -> None:
-        columns = [column.chunk(0) if column.num_chunks else pa.nulls(0, column.type) for column in table.columns]
-        self._batch = pa.RecordBatch.from_arrays(columns, schema=table.schema)
-        self._position = self._batch.num_rows
-
-    def add_splits(self, splits: list[CollectionSplit]) -> None:
-        for split in splits:
-            self._position = split.position
-
-    def poll(self, records_max: int) -> Poll:
-        part = self._batch.slice(self._position, records_max)
-        if not part.num_rows:
-            return END_OF_INPUT
-        self._position += part.num_rows
-        return Records(part)
-
-    def snapshot(self) -> list[CollectionSplit]:
-        return [CollectionSplit(self._position)] if self._position < self._batch.num_rows else []
+    def reader(self, context: SourceContext) -> CollectionReader:
+        return CollectionReader(self._rows)
 
 
 @final

@@ -38,21 +38,15 @@ class Actions(Frame):
 
     def collect(self) -> list[Row]:
         """Run the plan, and return all rows. Blocks until the job ends, which it never does for endless input."""
-        with self._job() as rows:
-            return list(rows)
-
-    def _job(self) -> CloseableResults[Row]:
         batches = JobBatches(self._plan, self._environment)
-        return CloseableResults(batches, batches.rows())
+        with CloseableResults(batches, batches.rows()) as rows:
+            return list(rows)
 
     def to_pandas(self) -> pd.DataFrame:
         """Run the plan, and return all rows as a pandas DataFrame. Blocks until the job ends."""
-        return self._table().to_pandas()
-
-    def _table(self) -> pa.Table:
         batches = JobBatches(self._plan, self._environment)
         with CloseableResults(batches, iter(batches)) as found:
-            return pa.Table.from_batches(list(found), self.schema.arrow)
+            return pa.Table.from_batches(list(found), self.schema.arrow).to_pandas()
 
     def iter_rows(
         self, *, include_row_kind: bool = False, row_kind_field: str = ROW_KIND
@@ -64,9 +58,7 @@ class Actions(Frame):
         """
         self._check_kind_field(include_row_kind, row_kind_field)
         batches = JobBatches(self._plan, self._environment)
-        dicts = batches.dicts()
-        with_kind = ({**row, row_kind_field: "+I"} for row in dicts)
-        return CloseableResults(batches, with_kind if include_row_kind else dicts)
+        return CloseableResults(batches, batches.dicts(row_kind_field if include_row_kind else None))
 
     def iter_batches(
         self,
@@ -104,9 +96,8 @@ class Actions(Frame):
         if n == 0:
             return []
         batches = JobBatches(self._plan, self._environment, timeout)
-        with CloseableResults(batches, batches.dicts()) as dicts:
-            taken = list(itertools.islice(dicts, n))
-        return [{**row, row_kind_field: "+I"} for row in taken] if include_row_kind else taken
+        with CloseableResults(batches, batches.dicts(row_kind_field if include_row_kind else None)) as dicts:
+            return list(itertools.islice(dicts, n))
 
     def take_batch(
         self,
@@ -226,11 +217,7 @@ class Actions(Frame):
 
     def show(self, n: int = 20) -> None:
         """Run the plan until there are `n` rows, and print them as a table. Blocks."""
-        print(self._rendered(n))
-
-    def _rendered(self, n: int) -> str:
-        text: str = self.take_batch(n).to_string(index=False, na_rep="NULL")
-        return text
+        print(self.take_batch(n).to_string(index=False, na_rep="NULL"))
 
     def _repr_html_(self) -> str:
         """Return the names and types of the columns for a notebook. Runs nothing."""

@@ -95,7 +95,7 @@ def _of_columns(names: list[str], columns: list[list[Any]], watermark: Watermark
     made = [inferred(values, name) for name, values in zip(names, columns, strict=True)]
     schema = Schema((name, own) for name, (own, _) in zip(names, made, strict=True))
     table = pa.Table.from_arrays([array for _, array in made], schema=schema.arrow)
-    return _with_time(_made(table, schema, called), watermark)
+    return _made(table, schema, called)._with_time(watermark)
 
 
 def from_pandas(pdf: pd.DataFrame, schema: list[str] | None = None, watermark: Watermark | None = None) -> DataFrame:
@@ -115,18 +115,6 @@ def from_pandas(pdf: pd.DataFrame, schema: list[str] | None = None, watermark: W
     table = pa.Table.from_pandas(renamed, preserve_index=False)
     texts = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema]
     return from_arrow(table.cast(pa.schema(texts)), None, watermark)
-
-
-def _with_time(frame: DataFrame, watermark: Watermark | None) -> DataFrame:
-    """Return the DataFrame with event time. Raises TypeError unless `watermark` is a pair of texts."""
-    if watermark is None:
-        return frame
-    if not isinstance(watermark, tuple) or [type(own) for own in watermark] != [str, str]:
-        example = '("ts", "ts - INTERVAL \'5\' SECOND")'
-        raise TypeError(f"watermark is a pair of column and expression, such as {example}, not {watermark!r}")
-    if not all(own.strip() for own in watermark):
-        raise TypeError("column and expression of watermark must not be blank")
-    return frame.with_watermark(*watermark)
 
 
 def _label(label: Any) -> str:
@@ -150,7 +138,7 @@ def from_arrow(table: pa.Table, schema: list[str] | None = None, watermark: Wate
     pairs = zip(names, table.schema, strict=True)
     own = Schema((name, types.of_arrow(field.type, name, field.nullable)) for name, field in pairs)
     renamed = table.rename_columns(names)
-    return _with_time(_made(renamed.cast(own.arrow), own, "from_arrow"), watermark)
+    return _made(renamed.cast(own.arrow), own, "from_arrow")._with_time(watermark)
 
 
 def number_range(start_or_end: int, end: int | None = None, step: int = 1) -> DataFrame:

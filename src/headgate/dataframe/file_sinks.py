@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, final
-
-import pyarrow as pa
+from functools import partial
+from typing import Any, Final
 
 from headgate.columns.schema import Schema
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory, ColumnWriterFactory, ParquetFile
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.formats.json_columns import JsonColumnsWriterFactory
+from headgate.connectors.formats.parquet_files import PARQUET_CODECS
 
 TIMESTAMP_FORMATS: Final = ("SQL", "ISO-8601")
-COMPRESSIONS: Final = {name.upper(): name for name in ("snappy", "gzip", "zstd", "lz4", "brotli")} | {
-    "UNCOMPRESSED": "none"
-}
 
 
 def parquet_sink(schema: Schema, path: str, mode: str, compression: Any) -> FileSink:
@@ -24,21 +20,10 @@ def parquet_sink(schema: Schema, path: str, mode: str, compression: Any) -> File
     name = "SNAPPY" if compression is None else compression
     if not isinstance(name, str):
         raise TypeError(f"compression is a str, not {compression!r}")
-    if name.upper() not in COMPRESSIONS:
-        raise ValueError(f"compression is one of {', '.join(COMPRESSIONS)}, not {compression!r}")
-    writers = ParquetWriters(COMPRESSIONS[name.upper()])
-    return _sink(path, mode, ColumnWriterFactory(schema.arrow, writers, ".parquet"))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ParquetWriters:
-    """Makes writers of Parquet files with a compression."""
-
-    compression: str
-
-    def __call__(self, stream: pa.NativeFile, schema: pa.Schema) -> ParquetFile:
-        return ParquetFile(stream, schema, self.compression)
+    if name.upper() not in PARQUET_CODECS:
+        raise ValueError(f"compression is one of {', '.join(PARQUET_CODECS)}, not {compression!r}")
+    open_file = partial(ParquetFile, compression=PARQUET_CODECS[name.upper()])
+    return _sink(path, mode, ColumnWriterFactory(schema.arrow, open_file, ".parquet"))
 
 
 def json_sink(schema: Schema, path: str, mode: str, timestamp_format: Any, *, ignore_null_fields: bool) -> FileSink:

@@ -140,7 +140,7 @@ def _read(  # noqa: PLR0913  # what readers share
         from headgate.table.expressions import call_sql  # noqa: PLC0415  # its parser takes long to load
 
         frame = frame.with_column(name, call_sql(text))
-    return frame if watermark is None else frame.with_watermark(*watermark)
+    return frame._with_time(watermark)
 
 
 def schema_of(given: Any) -> Schema:

@@ -11,7 +11,6 @@ from headgate.columns.functions.registry import CallSite
 from headgate.columns.logical_types import Kind
 from headgate.columns.nodes import Call, Cast, Column, Named, Node, name_of
 from headgate.columns.resolve import ExpressionScope
-from headgate.columns.schema import Schema
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.frame import Columns, Frame, node_of_column, refuse
 from headgate.dataframe.planner.logical import Project, WindowAggregate
@@ -88,13 +87,13 @@ def _aggregated(frame: F, keys: list[Node], nodes: list[Node], gap_ms: int | Non
     plan = frame._plan
     own_marks = marks(plan)
     window: dict[Mark, Typed] = {}
-    groups: list[tuple[str, Typed]] = []
+    groups: list[Typed] = []
     outputs: list[tuple[str, Node]] = []
     for place, node in enumerate(keys):
         typed = frame._typed(node, "group_by()")
         mark = own_marks[typed.index] if isinstance(typed, Field) else None
         name = name_of(node) or f"_c{place}"
-        if mark in _STARTS or mark in _ENDS:
+        if mark is Mark.WINDOW_START or mark in _ENDS:
             window[mark] = typed
             outputs.append((name, _bound_of(mark)))
         elif mark is Mark.EVENT_TIME and _is_window_time(node):
@@ -102,13 +101,12 @@ def _aggregated(frame: F, keys: list[Node], nodes: list[Node], gap_ms: int | Non
         else:
             _check_key(name, typed)
             outputs.append((name, Column(f"k{len(groups)}")))
-            groups.append((name, typed))
+            groups.append(typed)
     if len(window) < 2:
         raise _updating("group_by() without the columns window_start and window_end")
     return _in_windows(frame, groups, window, outputs, nodes, gap_ms)
 
 
-_STARTS: Final = (Mark.WINDOW_START,)
 _ENDS: Final = (Mark.WINDOW_END, Mark.WINDOW_END_IN_ZONE)
 
 
@@ -131,13 +129,13 @@ def _check_key(name: str, typed: Typed) -> None:
 
 def _in_windows(  # noqa: PLR0913  # the parts of an aggregation
     frame: F,
-    groups: list[tuple[str, Typed]],
+    groups: list[Typed],
     window: dict[Mark, Typed],
     outputs: list[tuple[str, Node]],
     nodes: Iterable[Node],
     gap_ms: int | None,
 ) -> F:
-    calls = _Calls(frame, [name for name, _ in outputs])
+    calls = _Calls(frame)
     rest = [(name_of(node) or f"EXPR${place}", calls.replaced(node)) for place, node in enumerate(nodes)]
     end = next(mark for mark in _ENDS if mark in window)
     plan = WindowAggregate(
@@ -150,8 +148,7 @@ def _in_windows(  # noqa: PLR0913  # the parts of an aggregation
         frame._scope.zone,
         gap_ms,
     )
-    values = calls.values(plan, frame._scope.zone)
-    made = Project(plan, (*values.merged_keys, *values.finished))
+    made = Project(plan, calls.values(plan))
     scope = ExpressionScope(made.schema, frame._scope.zone)
     results = Project(made, tuple((name, scope.typed(node)) for name, node in [*outputs, *rest]))
     assert results.schema
@@ -159,21 +156,11 @@ def _in_windows(  # noqa: PLR0913  # the parts of an aggregation
 
 
 @final
-class _Values:
-    """The columns of a window aggregate: keys and bounds as they are, and the value of each aggregate."""
-
-    def __init__(self, merged_keys: list[tuple[str, Typed]], finished: list[tuple[str, Typed]]) -> None:
-        self.merged_keys = merged_keys
-        self.finished = finished
-
-
-@final
 class _Calls:
     """The different aggregates within expressions, which columns `v0`, `v1` and so on replace."""
 
-    def __init__(self, frame: Frame, keys: list[str]) -> None:
+    def __init__(self, frame: Frame) -> None:
         self._frame = frame
-        self._keys = keys
         self._places: dict[Node, int] = {}
         self.aggregates: list[tuple[Aggregate, Typed]] = []
 
@@ -202,18 +189,16 @@ class _Calls:
             self.aggregates.append((made, arguments[0]))
         return found
 
-    def values(self, plan: WindowAggregate, zone: str) -> _Values:
-        """Return the columns of the aggregate's value, and those of keys and window."""
-        schema: Schema = plan.schema
+    def values(self, plan: WindowAggregate) -> tuple[tuple[str, Typed], ...]:
+        """Return the keys and the bounds of the window as they are, and the value of each aggregate."""
+        columns = plan.schema.columns
+        fields: list[Typed] = [Field(place, own) for place, (_, own) in enumerate(columns)]
         count = len(plan.keys) + 2
-        kept = [(name, Field(place, own)) for place, (name, own) in enumerate(schema.columns[:count])]
-        finished = []
+        outputs = [(name, own) for (name, _), own in zip(columns[:count], fields, strict=False)]
         for place, (aggregate, _) in enumerate(self.aggregates):
-            merged = schema.columns[count : count + len(aggregate.partials)]
-            fields: list[Typed] = [Field(count + index, own) for index, (_, own) in enumerate(merged)]
-            finished.append((f"v{place}", aggregate.value(fields)))
-            count += len(aggregate.partials)
-        return _Values(list(kept), finished)
+            merged, count = count, count + len(aggregate.partials)
+            outputs.append((f"v{place}", aggregate.value(fields[merged:count])))
+        return tuple(outputs)
 
 
 @final

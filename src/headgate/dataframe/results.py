@@ -100,10 +100,13 @@ class JobBatches:
         for batch in self:
             yield from rows_of(batch, self._zone)
 
-    def dicts(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows as dicts."""
+    def dicts(self, kind_field: str | None) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows as dicts, with the kind of the row as a last field unless its name is None."""
         for row in self.rows():
-            yield row.as_dict()
+            fields = row.as_dict()
+            if kind_field is not None:
+                fields[kind_field] = "+I"
+            yield fields
 
     def close(self) -> None:
         """Cancel the job if it still runs, and block until it has ended. May be called again."""

@@ -38,7 +38,7 @@ def from_data_stream(
         raise TypeError(f"from_data_stream() takes a DataStream, not {stream!r:.100}")
     own = _declared(stream) if schema is None else schema_of(schema)
     frame = DataFrame(Stream(stream, own), get_or_create_table_environment())
-    return frame if watermark is None else frame.with_watermark(*watermark)
+    return frame._with_time(watermark)
 
 
 def _declared(stream: DataStream) -> Schema:
@@ -59,5 +59,4 @@ def from_spark(frame: SparkDataFrame, *, watermark: tuple[str, str] | None = Non
     environment = get_or_create_table_environment()
     run = environment.stream_environment()
     stream = run.from_spark(frame)
-    made = DataFrame(Stream(stream, _declared(stream)), environment)
-    return made if watermark is None else made.with_watermark(*watermark)
+    return DataFrame(Stream(stream, _declared(stream)), environment)._with_time(watermark)

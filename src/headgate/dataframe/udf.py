@@ -57,7 +57,7 @@ class UserDefinedFunction:
             function=self.name,
             arguments=arguments,
             type=self._result,
-            kernel=self._kernel([own.type for own in arguments], zone),
+            kernel=self._kernel(zone),
             options=(self,),
             can_fail=True,
             deterministic=self._deterministic,
@@ -65,13 +65,13 @@ class UserDefinedFunction:
             by_value=self._func_type == "general",
         )
 
-    def _kernel(self, arguments: list[LogicalType], zone: str) -> UserKernel:
+    def _kernel(self, zone: str) -> UserKernel:
         match self._func_type:
             case "pandas":
-                return PandasKernel(self.name, self._function, arguments, self._result)
+                return PandasKernel(self.name, self._function, self._result)
             case "arrow":
-                return ArrowKernel(self.name, self._function, arguments, self._result)
-        return GeneralKernel(self.name, self._function, arguments, self._result, zone)
+                return ArrowKernel(self.name, self._function, self._result)
+        return GeneralKernel(self.name, self._function, self._result, zone)
 
 
 @overload

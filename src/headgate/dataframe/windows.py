@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from headgate.columns import logical_types as types
 from headgate.columns.logical_types import Kind, LogicalType
-from headgate.columns.nodes import Call, Column, Node
+from headgate.columns.nodes import Call, Cast, Column, Node
 from headgate.columns.typed import Constant
 from headgate.dataframe.frame import Columns, Frame, node_of_column
 from headgate.dataframe.grouping import SessionOf
@@ -46,9 +46,23 @@ class Windows(Frame):
         floored = LogicalType(own.kind, own.nullable, 3)
         outputs = self._all()
         if own != floored:
-            outputs[place] = (column, self._typed(Call("to_milliseconds", (Column(column),)), "with_watermark()"))
+            outputs[place] = (column, self._typed(Cast(Column(column), floored), "with_watermark()"))
         timed = self._projected(outputs)
         return self._with(EventTime(timed._plan, place, delay_ms))
+
+    def _with_time(self, watermark: object) -> Self:
+        """Return the DataFrame with the event time that its maker was given, if any: a pair of column and SQL text.
+
+        Raises TypeError for another value, and ValueError as `with_watermark` does.
+        """
+        if watermark is None:
+            return self
+        if not isinstance(watermark, tuple) or [type(own) for own in watermark] != [str, str]:
+            example = '("ts", "ts - INTERVAL \'5\' SECOND")'
+            raise TypeError(f"watermark is a pair of column and expression, such as {example}, not {watermark!r}")
+        if not all(own.strip() for own in watermark):
+            raise TypeError("column and expression of watermark must not be blank")
+        return self.with_watermark(*watermark)
 
     def tumble(self, *, on: Columns, size: Length) -> Self:
         """Assign each row to the window of this size that contains it.

@@ -130,17 +130,3 @@ def window_time(call: CallSite) -> Typed:
 def _last_time(is_point: bool, zone: str, end: Values) -> Values:
     own = points_in_time(end, zone) if is_point else end
     return _shifted(-1, own)
-
-
-def _to_milliseconds(values: Values) -> Values:
-    """Return timestamps floored to milliseconds, also those before 1970."""
-    floored = pc.floor_temporal(values, unit="millisecond")
-    return pc.cast(floored, pa.timestamp("ms", values.type.tz), safe=False)
-
-
-@function("to_milliseconds")
-def to_milliseconds(call: CallSite) -> Typed:
-    """A timestamp with three digits after the second."""
-    call.expect_count(1)
-    own = call.expect(0, TIMESTAMPS, "a TIMESTAMP or TIMESTAMP_LTZ").type
-    return call.apply(_to_milliseconds, LogicalType(own.kind, precision=3))

@@ -14,7 +14,7 @@ from headgate.types.arrow import arrow_schema
 from headgate.types.typeinfo import RowTypeInfo
 
 _PARQUET_CODEC: Final = "parquet.compression"
-_PARQUET_CODECS: Final = {name.upper(): name for name in ("snappy", "gzip", "zstd", "lz4", "brotli")} | {
+PARQUET_CODECS: Final = {name.upper(): name for name in ("snappy", "gzip", "zstd", "lz4", "brotli")} | {
     "UNCOMPRESSED": "none"
 }
 
@@ -58,6 +58,6 @@ class ParquetBulkWriters:
         written as they are, without a zone.
         """
         found = settings_of(hadoop_config, _PARQUET_CODEC).get(_PARQUET_CODEC, "SNAPPY")
-        compression = codec(_PARQUET_CODEC, found, _PARQUET_CODECS)
+        compression = codec(_PARQUET_CODEC, found, PARQUET_CODECS)
         open_file = partial(ParquetFile, compression=compression)
         return InOrderFactory(ColumnWriterFactory(arrow_schema(checked(row_type, "row_type")), open_file, ".parquet"))

@@ -67,7 +67,7 @@ def _line(plan: Relation) -> str:
 
 def _window(plan: WindowAggregate) -> str:
     names = plan.input.schema.names
-    keys = ", ".join(text_of_typed(own, names) for _, own in plan.keys) or "none"
+    keys = ", ".join(text_of_typed(own, names) for own in plan.keys) or "none"
     aggregates = ", ".join(
         f"{'+'.join(own.function for own in aggregate.partials)}({text_of_typed(argument, names)})"
         for aggregate, argument in plan.aggregates
@@ -115,5 +115,5 @@ def _expressions(plan: Relation) -> list[Typed]:
         case Filter():
             return [plan.predicate]
         case WindowAggregate():
-            return [own for _, own in (*plan.keys, *plan.aggregates)]
+            return [*plan.keys, *(own for _, own in plan.aggregates)]
     return []

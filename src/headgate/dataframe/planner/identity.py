@@ -45,7 +45,7 @@ def _state_of(plan: Relation) -> Iterator[str]:
         case WindowAggregate():
             yield f"window {plan.gap_ms} {plan.zone if plan.point else ''}"
             yield from (_origin(own, plan.input) for own in (plan.start, plan.end))
-            yield from (f"key {_origin(own, plan.input)}" for _, own in plan.keys)
+            yield from (f"key {_origin(own, plan.input)}" for own in plan.keys)
             for aggregate, argument in plan.aggregates:
                 functions = "+".join(own.function for own in aggregate.partials)
                 yield f"{functions} {aggregate.type} {_origin(argument, plan.input)}"

@@ -159,7 +159,7 @@ class WindowAggregate:
     """
 
     input: Relation
-    keys: tuple[tuple[str, Typed], ...]
+    keys: tuple[Typed, ...]
     start: Typed
     end: Typed
     aggregates: tuple[tuple[Aggregate, Typed], ...]
@@ -173,7 +173,7 @@ class WindowAggregate:
         merged = (own for aggregate, _ in self.aggregates for own in aggregate.partials)
         return Schema(
             [
-                *((f"k{place}", own.type) for place, (_, own) in enumerate(self.keys)),
+                *((f"k{place}", own.type) for place, own in enumerate(self.keys)),
                 ("start", self.start.type),
                 ("end", self.end.type),
                 *((f"m{place}", own.type) for place, own in enumerate(merged)),

@@ -69,20 +69,13 @@ def _stream_environments(plan: Relation) -> Iterator[StreamExecutionEnvironment]
 
 @final
 class Translation:
-    """Adds the operators of plans to an environment. A relation that several plans share becomes one operator."""
+    """Adds the operators of plans to an environment."""
 
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
         self._environment = environment
-        self._made: dict[int, tuple[Relation, DataStream]] = {}
 
     def stream(self, plan: Relation) -> DataStream:
         """Return the stream of the plan's record batches."""
-        known = self._made.get(id(plan))
-        if known is None:
-            known = self._made[id(plan)] = (plan, self._translated(plan))
-        return known[1]
-
-    def _translated(self, plan: Relation) -> DataStream:
         match plan:
             case Scan():
                 source = self._environment.from_source(plan.source.source(plan.columns), None, plan.name)
@@ -133,7 +126,7 @@ class Translation:
         prepared = Project(
             plan.input,
             (
-                *((f"k{place}", own) for place, (_, own) in enumerate(plan.keys)),
+                *((f"k{place}", own) for place, own in enumerate(plan.keys)),
                 ("start", plan.start),
                 ("end", plan.end),
                 *((f"a{place}", own) for place, (_, own) in enumerate(plan.aggregates)),

@@ -191,13 +191,13 @@ def _narrowed(below: Relation, expressions: Sequence[Typed], names: Sequence[str
 
 
 def _narrowed_window(plan: WindowAggregate) -> WindowAggregate:
-    read = [own for _, own in plan.keys] + [plan.start, plan.end] + [own for _, own in plan.aggregates]
+    read = [*plan.keys, plan.start, plan.end, *(own for _, own in plan.aggregates)]
     reads = sorted(set().union(*map(fields_of, read)))
     kept = {place: new for new, place in enumerate(reads)}
     return replace(
         plan,
         input=_only(plan.input, reads),
-        keys=tuple((name, moved(own, kept)) for name, own in plan.keys),
+        keys=tuple(moved(own, kept) for own in plan.keys),
         start=moved(plan.start, kept),
         end=moved(plan.end, kept),
         aggregates=tuple((aggregate, moved(own, kept)) for aggregate, own in plan.aggregates),

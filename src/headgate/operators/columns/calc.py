@@ -10,7 +10,7 @@ from typing import Any, final
 import pyarrow as pa
 
 from headgate.columns.program import ColumnProgram
-from headgate.columns.user_kernels import FailedRowError
+from headgate.columns.user_kernels import FailedRowError, UserKernel
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, UserCodeError
 from headgate.operators.runtime_context import Runtime
@@ -35,6 +35,7 @@ class CalcOperator(Operator):
         self._output = factory.output
         self._predicate = factory.predicate
         self._outputs = factory.outputs
+        self._opened: list[UserKernel] = []
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
