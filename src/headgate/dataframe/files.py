@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 from headgate.columns.schema import Schema
@@ -19,61 +20,35 @@ from headgate.dataframe.session import get_or_create_table_environment
 from headgate.functions.source import Source
 from headgate.types.instant import Duration
 
+BuilderOf = Callable[[str, Schema], FileSourceBuilder]
+"""Returns the builder of a source of files below a path, for some of their columns."""
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class FileScan:
-    """Files in a format, of a schema. `format_of` gives the format for the columns that are read."""
+    """Files of a schema. `conforms` tells whether the batches have its types; else they are cast."""
 
     path: str
     schema: Schema
-    format_of: FormatOfColumns
+    builder_of: BuilderOf
+    conforms: bool
     monitor_ms: int | None
 
-    @property
-    def conforms(self) -> bool:
-        """Whether the batches have the types of the schema; else they are cast."""
-        return self.format_of.conforms
-
     def source(self, columns: Sequence[str]) -> Source[Any]:
-        chosen = Schema((name, self.schema.type_of(name)) for name in columns)
-        builder = self.format_of.builder(self.path, chosen)
+        builder = self.builder_of(self.path, Schema((name, self.schema.type_of(name)) for name in columns))
         if self.monitor_ms is not None:
             builder = builder.monitor_continuously(Duration.of_millis(self.monitor_ms))
         return builder.build()
 
 
-class FormatOfColumns:
-    """A format of files, for any of its columns."""
-
-    conforms = True
-
-    def builder(self, path: str, schema: Schema) -> FileSourceBuilder:
-        """Return the builder of a source of these columns."""
-        raise NotImplementedError
+def _parquet(path: str, schema: Schema) -> FileSourceBuilder:
+    return FileSource.for_bulk_file_format(BulkFormat.parquet_format(schema.names), path)
 
 
-@final
-class ParquetColumns(FormatOfColumns):
-    """Parquet files. Their columns are cast to the declared types."""
-
-    conforms = False
-
-    def builder(self, path: str, schema: Schema) -> FileSourceBuilder:
-        return FileSource.for_bulk_file_format(BulkFormat.parquet_format(schema.names), path)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class JsonLines(FormatOfColumns):
-    """Files of JSON lines."""
-
-    ignore_errors: bool
-    fail_on_missing: bool
-
-    def builder(self, path: str, schema: Schema) -> FileSourceBuilder:
-        columns = JsonColumns(schema, self.ignore_errors, self.fail_on_missing)
-        return FileSource.for_record_stream_format(JsonColumnsFormat(columns), path)
+def _json_lines(path: str, schema: Schema, *, ignore_errors: bool, fail_on_missing: bool) -> FileSourceBuilder:
+    columns = JsonColumns(schema, ignore_errors, fail_on_missing)
+    return FileSource.for_record_stream_format(JsonColumnsFormat(columns), path)
 
 
 def read_parquet(
@@ -97,7 +72,8 @@ def read_parquet(
     >>> frame.columns
     ['id', 'price']
     """
-    return _read(path, schema, ParquetColumns(), monitor_interval, computed_columns, watermark)
+    found = FileScan(checked_path(path), schema_of(schema), _parquet, False, _millis(monitor_interval))
+    return _read(found, computed_columns, watermark)
 
 
 def read_json(  # noqa: PLR0913  # PyFlink's arguments
@@ -121,21 +97,15 @@ def read_json(  # noqa: PLR0913  # PyFlink's arguments
             raise TypeError(f"{name} is true or false, not {given!r}")
     if ignore_parse_errors and fail_on_missing_field:
         raise ValueError("ignore_parse_errors and fail_on_missing_field exclude each other")
-    lines = JsonLines(bool(ignore_parse_errors), bool(fail_on_missing_field))
-    return _read(path, schema, lines, monitor_interval, computed_columns, watermark)
+    lines = partial(_json_lines, ignore_errors=bool(ignore_parse_errors), fail_on_missing=bool(fail_on_missing_field))
+    found = FileScan(checked_path(path), schema_of(schema), lines, True, _millis(monitor_interval))
+    return _read(found, computed_columns, watermark)
 
 
-def _read(  # noqa: PLR0913  # what readers share
-    path: str,
-    schema: Mapping[str, DataType],
-    format_of: FormatOfColumns,
-    monitor_interval: str | None,
-    computed: Mapping[str, str] | None,
-    watermark: tuple[str, str] | None,
-) -> DataFrame:
-    own = schema_of(schema)
-    scan = FileScan(checked_path(path), own, format_of, _millis(monitor_interval))
-    frame = DataFrame(Scan(f"files {scan.path}", scan, tuple(own.names)), get_or_create_table_environment())
+def _read(scan: FileScan, computed: Mapping[str, str] | None, watermark: tuple[str, str] | None) -> DataFrame:
+    """Return the rows of files, with computed columns and event time, if any."""
+    plan = Scan(f"files {scan.path}", scan, tuple(scan.schema.names))
+    frame = DataFrame(plan, get_or_create_table_environment())
     for name, text in (computed or {}).items():
         from headgate.table.expressions import call_sql  # noqa: PLC0415  # its parser takes long to load
 
