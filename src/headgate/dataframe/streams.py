@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from headgate.columns import logical_types as types
 from headgate.columns.schema import Schema
 from headgate.dataframe.data_type import DataType
@@ -14,7 +16,7 @@ from headgate.dataframe.planner.logical import Stream
 from headgate.dataframe.session import get_or_create_table_environment
 from headgate.datastream.data_stream import DataStream
 from headgate.errors import ProgramError
-from headgate.types.arrow_types import arrow_schema
+from headgate.types.arrow_types import arrow_schema, schema_in_micros
 from headgate.types.typeinfo import RowTypeInfo
 
 if TYPE_CHECKING:
@@ -48,7 +50,11 @@ def _declared(stream: DataStream) -> Schema:
             f"from_data_stream() needs to know the columns, but the stream's type is {declared}: give schema, or the "
             "operator before it output_type=Types.ROW_NAMED([...], [...])"
         )
-    return Schema((field.name, types.of_arrow(field.type, field.name)) for field in arrow_schema(declared))
+    return _schema_of(arrow_schema(declared))
+
+
+def _schema_of(columns: pa.Schema) -> Schema:
+    return Schema((field.name, types.of_arrow(field.type, field.name)) for field in columns)
 
 
 def from_spark(frame: SparkDataFrame, *, watermark: tuple[str, str] | None = None) -> DataFrame:
@@ -59,4 +65,5 @@ def from_spark(frame: SparkDataFrame, *, watermark: tuple[str, str] | None = Non
     environment = get_or_create_table_environment()
     run = environment.stream_environment()
     stream = run.from_spark(frame)
-    return DataFrame(Stream(stream, _declared(stream)), environment)._with_time(watermark)
+    own = _schema_of(schema_in_micros(stream.get_type()))  # Spark's times
+    return DataFrame(Stream(stream, own), environment)._with_time(watermark)

@@ -80,12 +80,9 @@ class Translation:
             case Scan():
                 source = self._environment.from_source(plan.source.source(plan.columns), None, plan.name)
                 found = source.uid(self._uid(plan))
-                schema = plan.schema.arrow
-                if plan.source.conforms:
-                    return found
-                return found._then("Cast", BatchesFactory(schema, CastToSchema(schema)), None)
+                return found if plan.source.conforms else self._conformed(found, plan.schema)
             case Stream():
-                return plan.stream
+                return self._conformed(plan.stream, plan.schema)
             case Filter():
                 return self._calc(plan.input, plan.predicate, _all_of(plan.schema), plan.schema)
             case Project(Filter() as below):
@@ -113,6 +110,10 @@ class Translation:
                 return self._windows(plan)
             case Batches():
                 return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
+
+    def _conformed(self, stream: DataStream, schema: Schema) -> DataStream:
+        """Return the stream's records as columns of a schema. Columns may come with other units of time."""
+        return stream._then("Cast", BatchesFactory(schema.arrow, CastToSchema(schema.arrow)), None)
 
     def _uid(self, plan: Relation) -> str:
         """Return the uid of an operator with state. The second of two equal operators of a job gets another one."""
@@ -188,10 +189,10 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
         made = column.cast(field.type)
     except pa.ArrowException as error:
         raise SourceError(
-            f"column {field.name!r} is {column.type} in the file, with a value that is no {field.type}: {error}"
+            f"column {field.name!r} is {column.type} where it is read, with a value that is no {field.type}: {error}"
         ) from None
     if made.null_count and not field.nullable:
-        raise SourceError(f"column {field.name!r} has NULL in the file, but is NOT NULL in schema")
+        raise SourceError(f"column {field.name!r} has NULL where it is read, but is NOT NULL in schema")
     return made
 
 
