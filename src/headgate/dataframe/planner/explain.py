@@ -39,7 +39,7 @@ def _lines(plan: Relation, depth: int) -> Iterator[str]:
 def _line(plan: Relation) -> str:
     match plan:
         case Scan():
-            return f"Scan {plan.name} [{', '.join(plan.columns)}]"
+            return f"Scan {plan.name} [{', '.join(plan.columns)}]{_watermark(plan)}"
         case Stream():
             return f"Stream [{', '.join(plan.schema.names)}], rows become columns"
         case Project():
@@ -63,6 +63,12 @@ def _line(plan: Relation) -> str:
             return _window(plan)
         case Batches():
             return f"{plan.name} [{', '.join(plan.schema.names)}], calls Python for each batch"
+
+
+def _watermark(plan: Scan) -> str:
+    if plan.watermark is None:
+        return ""
+    return f", watermarks of {text_of_typed(plan.watermark.time, plan.columns)}, delay {plan.watermark.delay_ms} ms"
 
 
 def _window(plan: WindowAggregate) -> str:

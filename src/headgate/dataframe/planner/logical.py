@@ -34,12 +34,22 @@ class ColumnSource(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class SplitWatermark:
+    """The watermark of each split of a source: `delay_ms` behind the latest time."""
+
+    time: Typed
+    delay_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """Reads columns of a source, by their names."""
+    """Reads columns of a source, by their names. The times of a watermark are computed from these columns."""
 
     name: str
     source: ColumnSource
     columns: tuple[str, ...]
+    watermark: SplitWatermark | None = None
 
     @property
     def schema(self) -> Schema:
@@ -137,7 +147,10 @@ class Expand:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class EventTime:
-    """Makes a column the event time: the watermark stays `delay_ms` behind its latest value."""
+    """Makes a column the event time: the watermark of a subtask stays `delay_ms` behind the column's latest value.
+
+    Where the column is computed from a source, the rule `timed` makes it the watermark of the source's splits.
+    """
 
     input: Relation
     column: int

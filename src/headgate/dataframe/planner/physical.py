@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, final
-
-import pyarrow as pa
 
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema
-from headgate.columns.typed import Field, Typed
+from headgate.columns.typed import Field, Typed, fields_of, moved
 from headgate.dataframe.planner.identity import uid_of
 from headgate.dataframe.planner.logical import (
     Batches,
@@ -28,7 +25,7 @@ from headgate.dataframe.planner.logical import (
     WindowAggregate,
     inputs_of,
 )
-from headgate.errors import SourceError
+from headgate.functions.watermarks import ColumnTime, WatermarkStrategy
 from headgate.functions.windows.session_windows import EventTimeSessionWindows
 from headgate.graph.logical import AnyOperatorFactory
 from headgate.operators.columns.aggregation import (
@@ -39,9 +36,11 @@ from headgate.operators.columns.aggregation import (
     first_field,
 )
 from headgate.operators.columns.calc import CalcFactory
+from headgate.operators.columns.conformity import CastToSchema
 from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
-from headgate.operators.columns.event_time import EventTimeFactory
 from headgate.operators.columns.rows import BatchesFactory, ExpandFactory, LimitFactory
+from headgate.operators.watermarks import AssignFactory
+from headgate.options import SOURCE_IDLE_TIMEOUT
 
 if TYPE_CHECKING:
     from headgate.datastream.data_stream import DataStream
@@ -78,8 +77,10 @@ class Translation:
         """Return the stream of the plan's record batches."""
         match plan:
             case Scan():
-                source = self._environment.from_source(plan.source.source(plan.columns), None, plan.name)
-                found = source.uid(self._uid(plan))
+                source = plan.source.source(plan.columns)
+                mark = plan.watermark
+                strategy = None if mark is None else self._strategy(plan.schema, mark.time, mark.delay_ms)
+                found = self._environment.from_source(source, strategy, plan.name).uid(self._uid(plan))
                 return found if plan.source.conforms else self._conformed(found, plan.schema)
             case Stream():
                 return self._conformed(plan.stream, plan.schema)
@@ -99,8 +100,9 @@ class Translation:
                 expand = ExpandFactory(plan.input.schema.arrow, plan.schema.arrow, plan.outer)
                 return self._after(plan.input, "Explode", expand)
             case EventTime():
-                time = EventTimeFactory(plan.schema.arrow, plan.column, plan.delay_ms)
-                return self._after(plan.input, "Watermarks", time)
+                time = Field(plan.column, plan.schema.types[plan.column])
+                assign = AssignFactory(self._strategy(plan.schema, time, plan.delay_ms))
+                return self._after(plan.input, "Watermarks", assign)
             case Distinct():
                 schema = plan.schema.arrow
                 first = self._after(plan.input, "FirstRows", FirstRowsFactory(schema, plan.keys))
@@ -114,6 +116,15 @@ class Translation:
     def _conformed(self, stream: DataStream, schema: Schema) -> DataStream:
         """Return the stream's records as columns of a schema. Columns may come with other units of time."""
         return stream._then("Cast", BatchesFactory(schema.arrow, CastToSchema(schema.arrow)), None)
+
+    def _strategy(self, schema: Schema, time: Typed, delay_ms: int) -> WatermarkStrategy:
+        """Return the strategy that takes event times from batches of a schema. 0 ms mean that no input becomes idle."""
+        reads = sorted(fields_of(time))
+        places = {place: new for new, place in enumerate(reads)}
+        program = ColumnProgram([moved(time, places)])
+        idle_ms = self._environment._settings().get(SOURCE_IDLE_TIMEOUT) or None
+        progress = ColumnTime(schema=schema.arrow, reads=tuple(reads), time=program, delay_ms=delay_ms)
+        return WatermarkStrategy(progress=progress, idle_timeout_ms=idle_ms)
 
     def _uid(self, plan: Relation) -> str:
         """Return the uid of an operator with state. The second of two equal operators of a job gets another one."""
@@ -167,33 +178,6 @@ class Translation:
     ) -> DataStream:
         made = self.stream(below)._then(name, factory, None)
         return made if parallelism is None else made.set_parallelism(parallelism)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CastToSchema:
-    """Makes the function that casts the columns of a batch to a schema. It raises `SourceError` naming the column."""
-
-    schema: pa.Schema
-
-    def __call__(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        def cast(batch: pa.RecordBatch) -> pa.RecordBatch:
-            columns = [_cast(own, field) for own, field in zip(batch.columns, self.schema, strict=True)]
-            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-        return cast
-
-
-def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
-    try:
-        made = column.cast(field.type)
-    except pa.ArrowException as error:
-        raise SourceError(
-            f"column {field.name!r} is {column.type} where it is read, with a value that is no {field.type}: {error}"
-        ) from None
-    if made.null_count and not field.nullable:
-        raise SourceError(f"column {field.name!r} has NULL where it is read, but is NOT NULL in schema")
-    return made
 
 
 def _all_of(schema: Schema) -> list[Any]:

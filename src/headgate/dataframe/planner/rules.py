@@ -3,8 +3,9 @@
 `optimized` applies all of them, in their order:
 
 1. `merged`: projections that follow each other become one, and so do filters.
-2. `pushed`: filters move towards the sources, below projections and unions.
-3. `pruned`: each relation computes only the columns that are read, so sources read only these.
+2. `timed`: watermarks move into the sources, where each split has its own.
+3. `pushed`: filters move towards the sources, below projections and unions.
+4. `pruned`: each relation computes only the columns that are read, so sources read only these.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from headgate.dataframe.planner.logical import (
     Project,
     Relation,
     Scan,
+    SplitWatermark,
     Stream,
     UnionAll,
     WindowAggregate,
@@ -36,7 +38,7 @@ from headgate.dataframe.planner.logical import (
 
 def optimized(plan: Relation) -> Relation:
     """Return the plan after all rules."""
-    return pruned(merged(pushed(merged(plan))))
+    return pruned(merged(pushed(timed(merged(plan)))))
 
 
 def substituted(expression: Typed, outputs: Sequence[Typed]) -> Typed:
@@ -122,6 +124,30 @@ def _false() -> Constant:
     return Constant(pa.scalar(False), BOOLEAN.nulls(nullable=False))  # a value, no flag
 
 
+def timed(plan: Relation) -> Relation:
+    """Move a watermark into the source whose columns its times are computed from, across projections.
+
+    Rows that a filter drops, or a function of the user replaces, say nothing about the times of the rows that remain:
+    a watermark after these stays where it is.
+    """
+    plan = with_inputs(plan, *map(timed, inputs_of(plan)))
+    if isinstance(plan, EventTime):
+        time = Field(plan.column, plan.schema.types[plan.column])
+        return _timed(plan.input, time, plan.delay_ms) or plan
+    return plan
+
+
+def _timed(plan: Relation, time: Typed, delay_ms: int) -> Relation | None:
+    """Return the plan whose source has a watermark of these times of the plan's rows; None if it cannot have it."""
+    match plan:
+        case Scan(watermark=None) if fields_of(time):
+            return replace(plan, watermark=SplitWatermark(time, delay_ms))
+        case Project() if _is_movable(plan, time):
+            below = _timed(plan.input, substituted(time, [own for _, own in plan.outputs]), delay_ms)
+            return None if below is None else replace(plan, input=below)
+    return None
+
+
 def pushed(plan: Relation) -> Relation:
     """Move filters below projections and unions, and to the inputs of other relations that keep rows as they are."""
     match plan:
@@ -133,11 +159,11 @@ def pushed(plan: Relation) -> Relation:
     return with_inputs(plan, *map(pushed, inputs_of(plan)))
 
 
-def _is_movable(below: Project, predicate: Typed) -> bool:
-    """Whether the predicate can be computed before a projection, which then never fails for a row that it drops."""
-    read = [own for place, (_, own) in enumerate(below.outputs) if place in fields_of(predicate)]
+def _is_movable(below: Project, expression: Typed) -> bool:
+    """Whether an expression can be computed before a projection, which then never fails for a row that it drops."""
+    read = [own for place, (_, own) in enumerate(below.outputs) if place in fields_of(expression)]
     movable = all(map(_is_deterministic, read)) and not any(_calls_user(own) for own in read)
-    return movable and _is_small(below, [predicate])
+    return movable and _is_small(below, [expression])
 
 
 def _calls_user(expression: Typed) -> bool:
@@ -153,8 +179,14 @@ def _only(plan: Relation, wanted: Iterable[int]) -> Relation:
     """Return the plan with the wanted columns, in the order that they have in the plan."""
     places = sorted(set(wanted))
     match plan:
-        case Scan():
+        case Scan(watermark=None):
             return replace(plan, columns=tuple(plan.columns[place] for place in places))
+        case Scan(watermark=SplitWatermark() as mark):
+            reads = sorted({*places, *fields_of(mark.time)})
+            kept = {place: new for new, place in enumerate(reads)}
+            columns = tuple(plan.columns[place] for place in reads)
+            scan = replace(plan, columns=columns, watermark=replace(mark, time=moved(mark.time, kept)))
+            return scan if reads == places else _select(scan, [kept[place] for place in places])
         case Project():
             outputs = [plan.outputs[place] for place in places]
             return _narrowed(plan.input, [own for _, own in outputs], [name for name, _ in outputs])

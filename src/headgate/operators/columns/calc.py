@@ -51,25 +51,27 @@ class CalcOperator(Operator):
     def process(self, batch: Batch) -> Batch:
         columns = columns_of(batch, self._input)
         if self._predicate is not None:
-            mask = self._computed(self._predicate, columns)[0]
+            mask = computed(self._predicate, columns)[0]
             columns = columns.filter(mask)
         if not columns.num_rows:
             return Batch([])
-        made = self._computed(self._outputs, columns)
+        made = computed(self._outputs, columns)
         return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._output))
-
-    def _computed(self, program: ColumnProgram, columns: pa.RecordBatch) -> list[pa.Array]:
-        try:
-            return program.columns(columns)
-        except USER_ERRORS as error:
-            raise _failure(program.columns, columns, error) from (
-                error.__cause__ if isinstance(error, FailedRowError) else error
-            )
 
     def close(self) -> None:
         with ExitStack() as closing:  # all are closed, whatever one of them raises
             for kernel in self._opened:
                 closing.callback(kernel.close)
+
+
+def computed(program: ColumnProgram, columns: pa.RecordBatch) -> list[pa.Array]:
+    """Return the columns that a program computes. Raises `UserCodeError` naming the first row that fails."""
+    try:
+        return program.columns(columns)
+    except USER_ERRORS as error:
+        raise _failure(program.columns, columns, error) from (
+            error.__cause__ if isinstance(error, FailedRowError) else error
+        )
 
 
 def _failure(
