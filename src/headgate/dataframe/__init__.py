@@ -19,6 +19,7 @@ from headgate.dataframe.session import (
 from headgate.dataframe.statement_set import StatementSet, create_statement_set
 from headgate.dataframe.streams import from_data_stream, from_spark
 from headgate.dataframe.udf import udf
+from headgate.dataframe.udtf import udtf
 from headgate.table.expressions import col, lit
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "read_parquet",
     "set_table_environment",
     "udf",
+    "udtf",
 ]
 
 unsupported.guard(__name__, globals())

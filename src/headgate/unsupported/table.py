@@ -202,17 +202,16 @@ FEATURES: Final = (
         instead="group by windows, or use the DataStream API, which has keyed state, joins and timers, or Spark before "
         "and after the job",
         names="""
-            dataframe.DataFrame: sort top_n join join_asof join_lateral
+            dataframe.DataFrame: sort top_n join join_asof
             dataframe.DataFrame: union intersect intersect_all minus minus_all describe
             dataframe: UNBOUNDED UNBOUNDED_PRECEDING UNBOUNDED_FOLLOWING CURRENT_ROW preceding following proctime
             table.expression.Expression: over rowtime proctime
         """,
     ),
     Feature(
-        title="Functions of users that return tables or aggregates",
-        instead="use flat_map() for a function that returns rows, and built-in aggregates, or an AggregateFunction of "
-        "the DataStream API",
-        names="dataframe: udtf udaf",
+        title="Functions of users that return aggregates",
+        instead="use built-in aggregates, or an AggregateFunction of the DataStream API",
+        names="dataframe: udaf",
     ),
     Feature(
         title="Expressions that are not built yet",

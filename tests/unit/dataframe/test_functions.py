@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -182,22 +182,6 @@ def test_explode_of_batches_with_slices() -> None:
     frame = pf.from_dict({"n": list(range(5000)), "t": [[number] * (number % 3) for number in range(5000)]})
     found = frame.filter(pf.col("n") >= 2500).explode("t", ignore_empty_and_null=True).collect()
     assert [row.t for row in found] == [number for number in range(2500, 5000) for _ in range(number % 3)]
-
-
-def test_flat_map_and_map() -> None:
-    def pairs(row: dict[str, Any]) -> Iterator[Pair]:
-        for number in range(row["id"]):
-            yield {"n": number, "s": str(row["id"])}
-
-    assert values(pf.range(3).flat_map(pairs)) == [[0, "1"], [0, "2"], [1, "2"]]
-    assert values(pf.range(2).flat_map(lambda row: None if row["id"] else "one", return_dtype=str)) == [["one"]]
-    doubled = pf.range(2).map(lambda row: row["id"] * 2, return_dtype=pf.DataType.int64())
-    assert (doubled.columns, values(doubled)) == (["f0"], [[0], [2]])
-    for wrong in (5, None):
-        with pytest.raises(TypeError):
-            pf.range(2).flat_map(wrong, return_dtype=int)
-    with pytest.raises(TypeError, match="return_dtype"):
-        pf.range(2).map(lambda row: row)
 
 
 @pytest.mark.parametrize("batch_format", ["pandas", "pyarrow"])

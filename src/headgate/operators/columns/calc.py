@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, final
 
 import pyarrow as pa
 
 from headgate.columns.program import ColumnProgram
-from headgate.columns.user_kernels import FailedRowError, UserKernel
+from headgate.columns.user_kernels import FailedRowError, UserFunctions
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, UserCodeError
 from headgate.operators.runtime_context import Runtime
@@ -35,18 +34,13 @@ class CalcOperator(Operator):
         self._output = factory.output
         self._predicate = factory.predicate
         self._outputs = factory.outputs
-        self._opened: list[UserKernel] = []
+        self._functions = UserFunctions()
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        self._opened = [
-            kernel
-            for program in (self._predicate, self._outputs)
-            for kernel in (() if program is None else program.user_kernels)
-        ]
-        runtime = Runtime(context)
-        for kernel in self._opened:
-            kernel.open(runtime)
+        programs = [self._outputs] if self._predicate is None else [self._predicate, self._outputs]
+        kernels = (kernel for program in programs for kernel in program.user_kernels)
+        self._functions.open(kernels, Runtime(context))
 
     def process(self, batch: Batch) -> Batch:
         columns = columns_of(batch, self._input)
@@ -59,9 +53,7 @@ class CalcOperator(Operator):
         return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._output))
 
     def close(self) -> None:
-        with ExitStack() as closing:  # all are closed, whatever one of them raises
-            for kernel in self._opened:
-                closing.callback(kernel.close)
+        self._functions.close()
 
 
 def computed(program: ColumnProgram, columns: pa.RecordBatch) -> list[pa.Array]:
