@@ -162,7 +162,7 @@ class TableEnvironment:
         return TableConfig(self._configuration)
 
     def stream_environment(self) -> StreamExecutionEnvironment:
-        """Return a new environment for one job. Batches are larger than those of records, unless their size is set."""
+        """Return a new environment for one job. Its batches are large, unless their size is set."""
         configuration = Configuration(self._configuration)
         if not configuration.contains_key(BATCH_RECORDS.key):
             configuration.write(BATCH_RECORDS, _ROWS)
