@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headgate.dataframe.file_sinks import json_sink, parquet_sink
-from headgate.dataframe.frame import Frame
+from headgate.dataframe.frame import Frame, translation_of
 from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
 from headgate.dataframe.planner.marks import Mark, marks
-from headgate.dataframe.planner.physical import Translation, environment_of
 from headgate.dataframe.planner.rules import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
 from headgate.dataframe.statement_set import StatementSet
 from headgate.functions.sink import Sink
-from headgate.operators.columns.rows import RowsFactory
-from headgate.types.arrow_types import type_of_schema
 from headgate.types.row import Row
 
 if TYPE_CHECKING:
@@ -125,11 +121,8 @@ class Actions(Frame):
         The stream belongs to the environment of the streams that the DataFrame is made of, else to a new one. Points in
         time are `Instant`, as in the DataStream API.
         """
-        run = environment_of([self._plan], self._environment)
         time = next((place for place, mark in enumerate(marks(self._plan)) if mark is Mark.EVENT_TIME), None)
-        schema = self.schema.arrow
-        stream = Translation(run).stream(optimized(self._plan))
-        return stream._then("Rows", RowsFactory(schema, time), None)._typed(type_of_schema(schema))
+        return translation_of([self._plan], self._environment).rows(self._plan, time)
 
     def to_spark(self) -> SparkDataFrame:
         """Run the plan to its end, and return its rows as a Spark DataFrame. Blocks.
@@ -149,9 +142,9 @@ class Actions(Frame):
                 raise TypeError(f"statement_set is made by create_statement_set(), not {statement_set!r:.100}")
             statement_set.add(self._plan, sink, name, self._environment)
             return
-        run = environment_of([self._plan], self._environment)
-        Translation(run).stream(optimized(self._plan)).sink_to(sink).name(name)
-        run.execute()
+        translation = translation_of([self._plan], self._environment)
+        translation.write(self._plan, sink, name)
+        translation.environment.execute()
 
     def write_parquet(
         self,
@@ -167,6 +160,8 @@ class Actions(Frame):
         SNAPPY, GZIP, ZSTD, LZ4, BROTLI or UNCOMPRESSED. Raises ValueError for another one, or a mode that is not
         "append".
         """
+        from headgate.dataframe.file_sinks import parquet_sink  # noqa: PLC0415  # takes long to load
+
         sink = parquet_sink(self.schema, path, mode, compression)
         self.write(sink, f"files {path}", statement_set=statement_set)
 
@@ -184,6 +179,8 @@ class Actions(Frame):
         `timestamp_format` is "SQL", such as `2024-01-01 12:00:00.5`, or "ISO-8601". With `ignore_null_fields`, fields
         that are NULL are left out.
         """
+        from headgate.dataframe.file_sinks import json_sink  # noqa: PLC0415  # takes long to load
+
         sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
         self.write(sink, f"files {path}", statement_set=statement_set)
 

@@ -11,6 +11,7 @@ from headgate.connectors.files.bulk_writer import BulkWriterFactory, ColumnWrite
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.formats.json_columns import JsonColumnsWriterFactory
 from headgate.connectors.formats.parquet_files import PARQUET_CODECS
+from headgate.dataframe.files import checked_path
 
 TIMESTAMP_FORMATS: Final = ("SQL", "ISO-8601")
 
@@ -39,12 +40,3 @@ def _sink(path: str, mode: str, writers: BulkWriterFactory) -> FileSink:
         raise ValueError(f"mode is 'append', not {mode!r}: delete the files of the folder to write it anew")
     sink = FileSink.for_bulk_format(checked_path(path), writers)
     return sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
-
-
-def checked_path(path: Any) -> str:
-    """Return a path. Raises TypeError unless it is a string, and ValueError if it is blank."""
-    if not isinstance(path, str):
-        raise TypeError(f"path is a str, not {path!r}")
-    if not path.strip():
-        raise ValueError("path must not be empty")
-    return path

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
-from headgate.common.job_client import JobClient
+from headgate.dataframe.frame import translation_of
 from headgate.dataframe.planner.explain import text_of_plan
 from headgate.dataframe.planner.logical import Relation
-from headgate.dataframe.planner.physical import Translation, environment_of
 from headgate.dataframe.planner.rules import optimized
 from headgate.dataframe.session import get_or_create_table_environment
 from headgate.functions.sink import Sink
 from headgate.table.table_environment import TableEnvironment
+
+if TYPE_CHECKING:
+    from headgate.common.job_client import JobClient
 
 
 @final
@@ -71,11 +73,10 @@ class StatementSet:
         if not self._writes:
             raise ValueError("the statement set has no writes: pass it to write_parquet() or write_json()")
         writes, self._writes = self._writes, []
-        run = environment_of([plan for plan, _, _ in writes], self._environment)
-        translation = Translation(run)
+        translation = translation_of([plan for plan, _, _ in writes], self._environment)
         for plan, sink, name in writes:
-            translation.stream(optimized(plan)).sink_to(sink).name(name)
-        return TableResult(run.execute_async())
+            translation.write(plan, sink, name)
+        return TableResult(translation.environment.execute_async())
 
 
 def create_statement_set() -> StatementSet:

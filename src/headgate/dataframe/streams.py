@@ -14,13 +14,14 @@ from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.files import schema_of
 from headgate.dataframe.planner.logical import Stream
 from headgate.dataframe.session import get_or_create_table_environment
-from headgate.datastream.data_stream import DataStream
 from headgate.errors import ProgramError
 from headgate.types.arrow_types import arrow_schema, schema_in_micros
 from headgate.types.typeinfo import RowTypeInfo
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame as SparkDataFrame
+
+    from headgate.datastream.data_stream import DataStream
 
 
 def from_data_stream(
@@ -36,6 +37,8 @@ def from_data_stream(
     DataFrame runs the program of the stream's environment. Raises TypeError for another object, and ProgramError for a
     stream without a declared row type and without `schema`.
     """
+    from headgate.datastream.data_stream import DataStream  # noqa: PLC0415  # it loads all operators
+
     if not isinstance(stream, DataStream):
         raise TypeError(f"from_data_stream() takes a DataStream, not {stream!r:.100}")
     own = _declared(stream) if schema is None else schema_of(schema)

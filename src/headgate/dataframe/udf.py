@@ -26,7 +26,7 @@ from headgate.columns.user_kernels import (
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.declarations import called_of, check_positive, hints_of, name_of_function, user_call
 from headgate.errors import UnsupportedError
-from headgate.operators.slot_function import is_coroutine_function
+from headgate.functions.asynchronous import is_coroutine_function
 from headgate.table.expression import Expression
 
 FUNC_TYPES: Final = ("general", "pandas", "arrow")

@@ -18,7 +18,7 @@ from headgate.columns.typed import Typed
 from headgate.columns.user_kernels import Adapt, DeclaredFunction, Emitting, GeneralKernel, as_it_is
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.declarations import called_of, hints_of, name_of_function, user_call
-from headgate.operators.slot_function import is_coroutine_function
+from headgate.functions.asynchronous import is_coroutine_function
 
 SINGLE: Final = "f0"
 """The name of the column of a function whose results have no fields."""

@@ -25,9 +25,12 @@ from headgate.dataframe.planner.logical import (
     WindowAggregate,
     inputs_of,
 )
+from headgate.dataframe.planner.rules import optimized
+from headgate.datastream.closeable_iterator import CloseableIterator
 from headgate.functions.watermarks import ColumnTime, WatermarkStrategy
 from headgate.functions.windows.session_windows import EventTimeSessionWindows
 from headgate.graph.logical import AnyOperatorFactory
+from headgate.operators.collect import CollectFactory
 from headgate.operators.columns.aggregation import (
     GivenWindows,
     MergedFactory,
@@ -38,13 +41,16 @@ from headgate.operators.columns.aggregation import (
 from headgate.operators.columns.calc import CalcFactory
 from headgate.operators.columns.conformity import CastToSchema
 from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
-from headgate.operators.columns.rows import BatchesFactory, ExpandFactory, LimitFactory
+from headgate.operators.columns.rows import BatchesFactory, EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.options import SOURCE_IDLE_TIMEOUT
+from headgate.types.arrow_types import type_of_schema
 
 if TYPE_CHECKING:
     from headgate.datastream.data_stream import DataStream
     from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from headgate.deploy.handles.handle import JobHandle
+    from headgate.functions.sink import Sink
     from headgate.table.table_environment import TableEnvironment
 
 
@@ -71,7 +77,24 @@ class Translation:
     """Adds the operators of plans to an environment."""
 
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
-        self._environment = environment
+        self.environment = environment
+
+    def write(self, plan: Relation, sink: Sink[Any], name: str) -> None:
+        """Send the rows of a plan to a sink."""
+        self.stream(optimized(plan)).sink_to(sink).name(name)
+
+    def collect(self, plan: Relation) -> tuple[JobHandle, CloseableIterator]:
+        """Submit the job. Return it, and the rows of a plan that it sends, as bytes of Arrow IPC streams."""
+        encoded = self.stream(optimized(plan))._then("Results", EncodeFactory(plan.schema.arrow), None)
+        encoded._end("Collect", CollectFactory())
+        job = self.environment.submit()
+        return job, CloseableIterator(job)
+
+    def rows(self, plan: Relation, time: int | None) -> DataStream:
+        """Return the stream of a plan's rows, with the event times of the column at position `time`, if any."""
+        schema = plan.schema.arrow
+        found = self.stream(optimized(plan))._then("Rows", RowsFactory(schema, time), None)
+        return found._typed(type_of_schema(schema))
 
     def stream(self, plan: Relation) -> DataStream:
         """Return the stream of the plan's record batches."""
@@ -80,7 +103,7 @@ class Translation:
                 source = plan.source.source(plan.columns)
                 mark = plan.watermark
                 strategy = None if mark is None else self._strategy(plan.schema, mark.time, mark.delay_ms)
-                found = self._environment.from_source(source, strategy, plan.name).uid(self._uid(plan))
+                found = self.environment.from_source(source, strategy, plan.name).uid(self._uid(plan))
                 return found if plan.source.conforms else self._conformed(found, plan.schema)
             case Stream():
                 return self._conformed(plan.stream, plan.schema)
@@ -122,14 +145,14 @@ class Translation:
         reads = sorted(fields_of(time))
         places = {place: new for new, place in enumerate(reads)}
         program = ColumnProgram([moved(time, places)])
-        idle_ms = self._environment._settings().get(SOURCE_IDLE_TIMEOUT) or None
+        idle_ms = self.environment._settings().get(SOURCE_IDLE_TIMEOUT) or None
         progress = ColumnTime(schema=schema.arrow, reads=tuple(reads), time=program, delay_ms=delay_ms)
         return WatermarkStrategy(progress=progress, idle_timeout_ms=idle_ms)
 
     def _uid(self, plan: Relation) -> str:
         """Return the uid of an operator with state. The second of two equal operators of a job gets another one."""
         uid = uid_of(plan)
-        taken = self._environment.uids()
+        taken = self.environment.uids()
         others = (f"{uid}-{count}" for count in itertools.count(2))
         return next(own for own in itertools.chain([uid], others) if own not in taken)
 
