@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ import pytest
 from headgate import dataframe as pf
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.datastream.connectors.number_seq import NumberSequenceSource
+from headgate.operators.async_calls import AsyncOperator
+from headgate.operators.base import OperatorSnapshot
 from headgate.operators.columns.aggregation import MergePartials, PartialOperator
 from headgate.operators.columns.distinct import KeepFirst
 from headgate.table.expressions import call_sql
@@ -35,8 +38,14 @@ def _counted(windows: Any) -> DataStream:
     return stream.map(tuple)
 
 
+@pf.udf
+async def _tripled(n: int) -> int:
+    await asyncio.sleep(0.001 * (n % 7))
+    return 3 * n
+
+
 def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
-    """Windows of each kind, the first row of each key, and what no state has."""
+    """Windows of each kind, the first row of each key, asynchronous calls, and what no state has."""
     frame = _frame(env)
     longer = frame.filter("n > 3").select("k", "n", "ts")
     return {
@@ -44,6 +53,7 @@ def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
         "hopping": _counted(frame.hop(on="ts", slide=35 * _MS, size=90 * _MS)),
         "sessions": _counted(longer.session(on="ts", gap=60 * _MS, partition_by="k")),
         "keys": frame.select("k").distinct().to_data_stream().map(tuple),
+        "called": frame.select(own=_tripled(pf.col("n"))).to_data_stream().map(tuple),
         "rows": frame.filter("n % 3 = 0").select(double=pf.col("n") * 2).to_data_stream().map(tuple),
     }
 
@@ -74,4 +84,14 @@ def windows_end_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartialOperator, "open", later)
 
 
-PLANTS: Final[list[Plant]] = [partial_results_are_lost, keys_are_forgotten, windows_end_late]
+def calls_in_progress_are_lost(patch: pytest.MonkeyPatch) -> None:
+    """The rows whose calls have not ended are missing in snapshots."""
+    patch.setattr(AsyncOperator, "snapshot", lambda self, _barrier: OperatorSnapshot(uid=self.context.uid))
+
+
+PLANTS: Final[list[Plant]] = [
+    partial_results_are_lost,
+    keys_are_forgotten,
+    windows_end_late,
+    calls_in_progress_are_lost,
+]

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.python_values import column_of_values, python_values
-from headgate.errors import InternalError
+from headgate.errors import InternalError, ProgramError
 from headgate.types.row import Row
 
 
@@ -57,11 +57,11 @@ class UserKernel(ABC):
         self.declared = declared
         self.name = declared.name
         self._result = declared.result
-        self._call: Callable[..., Any] = _unopened
+        self.call: Callable[..., Any] = _unopened
 
     def bind(self, call: Callable[..., Any]) -> None:
         """Set the function to call, before the first batch."""
-        self._call = call
+        self.call = call
 
     @abstractmethod
     def __call__(self, rows: int, *arguments: Any) -> pa.Array:
@@ -152,6 +152,21 @@ def as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @final
+class AsyncKernel(UserKernel):
+    """A coroutine function of the values of a row. An operator of its own calls it: it computes no columns."""
+
+    def __init__(self, declared: DeclaredFunction, zone: str) -> None:
+        super().__init__(declared)
+        self.zone = zone
+
+    def __call__(self, rows: int, *arguments: Any) -> pa.Array:
+        raise ProgramError(
+            f"{self.name}() is asynchronous, and cannot be called here: add its result as a column before, with "
+            "with_column()"
+        )
+
+
+@final
 class GeneralKernel(UserKernel):
     """Calls the function for the values of each row. `adapt` makes a function of values with one result from it."""
 
@@ -167,7 +182,7 @@ class GeneralKernel(UserKernel):
         columns = [self._values(own, rows) for own in arguments]
         values = zip(*columns, strict=True) if columns else itertools.repeat((), rows)
         results: list[Any] = []
-        call = self._call
+        call = self.call
         try:
             for row in values:
                 results.append(call(*row))  # its length tells which row failed
@@ -221,7 +236,7 @@ class PandasKernel(ColumnKernel):
     def _computed(self, rows: int, arguments: Sequence[Any]) -> pa.Array:
         import pandas as pd  # noqa: PLC0415  # optional, and takes long to load
 
-        result = self._call(*map(_as_pandas, arguments))
+        result = self.call(*map(_as_pandas, arguments))
         if not isinstance(result, pd.Series | pd.DataFrame):
             raise TypeError(f"{self.name}() returned a {type(result).__name__}, but must return a Series or DataFrame")
         _check_length(self.name, len(result), rows)
@@ -244,7 +259,7 @@ class ArrowKernel(ColumnKernel):
     """Calls the function with an Arrow array for each column; constants are Python values."""
 
     def _computed(self, rows: int, arguments: Sequence[Any]) -> pa.Array:
-        result = self._call(*(own.as_py() if isinstance(own, pa.Scalar) else own for own in arguments))
+        result = self.call(*(own.as_py() if isinstance(own, pa.Scalar) else own for own in arguments))
         if isinstance(result, pa.ChunkedArray):
             result = result.combine_chunks()
         if not isinstance(result, pa.Array):

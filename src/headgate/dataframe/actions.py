@@ -12,7 +12,7 @@ import pyarrow as pa
 from headgate.dataframe.frame import Frame, translation_of
 from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
 from headgate.dataframe.planner.marks import Mark, marks
-from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.planner.optimizer import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
 from headgate.dataframe.statement_set import StatementSet
 from headgate.functions.sink import Sink

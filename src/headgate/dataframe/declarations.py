@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headgate.columns.typed import Apply, Typed
-from headgate.columns.user_kernels import GeneralKernel, UserKernel
+from headgate.columns.user_kernels import AsyncKernel, GeneralKernel, UserKernel
 
 
 def called_of(func: Any, decorator: str) -> Callable[..., Any]:
@@ -126,5 +126,5 @@ def user_call(kernel: UserKernel, arguments: tuple[Typed, ...]) -> Apply:
         can_fail=True,
         deterministic=declared.deterministic,
         takes_rows=True,
-        by_value=isinstance(kernel, GeneralKernel),
+        by_value=isinstance(kernel, AsyncKernel | GeneralKernel),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 from headgate.dataframe.frame import translation_of
 from headgate.dataframe.planner.explain import text_of_plan
 from headgate.dataframe.planner.logical import Relation
-from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.planner.optimizer import optimized
 from headgate.dataframe.session import get_or_create_table_environment
 from headgate.functions.sink import Sink
 from headgate.table.table_environment import TableEnvironment

@@ -17,6 +17,7 @@ from headgate.columns.typed import Constant, Typed
 from headgate.columns.user_kernels import (
     Adapt,
     ArrowKernel,
+    AsyncKernel,
     DeclaredFunction,
     GeneralKernel,
     PandasKernel,
@@ -25,7 +26,6 @@ from headgate.columns.user_kernels import (
 )
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.declarations import called_of, check_positive, hints_of, name_of_function, user_call
-from headgate.errors import UnsupportedError
 from headgate.functions.asynchronous import is_coroutine_function
 from headgate.table.expression import Expression
 
@@ -66,6 +66,8 @@ class UserDefinedFunction:
                 return PandasKernel(self._declared)
             case "arrow":
                 return ArrowKernel(self._declared)
+        if is_coroutine_function(called_of(self._declared.function, "udf")):
+            return AsyncKernel(self._declared, zone)
         return GeneralKernel(self._declared, zone, adapt)
 
 
@@ -110,6 +112,12 @@ def udf(  # noqa: PLR0913  # as in PyFlink
     follows from its return annotation unless `return_dtype` is given. A function whose annotations name pandas or Arrow
     columns is a *pandas* or *arrow* function: it gets and returns whole columns, and needs `return_dtype`.
 
+    A *coroutine* function gets the values of one row, too. Many of its calls are in progress at a time, and their
+    results keep the order of the rows. `table.exec.async-scalar.max-concurrent-operations` limits the calls,
+    `table.exec.async-scalar.timeout` the time for a row, and a call that raises is repeated by
+    `table.exec.async-scalar.retry-strategy`, `retry-delay` and `max-attempts`. After a restart the calls in progress
+    are repeated.
+
     The planner merges equal calls into one call. It does not do so for a function that is not `deterministic`.
     `concurrency` is the number of subtasks that call the function, by default the parallelism of the job. A pandas or
     arrow function gets at most `batch_size` rows at a time.
@@ -135,11 +143,12 @@ def udf(  # noqa: PLR0913  # as in PyFlink
             batch_size=batch_size,
         )
     called = called_of(func, "udf")
-    if is_coroutine_function(called):
-        raise UnsupportedError(
-            "async functions within expressions are not supported yet: use to_data_stream() and AsyncDataStream"
-        )
     kind = _func_type(called, func_type)
+    is_async = is_coroutine_function(called)
+    if is_async and kind != "general":
+        raise ValueError(f"a function of {kind} columns cannot be async: it must return a column")
+    if inspect.isasyncgenfunction(called) or (not is_async and is_coroutine_function(inspect.unwrap(called))):
+        raise TypeError(f"{func!r:.100} is no coroutine function, but makes one: declare it with async def")
     if name == "":
         raise ValueError("the name of a function must not be empty")
     check_positive("concurrency", concurrency)

@@ -14,7 +14,7 @@ import pytest
 
 from headgate import dataframe as pf
 from headgate.common import Row
-from headgate.errors import JobFailedError, UnsupportedError
+from headgate.errors import JobFailedError
 from headgate.table.expressions import if_then_else
 
 
@@ -112,9 +112,6 @@ def test_a_failure_within_a_condition_names_the_row() -> None:
 
 
 def test_declarations_are_checked() -> None:
-    async def later(n: int) -> int:
-        return n
-
     class Needs:
         def __init__(self, n: int) -> None: ...
 
@@ -130,7 +127,6 @@ def test_declarations_are_checked() -> None:
         (lambda: pf.udf(lambda n: n, return_dtype=int, deterministic=1), TypeError),  # type: ignore[call-overload]
         (lambda: pf.udf(lambda n: n, func_type="arrow"), TypeError),
         (lambda: pf.udf(lambda n: n, return_dtype=list), TypeError),
-        (lambda: pf.udf(later), UnsupportedError),
     ]
     for wrong, error in wrong_ones:
         with pytest.raises(error):

@@ -11,7 +11,7 @@ import pytest
 from headgate import dataframe as pf
 from headgate.dataframe.planner.identity import uid_of
 from headgate.dataframe.planner.logical import Distinct, Limit, Relation, Scan, WindowAggregate, inputs_of
-from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.planner.optimizer import optimized
 
 SECOND = dt.timedelta(seconds=1)
 

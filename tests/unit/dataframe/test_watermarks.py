@@ -13,7 +13,7 @@ from headgate import dataframe as pf
 from headgate.common import Row
 from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.planner.logical import EventTime, Relation, Scan, inputs_of
-from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.planner.optimizer import optimized
 from tests.unit.dataframe.paced import LIMITS, Split, read, resumed, stopped
 
 SECOND = dt.timedelta(seconds=1)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, walk
+from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.logical import (
     Batches,
+    Called,
     Distinct,
     EventTime,
     Expand,
@@ -61,6 +63,11 @@ def _line(plan: Relation) -> str:
             return f"Distinct [{keys}], first rows of batches are found in columns, of keys as rows"
         case WindowAggregate():
             return _window(plan)
+        case Called():
+            concurrency = plan.kernel.declared.concurrency
+            kind = ", asynchronous" if isinstance(plan.kernel, AsyncKernel) else ""
+            own = "" if concurrency is None else f", concurrency {concurrency}"
+            return f"Called [{text_of_typed(plan.call, plan.input.schema.names)}]{kind}{own}"
         case Batches():
             return f"{plan.name} [{', '.join(plan.schema.names)}], calls Python for each batch"
 
@@ -120,6 +127,8 @@ def _expressions(plan: Relation) -> list[Typed]:
             return [own for _, own in plan.outputs]
         case Filter():
             return [plan.predicate]
+        case Called():
+            return [plan.call]
         case WindowAggregate():
             return [*plan.keys, *(own for _, own in plan.aggregates)]
     return []

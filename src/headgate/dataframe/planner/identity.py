@@ -12,7 +12,9 @@ import hashlib
 from collections.abc import Iterator
 
 from headgate.columns.typed import Apply, Constant, Field, Typed, arguments
+from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.logical import (
+    Called,
     Distinct,
     EventTime,
     Expand,
@@ -49,6 +51,9 @@ def _state_of(plan: Relation) -> Iterator[str]:
             for aggregate, argument in plan.aggregates:
                 functions = "+".join(own.function for own in aggregate.partials)
                 yield f"{functions} {aggregate.type} {_origin(argument, plan.input)}"
+        case Called() if isinstance(plan.kernel, AsyncKernel):
+            yield f"call {_origin(plan.call, plan.input)}"
+            yield from (f"kept {own.nulls()}" for own in plan.schema.types)
     for below in inputs_of(plan):
         yield from _state_of(below)
 
@@ -73,6 +78,9 @@ def _column(plan: Relation, place: int) -> str:
             return _column(plan.input, place)
         case UnionAll():
             return " | ".join(_column(own, place) for own in plan.inputs)
+        case Called():
+            is_result = place == len(plan.input.schema)
+            return _origin(plan.call, plan.input) if is_result else _column(plan.input, place)
         case Expand():
             last = len(plan.input.schema) - 1
             return (

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 from headgate.columns.aggregates import Aggregate
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.schema import Schema
-from headgate.columns.typed import Typed
+from headgate.columns.typed import Apply, Typed
+from headgate.columns.user_kernels import UserKernel
 from headgate.functions.source import Source
 
 if TYPE_CHECKING:
@@ -219,8 +220,45 @@ class Batches:
     schema: Schema
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Called:
+    """Adds a column with the results of a call of a function of the user, which runs in an operator of its own.
+
+    For rows for which `guard` is not true, the function is not called, and the result is NULL.
+    """
+
+    input: Relation
+    call: Apply
+    guard: Typed | None
+
+    @property
+    def kernel(self) -> UserKernel:
+        """The kernel of the call."""
+        assert isinstance(self.call.kernel, UserKernel)
+        return self.call.kernel
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the input, and the results."""
+        columns = self.input.schema.columns
+        result = self.call.type.nulls(self.call.type.nullable or self.guard is not None)
+        return Schema([*columns, (f"${len(columns)}", result)])
+
+
 Relation = (
-    Scan | Stream | Project | Filter | UnionAll | Limit | Expand | EventTime | WindowAggregate | Distinct | Batches
+    Scan
+    | Stream
+    | Project
+    | Filter
+    | UnionAll
+    | Limit
+    | Expand
+    | EventTime
+    | WindowAggregate
+    | Distinct
+    | Batches
+    | Called
 )
 
 

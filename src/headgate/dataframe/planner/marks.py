@@ -7,6 +7,7 @@ from typing import final
 
 from headgate.columns.typed import Apply, Field, Typed
 from headgate.dataframe.planner.logical import (
+    Called,
     Distinct,
     EventTime,
     Expand,
@@ -38,6 +39,8 @@ def marks(plan: Relation) -> list[Mark | None]:
             return [Mark.EVENT_TIME if place == plan.column else mark for place, mark in enumerate(own)]
         case Filter() | Limit() | Distinct():
             return marks(plan.input)
+        case Called():
+            return [*marks(plan.input), None]
         case Expand():
             return [*marks(plan.input)[:-1], *[None] * len(plan.names)]
         case Project():

@@ -6,12 +6,17 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, final
 
+import pyarrow as pa
+
+from headgate.columns.logical_types import LogicalType
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema
-from headgate.columns.typed import Field, Typed, fields_of, moved
+from headgate.columns.typed import Choose, Constant, Field, Typed, fields_of, moved
+from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.identity import uid_of
 from headgate.dataframe.planner.logical import (
     Batches,
+    Called,
     Distinct,
     EventTime,
     Expand,
@@ -25,11 +30,14 @@ from headgate.dataframe.planner.logical import (
     WindowAggregate,
     inputs_of,
 )
-from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.planner.optimizer import optimized
+from headgate.datastream.async_retry_predicates import has_exception_predicate
 from headgate.datastream.closeable_iterator import CloseableIterator
+from headgate.functions.asynchronous import AsyncFunctionDescriptor, AsyncRetryStrategy
 from headgate.functions.watermarks import ColumnTime, WatermarkStrategy
 from headgate.functions.windows.session_windows import EventTimeSessionWindows
 from headgate.graph.logical import AnyOperatorFactory
+from headgate.operators.async_calls import AsyncFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.columns.aggregation import (
     GivenWindows,
@@ -38,13 +46,22 @@ from headgate.operators.columns.aggregation import (
     PartialFactory,
     first_field,
 )
+from headgate.operators.columns.async_calls import AsyncCall, CallRecordsFactory
 from headgate.operators.columns.calc import CalcFactory
 from headgate.operators.columns.conformity import CastToSchema
 from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
 from headgate.operators.columns.rows import BatchesFactory, EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
 from headgate.operators.watermarks import AssignFactory
-from headgate.options import SOURCE_IDLE_TIMEOUT
+from headgate.options import (
+    ASYNC_SCALAR_ATTEMPTS,
+    ASYNC_SCALAR_CAPACITY,
+    ASYNC_SCALAR_RETRY,
+    ASYNC_SCALAR_RETRY_DELAY,
+    ASYNC_SCALAR_TIMEOUT,
+    SOURCE_IDLE_TIMEOUT,
+)
 from headgate.types.arrow_types import type_of_schema
+from headgate.types.instant import Time
 
 if TYPE_CHECKING:
     from headgate.datastream.data_stream import DataStream
@@ -133,6 +150,8 @@ class Translation:
                 return kept._then("Columns", ValuesFactory(schema), None)
             case WindowAggregate():
                 return self._windows(plan)
+            case Called():
+                return self._called(plan)
             case Batches():
                 return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
 
@@ -185,22 +204,60 @@ class Translation:
         )
         return merged._then("WindowAggregate", MergedFactory(plan.schema.arrow), None)
 
+    def _called(self, plan: Called) -> DataStream:
+        """Call a function in an operator of its own: for columns, or, if it is asynchronous, for records."""
+        call, guard, kept, kernel = plan.call, plan.guard, _all_of(plan.input.schema), plan.kernel
+        concurrency = kernel.declared.concurrency
+        if not isinstance(kernel, AsyncKernel):
+            result = call if guard is None else Choose(guard, call, _null(call.type), call.type.nulls())
+            return self._calc(plan.input, None, [*kept, result], plan.schema, concurrency)
+        computed = [*kept, *call.arguments, *([] if guard is None else [guard])]
+        prepared = Project(plan.input, tuple((f"{place}", own) for place, own in enumerate(computed)))
+        records = CallRecordsFactory(prepared.schema.arrow, len(kept), len(call.arguments), kernel.zone)
+        asked = AsyncFactory(self._async_settings(AsyncCall(kernel)), keyed=False)
+        stream = self._after(prepared, "CallRecords", records, concurrency)
+        called = stream._then(f"Async {call.function}", asked, None).uid(self._uid(plan))
+        if concurrency is not None:
+            called.set_parallelism(concurrency)
+        return called._then("Columns", ValuesFactory(plan.schema.arrow), None)
+
+    def _async_settings(self, function: AsyncCall) -> AsyncFunctionDescriptor:
+        settings = self.environment._settings()
+        strategy = AsyncRetryStrategy.no_restart()
+        if settings.get(ASYNC_SCALAR_RETRY) == "FIXED_DELAY":
+            attempts, delay_ms = settings.get(ASYNC_SCALAR_ATTEMPTS), settings.get(ASYNC_SCALAR_RETRY_DELAY)
+            strategy = AsyncRetryStrategy.fixed_delay(attempts, delay_ms, None, has_exception_predicate)
+        timeout = Time.milliseconds(settings.get(ASYNC_SCALAR_TIMEOUT))
+        ordered = AsyncFunctionDescriptor.OutputMode.ORDERED
+        return AsyncFunctionDescriptor(function, timeout, settings.get(ASYNC_SCALAR_CAPACITY), strategy, ordered)
+
     def _named(self, plan: Relation, schema: Schema) -> DataStream:
         """Return the stream of a plan, with the names of a schema of the same types."""
         if plan.schema == schema and not isinstance(plan, Stream):
             return self.stream(plan)
         return self._calc(plan, None, _all_of(plan.schema), schema)
 
-    def _calc(self, below: Relation, predicate: Typed | None, outputs: Sequence[Typed], schema: Schema) -> DataStream:
+    def _calc(
+        self,
+        below: Relation,
+        predicate: Typed | None,
+        outputs: Sequence[Typed],
+        schema: Schema,
+        parallelism: int | None = None,
+    ) -> DataStream:
         test = None if predicate is None else ColumnProgram([predicate])
         factory = CalcFactory(below.schema.arrow, schema.arrow, ColumnProgram(outputs), test)
-        return self._after(below, "Calc", factory)
+        return self._after(below, "Calc", factory, parallelism)
 
     def _after(
         self, below: Relation, name: str, factory: AnyOperatorFactory, parallelism: int | None = None
     ) -> DataStream:
         made = self.stream(below)._then(name, factory, None)
         return made if parallelism is None else made.set_parallelism(parallelism)
+
+
+def _null(kind: LogicalType) -> Constant:
+    return Constant(pa.scalar(None, kind.arrow), kind.nulls())
 
 
 def _all_of(schema: Schema) -> list[Any]:

@@ -1,12 +1,4 @@
-"""The rules of the planner: each returns an equal plan that does less work.
-
-`optimized` applies all of them, in their order:
-
-1. `merged`: projections that follow each other become one, and so do filters.
-2. `timed`: watermarks move into the sources, where each split has its own.
-3. `pushed`: filters move towards the sources, below projections and unions.
-4. `pruned`: each relation computes only the columns that are read, so sources read only these.
-"""
+"""The rules of the planner: each returns an equal plan that does less work. `optimizer` applies them."""
 
 from __future__ import annotations
 
@@ -34,11 +26,6 @@ from headgate.dataframe.planner.logical import (
     WindowAggregate,
     inputs_of,
 )
-
-
-def optimized(plan: Relation) -> Relation:
-    """Return the plan after all rules."""
-    return pruned(merged(pushed(timed(merged(plan)))))
 
 
 def substituted(expression: Typed, outputs: Sequence[Typed]) -> Typed:
