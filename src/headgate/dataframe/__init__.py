@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headgate import unsupported
+from headgate.dataframe.connectors import read_generic
 from headgate.dataframe.creation import from_arrow, from_dict, from_pandas, from_records
 from headgate.dataframe.creation import number_range as range
 from headgate.dataframe.data_type import DataType
@@ -41,6 +42,7 @@ __all__ = [
     "get_table_environment",
     "lit",
     "range",
+    "read_generic",
     "read_json",
     "read_parquet",
     "set_table_environment",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -183,6 +184,24 @@ class Actions(Frame):
 
         sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
         self.write(sink, f"files {path}", statement_set=statement_set)
+
+    def write_generic(
+        self, connector: str, *, options: Mapping[str, str], statement_set: StatementSet | None = None
+    ) -> None:
+        """Run the plan, and write its rows to a connector, by Flink's identifier and options.
+
+        `filesystem` writes files in the formats `json`, `parquet`, `csv`, `orc` and `avro` exactly once, as
+        `write_parquet` does. `print` writes a line for each row to the output of the slot, `blackhole` drops rows.
+        Raises the errors of `read_generic`.
+
+        >>> from headgate import dataframe as pf
+        >>> pf.range(2).write_generic("print", options={"print-identifier": "ids"})
+        ids> +I[0]
+        ids> +I[1]
+        """
+        from headgate.dataframe.connector_factories import sink_of  # noqa: PLC0415  # takes long to load
+
+        self.write(sink_of(connector, self.schema, options), connector, statement_set=statement_set)
 
     def explain(self) -> str:
         """Return the plan as text: as written, and after the planner's rules. Runs nothing.

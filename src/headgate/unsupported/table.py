@@ -228,8 +228,8 @@ FEATURES: Final = (
         instead="read files with read_parquet() and read_json(), and write to any sink of the DataStream API with "
         "DataFrame.write(sink)",
         names="""
-            dataframe: read_generic read_kafka
-            dataframe.DataFrame: write_generic write_kafka
+            dataframe: read_kafka
+            dataframe.DataFrame: write_kafka
         """,
     ),
     Feature(

@@ -28,6 +28,7 @@ from headgate.columns.typed import Field
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
 from headgate.connectors.files.lines import BrokenLine, BrokenLines, Decoded, LineDecoder, split_raw_lines
 from headgate.connectors.files.stream_format import StreamFormat
+from headgate.connectors.formats.columns import timestamp_texts
 from headgate.types.arrow import batch_from_rows
 
 _DIRECT: Final = frozenset(
@@ -275,8 +276,8 @@ def _json_texts(column: pa.Array, kind: LogicalType, separator: str) -> list[str
     """Return the values of a column as JSON. A decimal is a number with all of its digits."""
     match kind.kind:
         case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ:
-            texts = _time_texts(column, separator, "Z" if kind.kind is Kind.TIMESTAMP_LTZ else "")
-            return list(map(_text_of, texts))
+            texts = timestamp_texts(column, separator, "Z" if kind.kind is Kind.TIMESTAMP_LTZ else "")
+            return list(map(_text_of, texts.to_pylist()))
         case Kind.DATE | Kind.TIME:
             return list(map(_text_of, pc.cast(column, pa.string()).to_pylist()))
         case Kind.BINARY | Kind.VARBINARY:
@@ -307,11 +308,3 @@ def _each_of(lists: pa.Array, elements: list[Any]) -> list[Any]:
     """Return the elements of each list, of the elements of all lists; None for NULL."""
     flat = iter(elements)
     return [None if count is None else list(islice(flat, count)) for count in pc.list_value_length(lists).to_pylist()]
-
-
-def _time_texts(column: pa.Array, separator: str, zone: str) -> list[Any]:
-    plain = pc.cast(column, pa.timestamp(column.type.unit))
-    texts = pc.replace_substring_regex(pc.cast(plain, pa.string()), r"\.(\d*?)0*$", r".\1")
-    trimmed = pc.replace_substring_regex(texts, r"\.$", "")
-    made: list[Any] = pc.replace_substring(trimmed, " ", separator).to_pylist()
-    return [None if own is None else own + zone for own in made]

@@ -1,0 +1,102 @@
+"""The connectors of `read_generic` and `write_generic`, by Flink's identifiers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from headgate.columns.schema import Schema
+from headgate.config_kinds import BOOLEAN, TEXT
+from headgate.connectors.console import BlackholeSink, PrintSink
+from headgate.dataframe.connector_options import Options
+from headgate.dataframe.datagen import generated_scan
+from headgate.dataframe.file_formats import file_scan, files_written
+from headgate.dataframe.planner.logical import ColumnSource
+from headgate.errors import UnsupportedError
+from headgate.functions.sink import Sink
+from headgate.types.arrow_types import type_of_schema
+
+
+def source_of(connector: str, schema: Schema, options: Mapping[str, str]) -> ColumnSource:
+    """Return the source of `read_generic`. Raises the errors of `read_generic`."""
+    made: ColumnSource = _made(_SOURCES, "read", connector, schema, options)
+    return made
+
+
+def sink_of(connector: str, schema: Schema, options: Mapping[str, str]) -> Sink[Any]:
+    """Return the sink of `DataFrame.write_generic`. Raises the errors of `read_generic`."""
+    made: Sink[Any] = _made(_SINKS, "written to", connector, schema, options)
+    return made
+
+
+def _made(
+    made_by: Mapping[str, Callable[[Options, Schema], Any]], done: str, name: Any, schema: Schema, given: Any
+) -> Any:
+    if not isinstance(name, str):
+        raise TypeError(f"a connector is named by a text, not {name!r:.100}")
+    if name in _JAVA:
+        raise UnsupportedError(
+            f"the connector {name!r} is in Java: read with Spark and from_spark(), write with to_spark() or, from a "
+            "stream, with SparkSink; or give DataFrame.write() a sink, and from_data_stream() a source, of your own"
+        )
+    if name not in made_by:
+        near = difflib.get_close_matches(name, made_by, n=1, cutoff=0.5)
+        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, made_by))}"
+        raise ValueError(f"no connector {name!r} can be {done}: {advice}")
+    options = Options(name, given)
+    made = made_by[name](options, schema)
+    options.check()
+    return made
+
+
+def _print(options: Options, schema: Schema) -> Sink[Any]:
+    identifier = options.get("print-identifier", TEXT, "")
+    return PrintSink(type_of_schema(schema.arrow), identifier, options.get("standard-error", BOOLEAN, False))
+
+
+def _blackhole(options: Options, schema: Schema) -> Sink[Any]:
+    return BlackholeSink()
+
+
+_SOURCES: Final[Mapping[str, Callable[[Options, Schema], ColumnSource]]] = {
+    "filesystem": file_scan,
+    "datagen": generated_scan,
+}
+_SINKS: Final[Mapping[str, Callable[[Options, Schema], Sink[Any]]]] = {
+    "filesystem": files_written,
+    "print": _print,
+    "blackhole": _blackhole,
+}
+_JAVA: Final = frozenset(
+    [
+        "cassandra",
+        "dynamodb",
+        "elasticsearch-6",
+        "elasticsearch-7",
+        "elasticsearch-8",
+        "firehose",
+        "fluss",
+        "hbase-1.4",
+        "hbase-2.2",
+        "hive",
+        "hudi",
+        "iceberg",
+        "kinesis",
+        "kinesis-legacy",
+        "mongodb",
+        "mongodb-cdc",
+        "mysql-cdc",
+        "opensearch",
+        "oracle-cdc",
+        "paimon",
+        "postgres-cdc",
+        "prometheus",
+        "pulsar",
+        "rabbitmq",
+        "sqlserver-cdc",
+        "sqs",
+        "upsert-kafka",
+    ]
+)
+"""Flink's identifiers of connectors for which there is no connector here."""

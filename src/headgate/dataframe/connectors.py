@@ -1,0 +1,44 @@
+"""Connectors as DataFrames, by Flink's identifiers and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headgate.dataframe.data_type import DataType
+from headgate.dataframe.dataframe import DataFrame
+from headgate.dataframe.files import read_columns, schema_of
+
+
+def read_generic(
+    connector: str,
+    *,
+    schema: Mapping[str, DataType],
+    options: Mapping[str, str],
+    computed_columns: Mapping[str, str] | None = None,
+    watermark: tuple[str, str] | None = None,
+) -> DataFrame:
+    """Return the rows of a connector, by Flink's identifier and options: `filesystem` or `datagen`.
+
+    `filesystem` reads files in the formats `json`, `parquet`, `csv`, `orc` and `avro`. `computed_columns` are SQL
+    expressions, added in order. `watermark` is a pair of column and expression.
+
+    Raises TypeError and ValueError for wrong arguments, ProgramError for a column whose type the connector does not
+    have, and UnsupportedError for a connector that is in Java.
+
+    >>> found = read_generic(
+    ...     "datagen",
+    ...     schema={"id": DataType.int64(), "price": DataType.decimal(4, 2)},
+    ...     options={
+    ...         "fields.id.kind": "sequence",
+    ...         "fields.id.start": "1",
+    ...         "fields.id.end": "3",
+    ...         "fields.price.min": "1",
+    ...     },
+    ... )
+    >>> [row.id for row in found.collect()]
+    [1, 2, 3]
+    """
+    from headgate.dataframe.connector_factories import source_of  # noqa: PLC0415  # takes long to load
+
+    source = source_of(connector, schema_of(schema), options)
+    return read_columns(source, connector, computed_columns, watermark)
