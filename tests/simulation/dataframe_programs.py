@@ -15,6 +15,7 @@ from headgate.operators.async_calls import AsyncOperator
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.columns.aggregation import MergePartials, PartialOperator
 from headgate.operators.columns.distinct import KeepFirst
+from headgate.operators.columns.over import OverOperator
 from headgate.table.expressions import call_sql
 from tests.simulation.plants import Plant
 
@@ -38,6 +39,13 @@ def _counted(windows: Any) -> DataStream:
     return stream.map(tuple)
 
 
+def _over(frame: pf.DataFrame, key: str, **rows: Any) -> DataStream:
+    n, window = pf.col("n"), {"order_by": "ts", "partition_by": key, **rows}
+    made = frame.select("n", rows=pf.lit(1).count.over(**window), total=n.sum.over(**window), most=n.max.over(**window))
+    stream: DataStream = made.to_data_stream()
+    return stream.map(tuple)
+
+
 @pf.udf
 async def _tripled(n: int) -> int:
     await asyncio.sleep(0.001 * (n % 7))
@@ -45,13 +53,16 @@ async def _tripled(n: int) -> int:
 
 
 def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
-    """Windows of each kind, the first row of each key, asynchronous calls, and what no state has."""
+    """Windows of each kind, aggregates over rows, the first row of each key, async calls, and what no state has."""
     frame = _frame(env)
     longer = frame.filter("n > 3").select("k", "n", "ts")
     return {
         "tumbling": _counted(frame.tumble(on="ts", size=70 * _MS)),
         "hopping": _counted(frame.hop(on="ts", slide=35 * _MS, size=90 * _MS)),
         "sessions": _counted(longer.session(on="ts", gap=60 * _MS, partition_by="k")),
+        "over": _over(frame, "k"),
+        "over rows": _over(longer, "k", rows=3),
+        "over range": _over(frame.with_column("k", pf.col("n") % 2), "k", range=80 * _MS),
         "keys": frame.select("k").distinct().to_data_stream().map(tuple),
         "called": frame.select(own=_tripled(pf.col("n"))).to_data_stream().map(tuple),
         "rows": frame.filter("n % 3 = 0").select(double=pf.col("n") * 2).to_data_stream().map(tuple),
@@ -89,9 +100,15 @@ def calls_in_progress_are_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AsyncOperator, "snapshot", lambda self, _barrier: OperatorSnapshot(uid=self.context.uid))
 
 
+def rows_before_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Aggregates over rows begin again with each watermark."""
+    patch.setattr(OverOperator, "_needed", lambda _self, _parts, _until_ms: [])
+
+
 PLANTS: Final[list[Plant]] = [
     partial_results_are_lost,
     keys_are_forgotten,
     windows_end_late,
     calls_in_progress_are_lost,
+    rows_before_are_forgotten,
 ]

@@ -52,6 +52,13 @@ class PartialColumn:
         make = _OPTIONS.get(self.function)
         return None if make is None else make()
 
+    @property
+    def nothing(self) -> Any:
+        """The partial value of no rows."""
+        if self.function == "count":
+            return 0
+        return [] if self.function in ("list", "distinct") and self.merge is not joined else None
+
 
 _OPTIONS: Final[dict[str, Callable[[], pc.FunctionOptions]]] = {
     "sum": partial(pc.ScalarAggregateOptions, skip_nulls=True, min_count=1),

@@ -23,6 +23,18 @@ def nearest(name: str, among: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(map(repr, there)) or 'none'}"
 
 
+def unlike(names: Iterable[str], prefix: str) -> str:
+    """Return the prefix with as many underscores before it as no name begins with it.
+
+    >>> unlike(["m0", "_m1"], "m")
+    '__m'
+    """
+    there = tuple(names)
+    while any(name.startswith(prefix) for name in there):
+        prefix = f"_{prefix}"
+    return prefix
+
+
 @final
 class Schema:
     """Names and types of columns, in order. Equal if names and types are.

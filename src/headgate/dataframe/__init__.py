@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from headgate import unsupported
+from headgate.columns.frames import (
+    CURRENT_ROW,
+    UNBOUNDED,
+    UNBOUNDED_FOLLOWING,
+    UNBOUNDED_PRECEDING,
+    following,
+    preceding,
+)
 from headgate.dataframe.connectors import read_generic
 from headgate.dataframe.creation import from_arrow, from_dict, from_pandas, from_records
 from headgate.dataframe.creation import number_range as range
@@ -10,6 +18,7 @@ from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.files import read_json, read_parquet
 from headgate.dataframe.grouping import GroupedDataFrame
+from headgate.dataframe.over import dense_rank, lag, rank, row_number
 from headgate.dataframe.results import CloseableResults as CloseableIterator
 from headgate.dataframe.session import (
     config,
@@ -24,6 +33,10 @@ from headgate.dataframe.udtf import udtf
 from headgate.table.expressions import col, lit
 
 __all__ = [
+    "CURRENT_ROW",
+    "UNBOUNDED",
+    "UNBOUNDED_FOLLOWING",
+    "UNBOUNDED_PRECEDING",
     "CloseableIterator",
     "DataFrame",
     "DataType",
@@ -32,6 +45,8 @@ __all__ = [
     "col",
     "config",
     "create_statement_set",
+    "dense_rank",
+    "following",
     "from_arrow",
     "from_data_stream",
     "from_dict",
@@ -40,11 +55,15 @@ __all__ = [
     "from_spark",
     "get_or_create_table_environment",
     "get_table_environment",
+    "lag",
     "lit",
+    "preceding",
     "range",
+    "rank",
     "read_generic",
     "read_json",
     "read_parquet",
+    "row_number",
     "set_table_environment",
     "udf",
     "udtf",

@@ -10,6 +10,7 @@ from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, lit
 from headgate.columns.schema import nearest
 from headgate.columns.typed import Typed
 from headgate.dataframe.frame import Columns, Frame, applied, node_of_column, refuse
+from headgate.dataframe.over import with_overs
 from headgate.dataframe.planner.logical import Distinct, Limit, UnionAll
 from headgate.errors import InvalidExpressionError, UnsupportedError
 from headgate.table.expression import Expression
@@ -38,7 +39,8 @@ class Projections(Frame):
         nodes += [_named(name, own, "select") for name, own in projections.items()]
         if not nodes:
             raise ValueError("select() takes at least one column")
-        return self._projected(self._named(nodes, "select"))
+        frame = with_overs(self, nodes)
+        return frame._projected(frame._named(nodes, "select"))
 
     def _named(self, nodes: Iterable[Node], method: str) -> list[tuple[str, Typed]]:
         outputs = []
@@ -90,9 +92,10 @@ class Projections(Frame):
         return self._with_all(nodes, "with_columns")
 
     def _with_all(self, nodes: list[Node], method: str) -> Self:
+        frame = with_overs(self, nodes)
         outputs = dict(self._all())
-        outputs.update(self._named(nodes, method))
-        return self._projected(outputs.items())
+        outputs.update(frame._named(nodes, method))
+        return frame._projected(outputs.items())
 
     def drop_columns(self, *columns: Columns, strict: bool = True) -> Self:
         """Return the DataFrame without these columns. With `strict` false, unknown names are ignored.

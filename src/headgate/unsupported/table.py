@@ -204,8 +204,8 @@ FEATURES: Final = (
         names="""
             dataframe.DataFrame: sort top_n join join_asof
             dataframe.DataFrame: union intersect intersect_all minus minus_all describe
-            dataframe: UNBOUNDED UNBOUNDED_PRECEDING UNBOUNDED_FOLLOWING CURRENT_ROW preceding following proctime
-            table.expression.Expression: over rowtime proctime
+            dataframe: proctime
+            table.expression.Expression: rowtime proctime
         """,
     ),
     Feature(

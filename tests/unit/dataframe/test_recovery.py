@@ -74,6 +74,25 @@ def test_windows_count_each_row_once_over_a_failure(
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.parametrize("mode", ["unaligned", "rocksdb"])
+def test_aggregates_over_rows_go_on_after_a_failure(
+    environment: Any, tmp_path: Path, parallelism: int, mode: str
+) -> None:
+    failing(environment, tmp_path, parallelism, mode)
+    rows = 4_000
+    times = [EPOCH + dt.timedelta(milliseconds=10 * number) for number in range(rows)]
+    frame = pf.from_dict({"ts": times, "n": list(range(rows))}).with_column("k", pf.col("n") % 7)
+    done = tmp_path / "failed"
+    timed = frame.map_batches(FailsOnce(done, rows // 2 // parallelism)).with_watermark("ts", dt.timedelta(seconds=9))
+    n, window = pf.col("n"), {"order_by": "ts", "partition_by": "k"}
+    found = timed.select("n", row=pf.row_number().over(**window), total=n.sum.over(**window, rows=2)).collect()
+    assert done.exists()
+    assert sorted(map(tuple, found)) == [
+        (n, n // 7 + 1, sum(own for own in (n, n - 7, n - 14) if own >= 0)) for n in range(rows)
+    ]
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
 def test_a_limit_counts_on_after_a_failure(environment: Any, tmp_path: Path, parallelism: int) -> None:
     failing(environment, tmp_path, parallelism, "aligned")
     done = tmp_path / "failed"

@@ -14,6 +14,7 @@ from headgate.dataframe.planner.logical import (
     Expand,
     Filter,
     Limit,
+    OverAggregate,
     Project,
     Relation,
     Scan,
@@ -68,6 +69,8 @@ def _line(plan: Relation) -> str:
             kind = ", asynchronous" if isinstance(plan.kernel, AsyncKernel) else ""
             own = "" if concurrency is None else f", concurrency {concurrency}"
             return f"Called [{text_of_typed(plan.call, plan.input.schema.names)}]{kind}{own}"
+        case OverAggregate():
+            return _over(plan)
         case Batches():
             return f"{plan.name} [{', '.join(plan.schema.names)}], calls Python for each batch"
 
@@ -78,13 +81,25 @@ def _watermark(plan: Scan) -> str:
     return f", watermarks of {text_of_typed(plan.watermark.time, plan.columns)}, delay {plan.watermark.delay_ms} ms"
 
 
-def _window(plan: WindowAggregate) -> str:
+def _over(plan: OverAggregate) -> str:
     names = plan.input.schema.names
     keys = ", ".join(text_of_typed(own, names) for own in plan.keys) or "none"
-    aggregates = ", ".join(
+    order = f"{text_of_typed(plan.order, names)}{' desc' if plan.descending else ''}"
+    return f"OverAggregate [keys {keys}; order {order}; {plan.frame}; {_aggregates(plan)}], aggregated as rows"
+
+
+def _aggregates(plan: WindowAggregate | OverAggregate) -> str:
+    names = plan.input.schema.names
+    return ", ".join(
         f"{'+'.join(own.function for own in aggregate.partials)}({text_of_typed(argument, names)})"
         for aggregate, argument in plan.aggregates
     )
+
+
+def _window(plan: WindowAggregate) -> str:
+    names = plan.input.schema.names
+    keys = ", ".join(text_of_typed(own, names) for own in plan.keys) or "none"
+    aggregates = _aggregates(plan)
     kind = "WindowAggregate" if plan.gap_ms is None else f"SessionAggregate, gap {plan.gap_ms} ms,"
     return f"{kind} [keys {keys}; {aggregates}], batches are aggregated in columns, their results merged as rows"
 
@@ -131,4 +146,6 @@ def _expressions(plan: Relation) -> list[Typed]:
             return [plan.call]
         case WindowAggregate():
             return [*plan.keys, *(own for _, own in plan.aggregates)]
+        case OverAggregate():
+            return [*plan.keys, plan.order, *(own for _, own in plan.aggregates)]
     return []

@@ -20,6 +20,7 @@ from headgate.dataframe.planner.logical import (
     Expand,
     Filter,
     Limit,
+    OverAggregate,
     Project,
     Relation,
     Scan,
@@ -54,6 +55,13 @@ def _state_of(plan: Relation) -> Iterator[str]:
         case Called() if isinstance(plan.kernel, AsyncKernel):
             yield f"call {_origin(plan.call, plan.input)}"
             yield from (f"kept {own.nulls()}" for own in plan.schema.types)
+        case OverAggregate():
+            yield f"over {plan.frame} {_origin(plan.order, plan.input)} {plan.descending}"
+            yield from (f"key {_origin(own, plan.input)}" for own in plan.keys)
+            yield from (f"kept {own.nulls()}" for own in plan.input.schema.types)
+            for aggregate, argument in plan.aggregates:
+                functions = "+".join(own.function for own in aggregate.partials)
+                yield f"{functions} {aggregate.type} {_origin(argument, plan.input)}"
     for below in inputs_of(plan):
         yield from _state_of(below)
 
@@ -81,6 +89,10 @@ def _column(plan: Relation, place: int) -> str:
         case Called():
             is_result = place == len(plan.input.schema)
             return _origin(plan.call, plan.input) if is_result else _column(plan.input, place)
+        case OverAggregate() if place < len(plan.input.schema):
+            return _column(plan.input, place)
+        case OverAggregate():
+            return f"{uid_of(plan)} {place - len(plan.input.schema)}"
         case Expand():
             last = len(plan.input.schema) - 1
             return (

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from headgate.columns.aggregates import Aggregate
+from headgate.columns.frames import RowFrame
 from headgate.columns.logical_types import LogicalType
-from headgate.columns.schema import Schema
+from headgate.columns.schema import Schema, unlike
 from headgate.columns.typed import Apply, Typed
 from headgate.columns.user_kernels import UserKernel
 from headgate.functions.source import Source
@@ -211,6 +212,32 @@ class Distinct:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class OverAggregate:
+    """Aggregates, for each row, the rows in its frame, of the rows with equal keys in an order.
+
+    With `timed`, the order is the event time. Else rows are sorted in a batch job.
+    """
+
+    input: Relation
+    keys: tuple[Typed, ...]
+    order: Typed
+    frame: RowFrame
+    aggregates: tuple[tuple[Aggregate, Typed], ...]
+    timed: bool = True
+    descending: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the input, and the merged partial results."""
+        merged = [own for aggregate, _ in self.aggregates for own in aggregate.partials]
+        prefix = unlike(self.input.schema.names, "m")
+        return Schema(
+            [*self.input.schema.columns, *((f"{prefix}{place}", own.type) for place, own in enumerate(merged))]
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Batches:
     """Passes whole record batches through a function of the user, which may return another number of rows."""
 
@@ -259,6 +286,7 @@ Relation = (
     | Distinct
     | Batches
     | Called
+    | OverAggregate
 )
 
 

@@ -13,6 +13,7 @@ from headgate.dataframe.planner.logical import (
     Expand,
     Filter,
     Limit,
+    OverAggregate,
     Project,
     Relation,
     UnionAll,
@@ -41,6 +42,8 @@ def marks(plan: Relation) -> list[Mark | None]:
             return marks(plan.input)
         case Called():
             return [*marks(plan.input), None]
+        case OverAggregate():
+            return [*marks(plan.input), *[None] * (len(plan.schema) - len(plan.input.schema))]
         case Expand():
             return [*marks(plan.input)[:-1], *[None] * len(plan.names)]
         case Project():

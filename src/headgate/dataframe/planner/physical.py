@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.program import ColumnProgram
-from headgate.columns.schema import Schema
+from headgate.columns.schema import Schema, unlike
 from headgate.columns.typed import Choose, Constant, Field, Typed, fields_of, moved
 from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.identity import uid_of
@@ -22,6 +22,7 @@ from headgate.dataframe.planner.logical import (
     Expand,
     Filter,
     Limit,
+    OverAggregate,
     Project,
     Relation,
     Scan,
@@ -50,6 +51,7 @@ from headgate.operators.columns.async_calls import AsyncCall, CallRecordsFactory
 from headgate.operators.columns.calc import CalcFactory
 from headgate.operators.columns.conformity import CastToSchema
 from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
+from headgate.operators.columns.over import OverFactory, OverInput, OverOutput
 from headgate.operators.columns.rows import BatchesFactory, EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.options import (
@@ -152,6 +154,8 @@ class Translation:
                 return self._windows(plan)
             case Called():
                 return self._called(plan)
+            case OverAggregate():
+                return self._over(plan)
             case Batches():
                 return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
 
@@ -203,6 +207,20 @@ class Translation:
             .uid(self._uid(plan))
         )
         return merged._then("WindowAggregate", MergedFactory(plan.schema.arrow), None)
+
+    def _over(self, plan: OverAggregate) -> DataStream:
+        """Let each row wait for its time with its own partial results, and merge these within the frame of each row."""
+        names = plan.input.schema.names
+        keep, prefix = len(names), unlike(names, "k")
+        read = [*plan.keys, plan.order, *(own for _, own in plan.aggregates)]
+        columns = [*zip(names, _all_of(plan.input.schema), strict=True)]
+        prepared = Project(plan.input, (*columns, *((f"{prefix}{place}", own) for place, own in enumerate(read))))
+        aggregates = [aggregate for aggregate, _ in plan.aggregates]
+        rows = OverInput(prepared.schema.arrow, keep, len(plan.keys), plan.timed, aggregates)
+        over = OverFactory(plan.frame, aggregates, plan.timed, plan.descending)
+        keyed = self._after(prepared, "OverInput", rows).key_by(first_field)
+        merged = keyed._then("Over", over, None).uid(self._uid(plan))
+        return merged._then("OverAggregate", OverOutput(plan.schema.arrow, keep), None)
 
     def _called(self, plan: Called) -> DataStream:
         """Call a function in an operator of its own: for columns, or, if it is asynchronous, for records."""

@@ -17,6 +17,7 @@ from headgate.dataframe.planner.logical import (
     EventTime,
     Filter,
     Limit,
+    OverAggregate,
     Project,
     Relation,
     Scan,
@@ -193,6 +194,8 @@ def _only(plan: Relation, wanted: Iterable[int]) -> Relation:
             reads = sorted({*places, *plan.keys})
             first = Distinct(_only(plan.input, reads), tuple(reads.index(key) for key in plan.keys))
             return first if reads == places else _select(first, [reads.index(place) for place in places])
+        case OverAggregate():
+            return _narrowed_over(plan, places)
         case WindowAggregate():
             whole: Relation = _narrowed_window(plan)
             return whole if len(places) == len(plan.schema) else _select(whole, places)
@@ -221,6 +224,22 @@ def _narrowed_window(plan: WindowAggregate) -> WindowAggregate:
         end=moved(plan.end, kept),
         aggregates=tuple((aggregate, moved(own, kept)) for aggregate, own in plan.aggregates),
     )
+
+
+def _narrowed_over(plan: OverAggregate, places: Sequence[int]) -> Relation:
+    read = [*plan.keys, plan.order, *(own for _, own in plan.aggregates)]
+    count = len(plan.input.schema)
+    reads = sorted({place for place in places if place < count}.union(*map(fields_of, read)))
+    kept = {place: new for new, place in enumerate(reads)}
+    narrowed = replace(
+        plan,
+        input=_only(plan.input, reads),
+        keys=tuple(moved(own, kept) for own in plan.keys),
+        order=moved(plan.order, kept),
+        aggregates=tuple((aggregate, moved(own, kept)) for aggregate, own in plan.aggregates),
+    )
+    wanted = [kept[place] if place < count else place - count + len(reads) for place in places]
+    return narrowed if wanted == list(range(len(narrowed.schema))) else _select(narrowed, wanted)
 
 
 def _select(relation: Relation, places: Sequence[int]) -> Project:

@@ -31,6 +31,25 @@ def first_field(part: Part) -> Any:
     return part[0]
 
 
+def partial_results(
+    keys: dict[str, pa.Array], arguments: Sequence[pa.Array], aggregates: Sequence[Aggregate]
+) -> tuple[pa.Table, list[tuple[Any, ...]]]:
+    """Aggregate rows by keys, which `groupable` has made. Return a table with the keys, and the partial values of each.
+
+    `arguments` has the argument of each aggregate.
+    """
+    table: dict[str, Any] = dict(keys)
+    wanted = []
+    for place, (argument, aggregate) in enumerate(zip(arguments, aggregates, strict=True)):
+        for number, own in enumerate(aggregate.partials):
+            column = f"{place}.{number}"
+            table[column] = argument.cast(own.input, safe=False)
+            wanted.append((column, own.function, own.options))
+    found = pa.table(table).group_by(list(keys), use_threads=False).aggregate(wanted)
+    values = [found.column(f"{name}_{function}").to_pylist() for name, function, _ in wanted]
+    return found, list(zip(*values, strict=True))
+
+
 @final
 class PartialOperator(Operator):
     """Aggregates the rows of each batch by key and window."""
@@ -40,24 +59,18 @@ class PartialOperator(Operator):
         self._keys = factory.schema.names[: factory.keys]
         self._zone = factory.zone
         self._back_ms = factory.back_ms
-        self._inputs = [(f"a{place}", aggregate.partials) for place, aggregate in enumerate(factory.aggregates)]
+        self._aggregates = factory.aggregates
 
     def process(self, batch: Batch) -> Batch:
         columns = columns_of(batch, self._schema)
         names = [*self._keys, "start", "end"]
-        table: dict[str, Any] = {name: groupable(columns.column(name)) for name in names}
-        wanted = []
-        for place, (name, partials) in enumerate(self._inputs):
-            for number, own in enumerate(partials):
-                column = f"{place}.{number}"
-                table[column] = columns.column(name).cast(own.input, safe=False)
-                wanted.append((column, own.function, own.options))
-        found = pa.table(table).group_by(names, use_threads=False).aggregate(wanted)
+        arguments = [columns.column(f"a{place}") for place in range(len(self._aggregates))]
+        found, rows = partial_results(
+            {name: groupable(columns.column(name)) for name in names}, arguments, self._aggregates
+        )
         ends = found.column("end").combine_chunks()
         fired = ends if self._zone is None else points_in_time(ends.cast(_MS), self._zone).cast(pa.int64())
         own_keys = keys_of([found.column(name) for name in self._keys], found.num_rows)
-        values = [found.column(f"{name}_{function}").to_pylist() for name, function, _ in wanted]
-        rows = list(zip(*values, strict=True))
         starts = found.column("start").to_pylist()
         records = list(zip(own_keys, starts, ends.to_pylist(), rows, strict=True))
         return Batch(records, [end - self._back_ms for end in fired.to_pylist()])
@@ -112,13 +125,17 @@ class MergePartials(ReduceFunction):
     def reduce(self, value1: Part, value2: Part) -> Part:
         key, start, end, one = value1
         _, other_start, other_end, other = value2
+        return key, min(start, other_start), max(end, other_end), self.merged(one, other)
+
+    def merged(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the merged partial values of two groups of rows; those of `one` came first."""
         merged: list[Any] = []
         for place, merge in enumerate(self._merges):
             if merge is not None:
                 merged.append(merge(one[place], other[place]))
             elif len(merged) == place:
                 merged += merged_moments(one[place : place + 3], other[place : place + 3])
-        return key, min(start, other_start), max(end, other_end), tuple(merged)
+        return tuple(merged)
 
 
 @final
@@ -135,11 +152,12 @@ class MergedOperator(Operator):
         parts = list(zip(*keys, strict=True)) if place > 1 else [keys][:place]
         made = [column_of_keys(own, field.type) for own, field in zip([*parts, starts, ends], fields, strict=False)]
         merged = zip(zip(*values, strict=True), fields[place + 2 :], strict=True)
-        made += [_column(own, field.type) for own, field in merged]
+        made += [column_of_partials(own, field.type) for own, field in merged]
         return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._schema))
 
 
-def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def column_of_partials(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return a column of merged partial values. A decimal with too many digits is NULL."""
     if pa.types.is_decimal(kind):
         limit = 10 ** (kind.precision - kind.scale)
         return pa.array([None if own is None or abs(own) >= limit else own for own in values], kind)
