@@ -191,7 +191,7 @@ class Actions(Frame):
         """Run the plan, and write its rows to a connector, by Flink's identifier and options.
 
         `filesystem` writes files in the formats `json`, `parquet`, `csv`, `orc` and `avro` exactly once, as
-        `write_parquet` does. `print` writes a line for each row to the output of the slot, `blackhole` drops rows.
+        `write_parquet` does, `delta` a table of Delta Lake. `print` writes a line for each row to the output of the slot, `blackhole` drops rows.
         Raises the errors of `read_generic`.
 
         >>> from headgate import dataframe as pf

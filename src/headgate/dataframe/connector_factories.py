@@ -11,6 +11,7 @@ from headgate.config_kinds import BOOLEAN, TEXT
 from headgate.connectors.console import BlackholeSink, PrintSink
 from headgate.dataframe.connector_options import Options
 from headgate.dataframe.datagen import generated_scan
+from headgate.dataframe.delta_tables import delta_scan, delta_written
 from headgate.dataframe.file_formats import file_scan, files_written
 from headgate.dataframe.planner.logical import ColumnSource
 from headgate.errors import UnsupportedError
@@ -62,11 +63,13 @@ def _blackhole(options: Options, schema: Schema) -> Sink[Any]:
 _SOURCES: Final[Mapping[str, Callable[[Options, Schema], ColumnSource]]] = {
     "filesystem": file_scan,
     "datagen": generated_scan,
+    "delta": delta_scan,
 }
 _SINKS: Final[Mapping[str, Callable[[Options, Schema], Sink[Any]]]] = {
     "filesystem": files_written,
     "print": _print,
     "blackhole": _blackhole,
+    "delta": delta_written,
 }
 _JAVA: Final = frozenset(
     [

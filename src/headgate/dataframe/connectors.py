@@ -17,10 +17,10 @@ def read_generic(
     computed_columns: Mapping[str, str] | None = None,
     watermark: tuple[str, str] | None = None,
 ) -> DataFrame:
-    """Return the rows of a connector, by Flink's identifier and options: `filesystem` or `datagen`.
+    """Return the rows of a connector, by Flink's identifier and options: `filesystem`, `datagen` or `delta`.
 
-    `filesystem` reads files in the formats `json`, `parquet`, `csv`, `orc` and `avro`. `computed_columns` are SQL
-    expressions, added in order. `watermark` is a pair of column and expression.
+    `filesystem` reads files in the formats `json`, `parquet`, `csv`, `orc` and `avro`, `delta` a version of a table of
+    Delta Lake. `computed_columns` are SQL expressions, added in order. `watermark` is a pair of column and expression.
 
     Raises TypeError and ValueError for wrong arguments, ProgramError for a column whose type the connector does not
     have, and UnsupportedError for a connector that is in Java.
