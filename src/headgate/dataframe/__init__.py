@@ -18,6 +18,7 @@ from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.files import read_json, read_parquet
 from headgate.dataframe.grouping import GroupedDataFrame
+from headgate.dataframe.kafka import read_kafka
 from headgate.dataframe.over import dense_rank, lag, rank, row_number
 from headgate.dataframe.results import CloseableResults as CloseableIterator
 from headgate.dataframe.session import (
@@ -62,6 +63,7 @@ __all__ = [
     "rank",
     "read_generic",
     "read_json",
+    "read_kafka",
     "read_parquet",
     "row_number",
     "set_table_environment",

@@ -132,19 +132,29 @@ class Actions(Frame):
         """
         return self.to_data_stream().to_spark()
 
-    def write(self, sink: Sink[Any], name: str = "Sink", *, statement_set: StatementSet | None = None) -> None:
+    def write(
+        self,
+        sink: Sink[Any],
+        name: str = "Sink",
+        *,
+        parallelism: int | None = None,
+        statement_set: StatementSet | None = None,
+    ) -> None:
         """Run the plan, and write its rows to a sink of the DataStream API, as record batches if it takes them.
 
-        Blocks until the job has ended, and raises JobFailedError if the job fails. With `statement_set`, the write is
-        added to the set, and runs with it. Raises TypeError for another object, ValueError for another environment.
+        Blocks until the job has ended, and raises JobFailedError if the job fails. `parallelism` is the number of
+        subtasks that write. With `statement_set`, the write is added to the set, and runs with it. Raises TypeError for
+        another object, ValueError for another environment, or a parallelism below 1.
         """
+        if parallelism is not None:
+            _check_parallelism(parallelism)
         if statement_set is not None:
             if not isinstance(statement_set, StatementSet):
                 raise TypeError(f"statement_set is made by create_statement_set(), not {statement_set!r:.100}")
-            statement_set.add(self._plan, sink, name, self._environment)
+            statement_set.add((self._plan, sink, name, parallelism), self._environment)
             return
         translation = translation_of([self._plan], self._environment)
-        translation.write(self._plan, sink, name)
+        translation.write(self._plan, sink, name, parallelism)
         translation.environment.execute()
 
     def write_parquet(
@@ -185,13 +195,65 @@ class Actions(Frame):
         sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
         self.write(sink, f"files {path}", statement_set=statement_set)
 
+    def write_kafka(  # noqa: PLR0913  # PyFlink's arguments
+        self,
+        bootstrap_servers: str,
+        *,
+        topic: str,
+        format: str = "json",
+        format_options: Mapping[str, str] | None = None,
+        key_format: str | None = None,
+        key_format_options: Mapping[str, str] | None = None,
+        key_fields: list[str] | None = None,
+        value_format: str | None = None,
+        value_format_options: Mapping[str, str] | None = None,
+        value_fields_include: str = "ALL",
+        delivery_guarantee: str = "at-least-once",
+        transactional_id_prefix: str | None = None,
+        partitioner: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        sink_parallelism: int | None = None,
+        options: Mapping[str, str] | None = None,
+        statement_set: StatementSet | None = None,
+    ) -> None:
+        """Run the plan, and write each row as a message to a topic of Kafka. Blocks until the job ends.
+
+        Formats are those of `read_kafka`. With `key_format`, the columns `key_fields` are the key, and with
+        `value_fields_include="EXCEPT_KEY"` they are not part of the value. `delivery_guarantee` is none, at-least-once
+        or exactly-once, which needs a `transactional_id_prefix` that no other sink has: rows then become visible to
+        read-committed consumers with each checkpoint. `partitioner` is default (by key, else at random), fixed (each
+        subtask writes to one partition) or round-robin. `properties` are those of librdkafka's producer.
+
+        Raises TypeError and ValueError for wrong arguments.
+        """
+        # Imports the client of Kafka, which is an extra.
+        from headgate.dataframe import kafka_arguments as arguments  # noqa: PLC0415
+        from headgate.dataframe.kafka_sink import kafka_sink  # noqa: PLC0415
+
+        arguments.refuse_options(options)
+        sink = kafka_sink(
+            self.schema,
+            arguments.clients(bootstrap_servers, None, properties),
+            topic,
+            arguments.formats(
+                format, format_options, (key_format, key_format_options), (value_format, value_format_options)
+            ),
+            key_fields,
+            value_fields_include,
+            delivery_guarantee,
+            transactional_id_prefix,
+            partitioner,
+        )
+        self.write(sink, f"kafka {topic}", parallelism=sink_parallelism, statement_set=statement_set)
+
     def write_generic(
         self, connector: str, *, options: Mapping[str, str], statement_set: StatementSet | None = None
     ) -> None:
         """Run the plan, and write its rows to a connector, by Flink's identifier and options.
 
         `filesystem` writes files in the formats `json`, `parquet`, `csv`, `orc` and `avro` exactly once, as
-        `write_parquet` does, `delta` a table of Delta Lake. `print` writes a line for each row to the output of the slot, `blackhole` drops rows.
+        `write_parquet` does, `delta` a table of Delta Lake. `print` writes a line for each row to the output of the
+        slot, `blackhole` drops rows.
         Raises the errors of `read_generic`.
 
         >>> from headgate import dataframe as pf
@@ -257,6 +319,14 @@ class Actions(Frame):
                 raise TypeError(f"{name} is a {kind.__name__}, not {given!r}")
         if include and (not field or field in self.schema):
             raise ValueError(f"row_kind_field is {field!r}, but must be a name that no column has")
+
+
+def _check_parallelism(given: Any) -> None:
+    """Raise TypeError unless a parallelism is an int, and ValueError if it is below 1."""
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise TypeError(f"a parallelism is an int, not {given!r}")
+    if given < 1:
+        raise ValueError(f"a parallelism is at least 1, not {given}")
 
 
 def _check_take(n: int, timeout: float | None) -> None:

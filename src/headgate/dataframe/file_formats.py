@@ -15,6 +15,7 @@ from headgate.connectors.files.source import FileSource, FileSourceBuilder
 from headgate.connectors.formats.csv_column_writer import CsvColumnsWriterFactory
 from headgate.connectors.formats.csv_columns import CsvColumns, CsvColumnsFormat
 from headgate.connectors.formats.json_columns import JsonColumnsWriterFactory
+from headgate.connectors.formats.json_texts import JsonTexts
 from headgate.connectors.formats.orc_files import ORC_CODECS, OrcFile, check_orc
 from headgate.connectors.formats.orc_source import OrcFormat
 from headgate.connectors.formats.parquet_files import PARQUET_CODECS
@@ -126,7 +127,7 @@ def _write_parquet(options: Options, schema: Schema) -> BulkWriterFactory:
 def _write_json(options: Options, schema: Schema) -> BulkWriterFactory:
     form = options.get("json.timestamp-format.standard", one_of(*TIMESTAMP_FORMATS), "SQL")
     ignores_null = options.get("json.encode.ignore-null-fields", BOOLEAN, False)
-    return JsonColumnsWriterFactory(schema, form == "ISO-8601", ignores_null)
+    return JsonColumnsWriterFactory(JsonTexts(schema, form == "ISO-8601", ignores_null))
 
 
 def _write_csv(options: Options, schema: Schema) -> BulkWriterFactory:

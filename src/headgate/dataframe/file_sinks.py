@@ -11,6 +11,7 @@ from headgate.connectors.files.bulk_writer import BulkWriterFactory, ColumnWrite
 from headgate.connectors.files.rolling import RollingPolicy
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.formats.json_columns import JsonColumnsWriterFactory
+from headgate.connectors.formats.json_texts import JsonTexts
 from headgate.connectors.formats.parquet_files import PARQUET_CODECS
 from headgate.dataframe.files import checked_path
 
@@ -33,7 +34,7 @@ def json_sink(schema: Schema, path: str, mode: str, timestamp_format: Any, *, ig
     chosen = "SQL" if timestamp_format is None else timestamp_format
     if chosen not in TIMESTAMP_FORMATS:
         raise ValueError(f"timestamp_format is {' or '.join(TIMESTAMP_FORMATS)}, not {timestamp_format!r}")
-    return file_sink(path, mode, JsonColumnsWriterFactory(schema, chosen == "ISO-8601", ignore_null_fields))
+    return file_sink(path, mode, JsonColumnsWriterFactory(JsonTexts(schema, chosen == "ISO-8601", ignore_null_fields)))
 
 
 def file_sink(path: str, mode: str, writers: BulkWriterFactory, rolling: RollingPolicy | None = None) -> FileSink:

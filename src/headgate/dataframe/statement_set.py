@@ -37,6 +37,10 @@ class TableResult:
         result.result(None if timeout_ms is None else timeout_ms / 1000)
 
 
+StagedWrite = tuple[Relation, Sink[Any], str, int | None]
+"""A plan, its sink, the name of the sink, and the number of subtasks that write, None for the job's."""
+
+
 @final
 class StatementSet:
     """Gathers writes of DataFrames. `execute` runs them as one job; a source that several plans share is read by each.
@@ -52,17 +56,17 @@ class StatementSet:
     def __init__(self, environment: TableEnvironment) -> None:
         """Use `create_statement_set`."""
         self._environment = environment
-        self._writes: list[tuple[Relation, Sink[Any], str]] = []
+        self._writes: list[StagedWrite] = []
 
-    def add(self, plan: Relation, sink: Sink[Any], name: str, environment: TableEnvironment) -> None:
+    def add(self, write: StagedWrite, environment: TableEnvironment) -> None:
         """Add a write; the `write_...` methods of DataFrames do. Raises ValueError for another environment."""
         if environment is not self._environment:
             raise ValueError("the statement set and the DataFrame belong to different environments")
-        self._writes.append((plan, sink, name))
+        self._writes.append(write)
 
     def explain(self) -> str:
         """Return the plans of all writes as text, after the planner's rules. Runs nothing."""
-        return "\n".join(f"== {name} ==\n{text_of_plan(optimized(plan))}" for plan, _, name in self._writes)
+        return "\n".join(f"== {name} ==\n{text_of_plan(optimized(plan))}" for plan, _, name, _ in self._writes)
 
     def execute(self) -> TableResult:
         """Submit all writes as one job, and leave the set empty. Does not wait for the job.
@@ -73,9 +77,9 @@ class StatementSet:
         if not self._writes:
             raise ValueError("the statement set has no writes: pass it to write_parquet() or write_json()")
         writes, self._writes = self._writes, []
-        translation = translation_of([plan for plan, _, _ in writes], self._environment)
-        for plan, sink, name in writes:
-            translation.write(plan, sink, name)
+        translation = translation_of([plan for plan, _, _, _ in writes], self._environment)
+        for plan, sink, name, parallelism in writes:
+            translation.write(plan, sink, name, parallelism)
         return TableResult(translation.environment.execute_async())
 
 

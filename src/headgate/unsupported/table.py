@@ -224,15 +224,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Connectors of DataFrames by name",
-        instead="read files with read_parquet() and read_json(), and write to any sink of the DataStream API with "
-        "DataFrame.write(sink)",
-        names="""
-            dataframe: read_kafka
-            dataframe.DataFrame: write_kafka
-        """,
-    ),
-    Feature(
         title="Catalogs, whose factories are in Java",
         instead="give path and schema to read_parquet() or read_json(), or read the table with Spark",
         planned=False,

@@ -71,5 +71,4 @@ def timestamp_texts(column: pa.Array, separator: str, zone: str) -> pa.Array:
 
 def fraction_trimmed(texts: pa.Array) -> pa.Array:
     """Return texts of times without zeros at the end of the fraction of a second."""
-    trimmed = pc.replace_substring_regex(texts, r"\.(\d*?)0*$", r".\1")
-    return pc.replace_substring_regex(trimmed, r"\.$", "")
+    return pc.if_else(pc.match_substring(texts, "."), pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), "."), texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from headgate.columns.aggregates import Aggregate
 from headgate.columns.frames import RowFrame
@@ -31,6 +31,15 @@ class ColumnSource(Protocol):
 
     def source(self, columns: Sequence[str]) -> Source[Any]:
         """Return the source of record batches with these columns, in this order."""
+        ...
+
+
+@runtime_checkable
+class FailingSource(ColumnSource, Protocol):
+    """A source that may have messages that are no rows."""
+
+    def failed_rows(self) -> ColumnSource:
+        """Return the source of these messages."""
         ...
 
 
@@ -298,3 +307,13 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
         case UnionAll():
             return relation.inputs
     return (relation.input,)
+
+
+def scan_of_failed_rows(plan: Relation) -> Scan:
+    """Return the scan of the messages that the only source of a plan cannot read. Raises ValueError without one."""
+    while len(below := inputs_of(plan)) == 1:
+        (plan,) = below
+    if not isinstance(plan, Scan) or not isinstance(plan.source, FailingSource):
+        raise ValueError("failed_rows() is for a DataFrame that read_kafka() returned, or that is made of a single one")
+    failed = plan.source.failed_rows()
+    return Scan(f"failed rows of {plan.name}", failed, tuple(failed.schema.names))

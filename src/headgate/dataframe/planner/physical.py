@@ -98,9 +98,11 @@ class Translation:
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
         self.environment = environment
 
-    def write(self, plan: Relation, sink: Sink[Any], name: str) -> None:
-        """Send the rows of a plan to a sink."""
-        self.stream(optimized(plan)).sink_to(sink).name(name)
+    def write(self, plan: Relation, sink: Sink[Any], name: str, parallelism: int | None) -> None:
+        """Send the rows of a plan to a sink. `parallelism` is the number of its subtasks, None for the job's."""
+        written = self.stream(optimized(plan)).sink_to(sink).name(name)
+        if parallelism is not None:
+            written.set_parallelism(parallelism)
 
     def collect(self, plan: Relation) -> tuple[JobHandle, CloseableIterator]:
         """Submit the job. Return it, and the rows of a plan that it sends, as bytes of Arrow IPC streams."""
