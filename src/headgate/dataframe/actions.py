@@ -251,10 +251,9 @@ class Actions(Frame):
     ) -> None:
         """Run the plan, and write its rows to a connector, by Flink's identifier and options.
 
-        `filesystem` writes files in the formats `json`, `parquet`, `csv`, `orc` and `avro` exactly once, as
-        `write_parquet` does, `delta` a table of Delta Lake. `print` writes a line for each row to the output of the
-        slot, `blackhole` drops rows.
-        Raises the errors of `read_generic`.
+        `filesystem` writes files in the formats `json`, `parquet`, `csv`, `orc` and `avro`, `delta` a table of Delta
+        Lake, `jdbc` a table of PostgreSQL, each row exactly once. `print` writes a line for each row to the output of
+        the slot, `blackhole` drops rows. Raises the errors of `read_generic`.
 
         >>> from headgate import dataframe as pf
         >>> pf.range(2).write_generic("print", options={"print-identifier": "ids"})

@@ -14,6 +14,7 @@ from headgate.dataframe.datagen import generated_scan
 from headgate.dataframe.delta_tables import delta_scan, delta_written
 from headgate.dataframe.file_formats import file_scan, files_written
 from headgate.dataframe.planner.logical import ColumnSource
+from headgate.dataframe.postgres_tables import postgres_scan, postgres_written
 from headgate.errors import UnsupportedError
 from headgate.functions.sink import Sink
 from headgate.types.arrow_types import type_of_schema
@@ -64,12 +65,14 @@ _SOURCES: Final[Mapping[str, Callable[[Options, Schema], ColumnSource]]] = {
     "filesystem": file_scan,
     "datagen": generated_scan,
     "delta": delta_scan,
+    "jdbc": postgres_scan,
 }
 _SINKS: Final[Mapping[str, Callable[[Options, Schema], Sink[Any]]]] = {
     "filesystem": files_written,
     "print": _print,
     "blackhole": _blackhole,
     "delta": delta_written,
+    "jdbc": postgres_written,
 }
 _JAVA: Final = frozenset(
     [

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.files import read_columns, schema_of
+
+_PLACES: Final = ("path", "table-path", "table-name")
+"""Options that tell sources of one connector apart in plans, and in the uids of operators with state."""
 
 
 def read_generic(
@@ -17,10 +21,11 @@ def read_generic(
     computed_columns: Mapping[str, str] | None = None,
     watermark: tuple[str, str] | None = None,
 ) -> DataFrame:
-    """Return the rows of a connector, by Flink's identifier and options: `filesystem`, `datagen` or `delta`.
+    """Return the rows of a connector, by Flink's identifier and options.
 
     `filesystem` reads files in the formats `json`, `parquet`, `csv`, `orc` and `avro`, `delta` a version of a table of
-    Delta Lake. `computed_columns` are SQL expressions, added in order. `watermark` is a pair of column and expression.
+    Delta Lake, `jdbc` a table of PostgreSQL; `datagen` makes rows. `computed_columns` are SQL
+    expressions, added in order. `watermark` is a pair of column and expression.
 
     Raises TypeError and ValueError for wrong arguments, ProgramError for a column whose type the connector does not
     have, and UnsupportedError for a connector that is in Java.
@@ -41,4 +46,5 @@ def read_generic(
     from headgate.dataframe.connector_factories import source_of  # noqa: PLC0415  # takes long to load
 
     source = source_of(connector, schema_of(schema), options)
-    return read_columns(source, connector, computed_columns, watermark)
+    place = next((options[name] for name in _PLACES if name in options), "")
+    return read_columns(source, f"{connector} {place}".rstrip(), computed_columns, watermark)

@@ -116,7 +116,7 @@ class JsonColumns:
         missing = [name for name, _ in self.schema if name not in value] if self.fail_on_missing else []
         if missing:
             raise ValueError(f"there is no field {missing[0]!r}")
-        return [_stored(value.get(name), own, name) for name, own in self.schema]
+        return [stored(value.get(name), own, name) for name, own in self.schema]
 
 
 def _in_sql(texts: pa.Array) -> pa.Array:
@@ -125,7 +125,7 @@ def _in_sql(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.ends_with(spaced, "Z"), pc.utf8_slice_codeunits(spaced, 0, -1), spaced)
 
 
-def _stored(value: Any, kind: LogicalType, name: str) -> Any:
+def stored(value: Any, kind: LogicalType, name: str) -> Any:
     """Return a JSON value as Arrow takes it. Raises ValueError naming the field of a value that does not fit."""
     if value is None:
         return None
@@ -187,15 +187,15 @@ def _bytes(value: Any, kind: LogicalType, name: str) -> bytes:
 def _array(value: Any, kind: LogicalType, name: str) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError("an ARRAY is an array")
-    return [_stored(own, kind.element, f"{name}[]") for own in value]
+    return [stored(own, kind.element, f"{name}[]") for own in value]
 
 
 def _map(value: Any, kind: LogicalType, name: str) -> list[Any]:
-    return [(_stored(key, kind.key, name), _stored(own, kind.value, f"{name}.{key}")) for key, own in value.items()]
+    return [(stored(key, kind.key, name), stored(own, kind.value, f"{name}.{key}")) for key, own in value.items()]
 
 
 def _row(value: Any, kind: LogicalType, name: str) -> dict[str, Any]:
-    return {own: _stored(value.get(own), inner, f"{name}.{own}") for own, inner in kind.fields}
+    return {own: stored(value.get(own), inner, f"{name}.{own}") for own, inner in kind.fields}
 
 
 _STORED: Final[dict[Kind, Callable[[Any, LogicalType, str], Any]]] = {
