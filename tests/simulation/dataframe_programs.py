@@ -53,7 +53,7 @@ async def _tripled(n: int) -> int:
 
 
 def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
-    """Windows of each kind, aggregates over rows, the first row of each key, async calls, and what no state has."""
+    """Windows of each kind, aggregates over rows, sorted rows, first rows, async calls, and what no state has."""
     frame = _frame(env)
     longer = frame.filter("n > 3").select("k", "n", "ts")
     return {
@@ -61,8 +61,9 @@ def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
         "hopping": _counted(frame.hop(on="ts", slide=35 * _MS, size=90 * _MS)),
         "sessions": _counted(longer.session(on="ts", gap=60 * _MS, partition_by="k")),
         "over": _over(frame, "k"),
-        "over rows": _over(longer, "k", rows=3),
-        "over range": _over(frame.with_column("k", pf.col("n") % 2), "k", range=80 * _MS),
+        "over_rows": _over(longer, "k", rows=3),
+        "over_range": _over(frame.with_column("k", pf.col("n") % 2), "k", range=80 * _MS),
+        "sorted": frame.sort(["ts", "n"]).select("n").to_data_stream().map(tuple),
         "keys": frame.select("k").distinct().to_data_stream().map(tuple),
         "called": frame.select(own=_tripled(pf.col("n"))).to_data_stream().map(tuple),
         "rows": frame.filter("n % 3 = 0").select(double=pf.col("n") * 2).to_data_stream().map(tuple),

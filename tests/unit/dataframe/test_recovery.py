@@ -93,6 +93,19 @@ def test_aggregates_over_rows_go_on_after_a_failure(
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
+def test_rows_stay_sorted_over_a_failure(environment: Any, tmp_path: Path, parallelism: int) -> None:
+    failing(environment, tmp_path, parallelism, "unaligned")
+    rows = 4_000
+    times = [EPOCH + dt.timedelta(milliseconds=10 * (number ^ 5)) for number in range(rows)]
+    frame = pf.from_dict({"ts": times, "n": [number ^ 5 for number in range(rows)]})
+    done = tmp_path / "failed"
+    timed = frame.map_batches(FailsOnce(done, rows // 2 // parallelism)).with_watermark("ts", dt.timedelta(seconds=9))
+    found = [row.n for row in timed.sort("ts").collect()]
+    assert done.exists()
+    assert found == list(range(rows))
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
 def test_a_limit_counts_on_after_a_failure(environment: Any, tmp_path: Path, parallelism: int) -> None:
     failing(environment, tmp_path, parallelism, "aligned")
     done = tmp_path / "failed"

@@ -18,6 +18,8 @@ from headgate.dataframe.planner.logical import (
     Project,
     Relation,
     Scan,
+    Sort,
+    SortBy,
     Stream,
     UnionAll,
     WindowAggregate,
@@ -71,6 +73,8 @@ def _line(plan: Relation) -> str:
             return f"Called [{text_of_typed(plan.call, plan.input.schema.names)}]{kind}{own}"
         case OverAggregate():
             return _over(plan)
+        case Sort():
+            return f"Sort [{', '.join(_key(own, plan.schema.names) for own in plan.keys)}]"
         case Batches():
             return f"{plan.name} [{', '.join(plan.schema.names)}], calls Python for each batch"
 
@@ -79,6 +83,11 @@ def _watermark(plan: Scan) -> str:
     if plan.watermark is None:
         return ""
     return f", watermarks of {text_of_typed(plan.watermark.time, plan.columns)}, delay {plan.watermark.delay_ms} ms"
+
+
+def _key(own: SortBy, names: Sequence[str]) -> str:
+    nulls = "first" if own.nulls_first else "last"
+    return f"{text_of_typed(own.value, names)}{' desc' if own.descending else ''} nulls {nulls}"
 
 
 def _over(plan: OverAggregate) -> str:
@@ -146,6 +155,8 @@ def _expressions(plan: Relation) -> list[Typed]:
             return [plan.call]
         case WindowAggregate():
             return [*plan.keys, *(own for _, own in plan.aggregates)]
+        case Sort():
+            return [own.value for own in plan.keys]
         case OverAggregate():
             return [*plan.keys, plan.order, *(own for _, own in plan.aggregates)]
     return []

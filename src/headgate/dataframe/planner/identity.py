@@ -24,6 +24,7 @@ from headgate.dataframe.planner.logical import (
     Project,
     Relation,
     Scan,
+    Sort,
     UnionAll,
     WindowAggregate,
     inputs_of,
@@ -55,6 +56,9 @@ def _state_of(plan: Relation) -> Iterator[str]:
         case Called() if isinstance(plan.kernel, AsyncKernel):
             yield f"call {_origin(plan.call, plan.input)}"
             yield from (f"kept {own.nulls()}" for own in plan.schema.types)
+        case Sort():
+            yield from (f"by {_origin(own.value, plan.input)} {own.descending} {own.nulls_first}" for own in plan.keys)
+            yield from (f"kept {own.nulls()}" for own in plan.schema.types)
         case OverAggregate():
             yield f"over {plan.frame} {_origin(plan.order, plan.input)} {plan.descending}"
             yield from (f"key {_origin(own, plan.input)}" for own in plan.keys)
@@ -82,7 +86,7 @@ def _column(plan: Relation, place: int) -> str:
     match plan:
         case Project():
             return _origin(plan.outputs[place][1], plan.input)
-        case Filter() | Limit() | EventTime() | Distinct():
+        case Filter() | Limit() | EventTime() | Distinct() | Sort():
             return _column(plan.input, place)
         case UnionAll():
             return " | ".join(_column(own, place) for own in plan.inputs)

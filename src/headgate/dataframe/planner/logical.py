@@ -220,6 +220,31 @@ class Distinct:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class SortBy:
+    """An expression by which rows are sorted."""
+
+    value: Typed
+    descending: bool
+    nulls_first: bool
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Sort:
+    """All rows in an order. With `timed`, it begins with the event time, and rows are emitted up to the watermark."""
+
+    input: Relation
+    keys: tuple[SortBy, ...]
+    timed: bool
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class OverAggregate:
     """Aggregates, for each row, the rows in its frame, of the rows with equal keys in an order.
@@ -296,7 +321,18 @@ Relation = (
     | Batches
     | Called
     | OverAggregate
+    | Sort
 )
+
+
+def is_ordered(relation: Relation) -> bool:
+    """Whether the rows come in an order, which one subtask makes, and which more subtasks would lose."""
+    match relation:
+        case Sort():
+            return True
+        case Project() | Filter() | Limit() | Expand() | EventTime():
+            return is_ordered(relation.input)
+    return False
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:

@@ -16,6 +16,7 @@ from headgate.dataframe.planner.logical import (
     OverAggregate,
     Project,
     Relation,
+    Sort,
     UnionAll,
     WindowAggregate,
 )
@@ -38,7 +39,7 @@ def marks(plan: Relation) -> list[Mark | None]:
         case EventTime():
             own = marks(plan.input)
             return [Mark.EVENT_TIME if place == plan.column else mark for place, mark in enumerate(own)]
-        case Filter() | Limit() | Distinct():
+        case Filter() | Limit() | Distinct() | Sort():
             return marks(plan.input)
         case Called():
             return [*marks(plan.input), None]

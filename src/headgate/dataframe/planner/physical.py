@@ -26,10 +26,12 @@ from headgate.dataframe.planner.logical import (
     Project,
     Relation,
     Scan,
+    Sort,
     Stream,
     UnionAll,
     WindowAggregate,
     inputs_of,
+    is_ordered,
 )
 from headgate.dataframe.planner.optimizer import optimized
 from headgate.datastream.async_retry_predicates import has_exception_predicate
@@ -53,6 +55,7 @@ from headgate.operators.columns.conformity import CastToSchema
 from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
 from headgate.operators.columns.over import OverFactory, OverInput, OverOutput
 from headgate.operators.columns.rows import BatchesFactory, EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
+from headgate.operators.columns.sort import SortFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.options import (
     ASYNC_SCALAR_ATTEMPTS,
@@ -100,21 +103,26 @@ class Translation:
 
     def write(self, plan: Relation, sink: Sink[Any], name: str, parallelism: int | None) -> None:
         """Send the rows of a plan to a sink. `parallelism` is the number of its subtasks, None for the job's."""
-        written = self.stream(optimized(plan)).sink_to(sink).name(name)
+        made = optimized(plan)
+        written = self.stream(made).sink_to(sink).name(name)
+        if parallelism is None and is_ordered(made):
+            parallelism = 1
         if parallelism is not None:
             written.set_parallelism(parallelism)
 
     def collect(self, plan: Relation) -> tuple[JobHandle, CloseableIterator]:
         """Submit the job. Return it, and the rows of a plan that it sends, as bytes of Arrow IPC streams."""
-        encoded = self.stream(optimized(plan))._then("Results", EncodeFactory(plan.schema.arrow), None)
-        encoded._end("Collect", CollectFactory())
+        made = optimized(plan)
+        end = self._after(made, "Results", EncodeFactory(plan.schema.arrow))._end("Collect", CollectFactory())
+        if is_ordered(made):
+            end.set_parallelism(1)
         job = self.environment.submit()
         return job, CloseableIterator(job)
 
     def rows(self, plan: Relation, time: int | None) -> DataStream:
         """Return the stream of a plan's rows, with the event times of the column at position `time`, if any."""
         schema = plan.schema.arrow
-        found = self.stream(optimized(plan))._then("Rows", RowsFactory(schema, time), None)
+        found = self._after(optimized(plan), "Rows", RowsFactory(schema, time))
         return found._typed(type_of_schema(schema))
 
     def stream(self, plan: Relation) -> DataStream:
@@ -158,6 +166,8 @@ class Translation:
                 return self._called(plan)
             case OverAggregate():
                 return self._over(plan)
+            case Sort():
+                return self._sort(plan)
             case Batches():
                 return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
 
@@ -209,6 +219,17 @@ class Translation:
             .uid(self._uid(plan))
         )
         return merged._then("WindowAggregate", MergedFactory(plan.schema.arrow), None)
+
+    def _sort(self, plan: Sort) -> DataStream:
+        """Sort all rows in one subtask, by columns that are there and by computed columns, which it drops."""
+        names = plan.schema.names
+        prefix = unlike(names, "k")
+        columns = [*zip(names, _all_of(plan.schema), strict=True)]
+        columns += [(f"{prefix}{place}", own.value) for place, own in enumerate(plan.keys)]
+        prepared = Project(plan.input, tuple(columns))
+        keys = [(len(names) + place, own.descending, own.nulls_first) for place, own in enumerate(plan.keys)]
+        factory = SortFactory(prepared.schema.arrow, plan.schema.arrow, keys, plan.timed)
+        return self._after(prepared, "Sort", factory, parallelism=1).uid(self._uid(plan))
 
     def _over(self, plan: OverAggregate) -> DataStream:
         """Let each row wait for its time with its own partial results, and merge these within the frame of each row."""
@@ -273,6 +294,8 @@ class Translation:
         self, below: Relation, name: str, factory: AnyOperatorFactory, parallelism: int | None = None
     ) -> DataStream:
         made = self.stream(below)._then(name, factory, None)
+        if parallelism is None and is_ordered(below):
+            parallelism = 1
         return made if parallelism is None else made.set_parallelism(parallelism)
 
 

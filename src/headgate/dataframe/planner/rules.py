@@ -21,6 +21,7 @@ from headgate.dataframe.planner.logical import (
     Project,
     Relation,
     Scan,
+    Sort,
     SplitWatermark,
     Stream,
     UnionAll,
@@ -196,6 +197,12 @@ def _only(plan: Relation, wanted: Iterable[int]) -> Relation:
             return first if reads == places else _select(first, [reads.index(place) for place in places])
         case OverAggregate():
             return _narrowed_over(plan, places)
+        case Sort():
+            reads = sorted(set(places).union(*(fields_of(own.value) for own in plan.keys)))
+            kept = {place: new for new, place in enumerate(reads)}
+            keys = tuple(replace(own, value=moved(own.value, kept)) for own in plan.keys)
+            ordered = Sort(_only(plan.input, reads), keys, plan.timed)
+            return ordered if reads == places else _select(ordered, [kept[place] for place in places])
         case WindowAggregate():
             whole: Relation = _narrowed_window(plan)
             return whole if len(places) == len(plan.schema) else _select(whole, places)

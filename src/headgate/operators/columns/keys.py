@@ -29,6 +29,16 @@ def groupable(column: pa.Array, *, exact: bool = False) -> pa.Array:
     return column
 
 
+def sortable(column: pa.Array) -> pa.Array:
+    """Return values that sort as those of the column do in SQL, in which NaN is the greatest number."""
+    numbers = groupable(column)
+    if not pa.types.is_floating(column.type):
+        return numbers
+    bits = numbers.cast(pa.int64())
+    smallest = pa.scalar(-(2 ** (column.type.bit_width - 1)), pa.int64())
+    return pc.if_else(pc.less(bits, 0), pc.subtract(pc.subtract(smallest, bits), 1), bits)
+
+
 def keys_of(columns: Sequence[Any], rows: int) -> list[Any]:
     """Return the key of each row, of columns that `groupable` has made: a value, or a tuple of the values of several.
 

@@ -24,7 +24,7 @@ from headgate.functions.context import TimeDomain
 from headgate.operators.base import USER_ERRORS, Operator, UserCodeError
 from headgate.operators.columns.aggregation import MergePartials, column_of_partials, partial_results
 from headgate.operators.columns.calc import columns_of
-from headgate.operators.columns.keys import column_of_keys, groupable, keys_of
+from headgate.operators.columns.keys import column_of_keys, groupable, keys_of, sortable
 from headgate.operators.columns.sliding import Sliding, bounds
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.out_of_order import LateRecords, WaitingRecords
@@ -82,19 +82,14 @@ class OverInputOperator(Operator):
         kept = [groupable(column, exact=True).to_pylist() for column in others[: own.keep]]
         rows = pa.array(np.arange(columns.num_rows))
         parts = partial_results({"row": rows}, columns.columns[own.keep + own.keys + 1 :], own.aggregates)[1]
-        places = order.cast(pa.int64()).to_pylist() if own.timed else _sortable(order)
+        places = order.cast(pa.int64()).to_pylist() if own.timed else _places(order)
         records = list(zip(keys, places, zip(*kept, strict=True), parts, strict=True))
         return Batch(records, places if own.timed else [0] * len(records))
 
 
-def _sortable(column: pa.Array) -> list[Any]:
+def _places(column: pa.Array) -> list[Any]:
     """Return values that sort as those of the column do in SQL: NULL first, NaN last."""
-    numbers = groupable(column)
-    if pa.types.is_floating(column.type):
-        bits = numbers.cast(pa.int64())
-        smallest = pa.scalar(-(2 ** (column.type.bit_width - 1)), pa.int64())
-        numbers = pc.if_else(pc.less(bits, 0), pc.subtract(pc.subtract(smallest, bits), 1), bits)
-    return [(own is not None, own) for own in numbers.to_pylist()]
+    return [(own is not None, own) for own in sortable(column).to_pylist()]
 
 
 @final
