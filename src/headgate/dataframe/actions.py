@@ -252,17 +252,24 @@ class Actions(Frame):
         """Run the plan, and write its rows to a connector, by Flink's identifier and options.
 
         `filesystem` writes files in the formats `json`, `parquet`, `csv`, `orc` and `avro`, `delta` a table of Delta
-        Lake, `jdbc` a table of PostgreSQL, each row exactly once. `print` writes a line for each row to the output of
-        the slot, `blackhole` drops rows. Raises the errors of `read_generic`.
+        Lake, `jdbc` a table of PostgreSQL, each row exactly once, and `kafka` a topic as `write_kafka` does. `print`
+        writes a line for each row to the output of the slot, `blackhole` drops rows. The option `sink.parallelism` is
+        the number of subtasks that write. Raises the errors of `read_generic`.
 
         >>> from headgate import dataframe as pf
         >>> pf.range(2).write_generic("print", options={"print-identifier": "ids"})
         ids> +I[0]
         ids> +I[1]
         """
+        if connector == "kafka":
+            from headgate.dataframe.kafka_options import written_arguments  # noqa: PLC0415  # takes long to load
+
+            self.write_kafka(**written_arguments(options), statement_set=statement_set)
+            return
         from headgate.dataframe.connector_factories import sink_of  # noqa: PLC0415  # takes long to load
 
-        self.write(sink_of(connector, self.schema, options), connector, statement_set=statement_set)
+        sink, parallelism = sink_of(connector, self.schema, options)
+        self.write(sink, connector, parallelism=parallelism, statement_set=statement_set)
 
     def explain(self) -> str:
         """Return the plan as text: as written, and after the planner's rules. Runs nothing.

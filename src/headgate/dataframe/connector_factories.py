@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from headgate.columns.schema import Schema
-from headgate.config_kinds import BOOLEAN, TEXT
+from headgate.config_kinds import BOOLEAN, INTEGER, TEXT
 from headgate.connectors.console import BlackholeSink, PrintSink
 from headgate.dataframe.connector_options import Options
 from headgate.dataframe.datagen import generated_scan
@@ -20,21 +20,30 @@ from headgate.functions.sink import Sink
 from headgate.types.arrow_types import type_of_schema
 
 
-def source_of(connector: str, schema: Schema, options: Mapping[str, str]) -> ColumnSource:
+def source_of(connector: str, schema: Schema, given: Mapping[str, str]) -> ColumnSource:
     """Return the source of `read_generic`. Raises the errors of `read_generic`."""
-    made: ColumnSource = _made(_SOURCES, "read", connector, schema, options)
+    make, options = _chosen(_SOURCES, "read", connector, given)
+    made = make(options, schema)
+    options.check()
     return made
 
 
-def sink_of(connector: str, schema: Schema, options: Mapping[str, str]) -> Sink[Any]:
-    """Return the sink of `DataFrame.write_generic`. Raises the errors of `read_generic`."""
-    made: Sink[Any] = _made(_SINKS, "written to", connector, schema, options)
-    return made
+def sink_of(connector: str, schema: Schema, given: Mapping[str, str]) -> tuple[Sink[Any], int | None]:
+    """Return the sink of `DataFrame.write_generic`, and how many subtasks write. Raises the errors of `read_generic`.
+
+    None stands for the parallelism of the job.
+    """
+    make, options = _chosen(_SINKS, "written to", connector, given)
+    made = make(options, schema)
+    parallelism = options.optional("sink.parallelism", INTEGER)
+    options.check()
+    return made, parallelism
 
 
-def _made(
-    made_by: Mapping[str, Callable[[Options, Schema], Any]], done: str, name: Any, schema: Schema, given: Any
-) -> Any:
+Make = TypeVar("Make")
+
+
+def _chosen(made_by: Mapping[str, Make], done: str, name: Any, given: Any) -> tuple[Make, Options]:
     if not isinstance(name, str):
         raise TypeError(f"a connector is named by a text, not {name!r:.100}")
     if name in _JAVA:
@@ -43,13 +52,11 @@ def _made(
             "stream, with SparkSink; or give DataFrame.write() a sink, and from_data_stream() a source, of your own"
         )
     if name not in made_by:
-        near = difflib.get_close_matches(name, made_by, n=1, cutoff=0.5)
-        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, made_by))}"
+        names = [*made_by, "kafka"]
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, names))}"
         raise ValueError(f"no connector {name!r} can be {done}: {advice}")
-    options = Options(name, given)
-    made = made_by[name](options, schema)
-    options.check()
-    return made
+    return made_by[name], Options(name, given)
 
 
 def _print(options: Options, schema: Schema) -> Sink[Any]:

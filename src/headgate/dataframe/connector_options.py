@@ -53,6 +53,12 @@ class Options:
             raise ValueError(f"the connector {self.connector!r} needs the option {name!r}: {kind.expected}")
         return found
 
+    def below(self, prefix: str) -> dict[str, str]:
+        """Return all options whose names begin with a prefix, without the prefix."""
+        found = [name for name in self._given if name.startswith(prefix)]
+        self._known.update(dict.fromkeys(found))
+        return {name.removeprefix(prefix): self._given[name] for name in found}
+
     def refuse(self, names: Iterable[str], advice: str) -> None:
         """Raise ValueError if one of the options is given."""
         found = next((name for name in names if name in self._given), None)

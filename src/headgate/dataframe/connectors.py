@@ -8,6 +8,8 @@ from typing import Final
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.files import read_columns, schema_of
+from headgate.dataframe.kafka import read_kafka
+from headgate.dataframe.kafka_options import read_arguments
 
 _PLACES: Final = ("path", "table-path", "table-name")
 """Options that tell sources of one connector apart in plans, and in the uids of operators with state."""
@@ -24,8 +26,8 @@ def read_generic(
     """Return the rows of a connector, by Flink's identifier and options.
 
     `filesystem` reads files in the formats `json`, `parquet`, `csv`, `orc` and `avro`, `delta` a version of a table of
-    Delta Lake, `jdbc` a table of PostgreSQL; `datagen` makes rows. `computed_columns` are SQL
-    expressions, added in order. `watermark` is a pair of column and expression.
+    Delta Lake, `jdbc` a table of PostgreSQL, `kafka` topics as `read_kafka` does; `datagen` makes rows.
+    `computed_columns` are SQL expressions, added in order. `watermark` is a pair of column and expression.
 
     Raises TypeError and ValueError for wrong arguments, ProgramError for a column whose type the connector does not
     have, and UnsupportedError for a connector that is in Java.
@@ -43,6 +45,9 @@ def read_generic(
     >>> [row.id for row in found.collect()]
     [1, 2, 3]
     """
+    if connector == "kafka":
+        arguments = read_arguments(options)
+        return read_kafka(**arguments, schema=schema, computed_columns=computed_columns, watermark=watermark)
     from headgate.dataframe.connector_factories import source_of  # noqa: PLC0415  # takes long to load
 
     source = source_of(connector, schema_of(schema), options)

@@ -258,3 +258,68 @@ def test_a_codec_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         with pytest.raises((ValueError, ProgramError), match=name):
             pf.range(1).write_generic("filesystem", options={"path": str(tmp_path), "format": kind, name: "zip"})
     assert list(tmp_path.iterdir()) == []
+
+
+KAFKA = {
+    "properties.bootstrap.servers": "localhost:9092",
+    "properties.fetch.min.bytes": "10",
+    "properties.group.id": "g",
+    "topic": "orders;more",
+    "value.format": "json",
+    "value.json.ignore-parse-errors": "true",
+    "key.format": "raw",
+    "key.fields": "id",
+    "scan.startup.mode": "timestamp",
+    "scan.startup.timestamp-millis": "5000",
+    "scan.bounded.mode": "latest-offset",
+}
+
+
+def test_options_of_kafka_are_the_arguments_of_read_kafka() -> None:
+    schema = {"id": T.string(), "n": T.int64()}
+    plan: Any = pf.read_generic("kafka", schema=schema, options=KAFKA)._plan
+    wanted: Any = pf.read_kafka(
+        "localhost:9092",
+        schema=schema,
+        topic=["orders", "more"],
+        group_id="g",
+        format_options={"ignore-parse-errors": "true"},
+        key_format="raw",
+        key_fields=["id"],
+        startup_mode="timestamp",
+        startup_timestamp_millis=5000,
+        bounded_mode="latest-offset",
+        properties={"fetch.min.bytes": "10"},
+    )._plan
+    assert plan.name == wanted.name
+    for name in ("properties", "subscription", "start", "stop"):
+        assert getattr(plan.source, name) == getattr(wanted.source, name)
+    for name in ("value", "key", "key_fields", "value_has_key"):
+        assert getattr(plan.source.parts, name) == getattr(wanted.source.parts, name)
+    for wrong, says in [
+        ({"scan.startup.mod": "timestamp"}, r"did you mean 'scan\.startup\.mode'"),
+        ({"key.fields": "x", "key.format": "raw"}, "'x'"),
+        ({"scan.startup.timestamp-millis": "soon"}, "a whole number"),
+    ]:
+        with pytest.raises(ValueError, match=says):
+            pf.read_generic("kafka", schema=schema, options={**KAFKA, **wrong})
+    with pytest.raises(ValueError, match="needs the option 'topic'"):
+        pf.range(1).write_generic("kafka", options={"properties.bootstrap.servers": "localhost:9092"})
+    with pytest.raises(ValueError, match="transactional_id_prefix"):
+        pf.range(1).write_generic(
+            "kafka",
+            options={
+                "properties.bootstrap.servers": "localhost:9092",
+                "topic": "t",
+                "format": "json",
+                "sink.delivery-guarantee": "exactly-once",
+            },
+        )
+
+
+def test_the_number_of_subtasks_that_write(tmp_path: Path) -> None:
+    options = {"path": str(tmp_path), "format": "json", "sink.parallelism": "2"}
+    pf.range(100).write_generic("filesystem", options=options)
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    with pytest.raises(ValueError, match="parallelism"):
+        pf.range(1).write_generic("blackhole", options={"sink.parallelism": "0"})
