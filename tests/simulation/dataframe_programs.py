@@ -21,10 +21,10 @@ from tests.simulation.plants import Plant
 
 RECORDS: Final = 240
 KEYS: Final = 5
-_MS: Final = dt.timedelta(milliseconds=1)
+MS: Final = dt.timedelta(milliseconds=1)
 
 
-def _frame(env: StreamExecutionEnvironment) -> pf.DataFrame:
+def frame_of(env: StreamExecutionEnvironment) -> pf.DataFrame:
     """Return numbers with a key and an event time, whose watermarks wait for any order of the splits."""
     numbers = env.from_source(NumberSequenceSource(1, RECORDS), None, "numbers").map(lambda number: (number,))
     frame = pf.from_data_stream(numbers, schema={"n": pf.DataType.int64()})
@@ -54,15 +54,15 @@ async def _tripled(n: int) -> int:
 
 def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
     """Windows of each kind, aggregates over rows, sorted rows, first rows, async calls, and what no state has."""
-    frame = _frame(env)
+    frame = frame_of(env)
     longer = frame.filter("n > 3").select("k", "n", "ts")
     return {
-        "tumbling": _counted(frame.tumble(on="ts", size=70 * _MS)),
-        "hopping": _counted(frame.hop(on="ts", slide=35 * _MS, size=90 * _MS)),
-        "sessions": _counted(longer.session(on="ts", gap=60 * _MS, partition_by="k")),
+        "tumbling": _counted(frame.tumble(on="ts", size=70 * MS)),
+        "hopping": _counted(frame.hop(on="ts", slide=35 * MS, size=90 * MS)),
+        "sessions": _counted(longer.session(on="ts", gap=60 * MS, partition_by="k")),
         "over": _over(frame, "k"),
         "over_rows": _over(longer, "k", rows=3),
-        "over_range": _over(frame.with_column("k", pf.col("n") % 2), "k", range=80 * _MS),
+        "over_range": _over(frame.with_column("k", pf.col("n") % 2), "k", range=80 * MS),
         "sorted": frame.sort(["ts", "n"]).select("n").to_data_stream().map(tuple),
         "keys": frame.select("k").distinct().to_data_stream().map(tuple),
         "called": frame.select(own=_tripled(pf.col("n"))).to_data_stream().map(tuple),

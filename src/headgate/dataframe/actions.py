@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headgate.dataframe.frame import Frame, translation_of
 from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
-from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.planner.marks import marks
 from headgate.dataframe.planner.optimizer import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
 from headgate.dataframe.statement_set import StatementSet
@@ -122,7 +122,7 @@ class Actions(Frame):
         The stream belongs to the environment of the streams that the DataFrame is made of, else to a new one. Points in
         time are `Instant`, as in the DataStream API.
         """
-        time = next((place for place, mark in enumerate(marks(self._plan)) if mark is Mark.EVENT_TIME), None)
+        time = next((place for place, mark in enumerate(marks(self._plan)) if mark and mark.is_time), None)
         return translation_of([self._plan], self._environment).rows(self._plan, time)
 
     def to_spark(self) -> SparkDataFrame:

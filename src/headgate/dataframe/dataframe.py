@@ -7,6 +7,7 @@ from typing import Any, final
 from headgate.dataframe.actions import Actions
 from headgate.dataframe.expansion import Expansion
 from headgate.dataframe.grouping import Grouping
+from headgate.dataframe.joins import Joins
 from headgate.dataframe.ordering import Ordering
 from headgate.dataframe.planner.logical import scan_of_failed_rows
 from headgate.dataframe.projections import Projections
@@ -14,7 +15,7 @@ from headgate.dataframe.windows import Windows
 
 
 @final
-class DataFrame(Projections, Expansion, Windows, Grouping, Ordering, Actions):
+class DataFrame(Projections, Expansion, Windows, Grouping, Joins, Ordering, Actions):
     """Rows with named, typed columns: the result of a plan. Methods return new DataFrames; nothing runs.
 
     Names and types are checked at once: an unknown column, or an expression that does not fit its columns, raises

@@ -96,7 +96,7 @@ def _aggregated(frame: F, keys: list[Node], nodes: list[Node], gap_ms: int | Non
         if mark is Mark.WINDOW_START or mark in _ENDS:
             window[mark] = typed
             outputs.append((name, _bound_of(mark)))
-        elif mark is Mark.EVENT_TIME and _is_window_time(node):
+        elif mark is Mark.WINDOW_TIME:
             outputs.append((name, Call("window_time", (Column("end"),), (typed.type.nulls(nullable=False),))))
         else:
             _check_key(name, typed)
@@ -114,10 +114,6 @@ def _bound_of(mark: Mark) -> Node:
     if mark is Mark.WINDOW_START:
         return Call("window_start", (Column("start"),), (0, False))
     return Call("window_end", (Column("end"),), (0, mark is Mark.WINDOW_END_IN_ZONE))
-
-
-def _is_window_time(node: Node) -> bool:
-    return isinstance(node, Column) and node.name == "window_time"
 
 
 def _check_key(name: str, typed: Typed) -> None:

@@ -14,7 +14,7 @@ from headgate.columns.typed import Constant
 from headgate.dataframe.frame import Columns, Frame, node_of_column
 from headgate.dataframe.grouping import SessionOf
 from headgate.dataframe.planner.logical import EventTime, Expand
-from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.planner.marks import marks
 from headgate.table.expression import Expression
 
 Length = timedelta | Expression
@@ -116,7 +116,8 @@ class Windows(Frame):
     def _time(self, on: Any, method: str) -> Node:
         node = node_of_column(on, method)
         place = self.schema.index(node.name) if isinstance(node, Column) else None
-        if place is None or marks(self._plan)[place] is not Mark.EVENT_TIME:
+        mark = None if place is None else marks(self._plan)[place]
+        if mark is None or not mark.is_time:
             raise TypeError(
                 f"{method}() takes a column of event time, and {on!r} is none: make it with the watermark of the "
                 "source, or with_watermark()"

@@ -84,3 +84,9 @@ LOCAL_TIME_ZONE: Final = Option[str](
     "The time zone of a session, such as Asia/Tokyo: points in time (TIMESTAMP_LTZ) are shown, divided into days and "
     "hours, and converted in it. default: the zone of the machine.",
 )
+STATE_TTL: Final = Option[int](
+    "table.exec.state.ttl",
+    DURATION_MS,
+    0,
+    "How long a join of DataFrames without bounds on event time keeps a row after it has arrived. 0: for ever.",
+)

@@ -202,7 +202,7 @@ FEATURES: Final = (
         instead="group by windows, or use the DataStream API, which has keyed state, joins and timers, or Spark before "
         "and after the job",
         names="""
-            dataframe.DataFrame: top_n join join_asof
+            dataframe.DataFrame: top_n
             dataframe.DataFrame: union intersect intersect_all minus minus_all describe
             dataframe: proctime
             table.expression.Expression: rowtime proctime

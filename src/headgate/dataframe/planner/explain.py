@@ -13,6 +13,8 @@ from headgate.dataframe.planner.logical import (
     EventTime,
     Expand,
     Filter,
+    Join,
+    JoinKind,
     Limit,
     OverAggregate,
     Project,
@@ -75,6 +77,8 @@ def _line(plan: Relation) -> str:
             return _over(plan)
         case Sort():
             return f"Sort [{', '.join(_key(own, plan.schema.names) for own in plan.keys)}]"
+        case Join():
+            return _join(plan)
         case Batches():
             return f"{plan.name} [{', '.join(plan.schema.names)}], calls Python for each batch"
 
@@ -111,6 +115,17 @@ def _window(plan: WindowAggregate) -> str:
     aggregates = _aggregates(plan)
     kind = "WindowAggregate" if plan.gap_ms is None else f"SessionAggregate, gap {plan.gap_ms} ms,"
     return f"{kind} [keys {keys}; {aggregates}], batches are aggregated in columns, their results merged as rows"
+
+
+def _join(plan: Join) -> str:
+    left, right = plan.left.schema.names, plan.right.schema.names
+    conditions = [f"{left[place]} = {right[place]}" for place in range(plan.keys)]
+    if plan.kind is JoinKind.INTERVAL:
+        conditions.append(f"right time - left time from {plan.lower_ms} to {plan.upper_ms} ms")
+    if plan.condition is not None:
+        names = [*left[plan.payload :], *right[plan.payload :]]
+        conditions.append(text_of_typed(plan.condition, names))
+    return f"{plan.kind.value} [{plan.how}; {', '.join(conditions) or 'all pairs'}], rows are kept by key"
 
 
 def _output(name: str, own: Typed, names: Sequence[str]) -> str:
@@ -159,4 +174,6 @@ def _expressions(plan: Relation) -> list[Typed]:
             return [own.value for own in plan.keys]
         case OverAggregate():
             return [*plan.keys, plan.order, *(own for _, own in plan.aggregates)]
+        case Join():
+            return [] if plan.condition is None else [plan.condition]
     return []

@@ -19,6 +19,7 @@ from headgate.dataframe.planner.logical import (
     EventTime,
     Expand,
     Filter,
+    Join,
     Limit,
     OverAggregate,
     Project,
@@ -66,6 +67,12 @@ def _state_of(plan: Relation) -> Iterator[str]:
             for aggregate, argument in plan.aggregates:
                 functions = "+".join(own.function for own in aggregate.partials)
                 yield f"{functions} {aggregate.type} {_origin(argument, plan.input)}"
+        case Join():
+            yield f"join {plan.kind.value} {plan.how} {plan.lower_ms} {plan.upper_ms}"
+            for side in (plan.left, plan.right):
+                yield from (f"column {_column(side, place)}" for place in range(len(side.outputs)))
+            if plan.condition is not None:
+                yield f"condition {_origin(plan.condition, plan)}"
     for below in inputs_of(plan):
         yield from _state_of(below)
 
@@ -102,5 +109,9 @@ def _column(plan: Relation, place: int) -> str:
             return (
                 _column(plan.input, place) if place < last else f"element {place - last} of {_column(plan.input, last)}"
             )
+        case Join():
+            is_left = place < plan.split
+            side = plan.left if is_left else plan.right
+            return _column(side, plan.payload + place - (0 if is_left else plan.split))
     name, own = plan.schema.columns[place]
     return f"{name} {own.nulls()}"

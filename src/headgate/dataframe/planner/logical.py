@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from headgate.columns.aggregates import Aggregate
@@ -245,6 +246,72 @@ class Sort:
 
 
 @final
+class JoinKind(Enum):
+    """How a join keeps rows: by event time, until their window ends, or for ever."""
+
+    INTERVAL = "IntervalJoin"
+    WINDOW = "WindowJoin"
+    AS_OF = "AsOfJoin"
+    REGULAR = "Join"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """Rows of two inputs with equal keys: pairs, or rows of the left input for `how` "semi" and "anti".
+
+    The columns of an input are `keys` keys, the event time unless the join is regular, and the payload. A right row
+    matches if its time is from `lower_ms` to `upper_ms` later, and if the condition, if any, is true for both payloads.
+    An as-of join has no bounds: the latest right row matches that is not later. A regular join keeps a row for `ttl_ms`
+    after its arrival, 0 for ever.
+    """
+
+    left: Project
+    right: Project
+    kind: JoinKind
+    how: str
+    keys: int
+    lower_ms: int
+    upper_ms: int
+    condition: Typed | None
+    ttl_ms: int
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the inputs have an event time."""
+        return self.kind is not JoinKind.REGULAR
+
+    @property
+    def payload(self) -> int:
+        """The position of the first column of the payload in both inputs."""
+        return self.keys + self.is_timed
+
+    @property
+    def split(self) -> int:
+        """The number of columns in the payload of the left input, which precede columns of the right input."""
+        return len(self.left.outputs) - self.payload
+
+    @property
+    def payloads(self) -> tuple[Schema, Schema]:
+        """The payload of each input."""
+        return Schema(self.left.schema.columns[self.payload :]), Schema(self.right.schema.columns[self.payload :])
+
+    @property
+    def schema(self) -> Schema:
+        """The payload of both inputs, which has NULL for rows without a match; of the left one for semi and anti."""
+        left, right = self.payloads
+        if self.how in ("semi", "anti"):
+            return left
+        no_left, no_right = self.how in ("right", "full"), self.how in ("left", "full")
+        return Schema(
+            [
+                *((name, own.nulls(own.nullable or no_left)) for name, own in left),
+                *((name, own.nulls(own.nullable or no_right)) for name, own in right),
+            ]
+        )
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class OverAggregate:
     """Aggregates, for each row, the rows in its frame, of the rows with equal keys in an order.
@@ -318,6 +385,7 @@ Relation = (
     | EventTime
     | WindowAggregate
     | Distinct
+    | Join
     | Batches
     | Called
     | OverAggregate
@@ -342,6 +410,8 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
             return ()
         case UnionAll():
             return relation.inputs
+        case Join():
+            return relation.left, relation.right
     return (relation.input,)
 
 

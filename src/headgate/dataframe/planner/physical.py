@@ -21,6 +21,8 @@ from headgate.dataframe.planner.logical import (
     EventTime,
     Expand,
     Filter,
+    Join,
+    JoinKind,
     Limit,
     OverAggregate,
     Project,
@@ -53,9 +55,12 @@ from headgate.operators.columns.async_calls import AsyncCall, CallRecordsFactory
 from headgate.operators.columns.calc import CalcFactory
 from headgate.operators.columns.conformity import CastToSchema
 from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
+from headgate.operators.columns.joins import OUTER, JoinFactory
+from headgate.operators.columns.keyed_rows import NULL_KEYS, KeyedRowsFactory, PairOfValues
 from headgate.operators.columns.over import OverFactory, OverInput, OverOutput
 from headgate.operators.columns.rows import BatchesFactory, EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
 from headgate.operators.columns.sort import SortFactory
+from headgate.operators.joins.asof import AsOf, AsOfJoinFactory, Nearest
 from headgate.operators.watermarks import AssignFactory
 from headgate.options import (
     ASYNC_SCALAR_ATTEMPTS,
@@ -168,6 +173,8 @@ class Translation:
                 return self._over(plan)
             case Sort():
                 return self._sort(plan)
+            case Join():
+                return self._join(plan)
             case Batches():
                 return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
 
@@ -271,6 +278,33 @@ class Translation:
         timeout = Time.milliseconds(settings.get(ASYNC_SCALAR_TIMEOUT))
         ordered = AsyncFunctionDescriptor.OutputMode.ORDERED
         return AsyncFunctionDescriptor(function, timeout, settings.get(ASYNC_SCALAR_CAPACITY), strategy, ordered)
+
+    def _join(self, plan: Join) -> DataStream:
+        """Join rows of values by their keys. Rows of an outer side with NULL in a key have a key of their own."""
+        outer = OUTER.get(plan.how, (False, False))
+        left, right = (
+            self._after(
+                side, "Rows", KeyedRowsFactory(side.schema.arrow, plan.keys, plan.is_timed, null_key if kept else None)
+            ).key_by(first_field)
+            for side, null_key, kept in zip((plan.left, plan.right), NULL_KEYS, outer, strict=True)
+        )
+        if plan.kind is JoinKind.AS_OF:
+            latest = AsOf(name="join_asof", nearest=Nearest(), outer=plan.how == "left")
+            pairs = AsOfJoinFactory(PairOfValues(len(plan.schema) - plan.split), latest)
+            joined = left._then_with(right, plan.kind.value, pairs, None).uid(self._uid(plan))
+            return joined._then("Columns", ValuesFactory(plan.schema.arrow), None)
+        payloads = plan.payloads
+        factory = JoinFactory(
+            how=plan.how,
+            left=payloads[0].arrow,
+            right=payloads[1].arrow,
+            output=plan.schema.arrow,
+            lower_ms=plan.lower_ms,
+            upper_ms=plan.upper_ms,
+            condition=None if plan.condition is None else ColumnProgram([plan.condition]),
+            ttl_ms=plan.ttl_ms,
+        )
+        return left._then_with(right, plan.kind.value, factory, None).uid(self._uid(plan))
 
     def _named(self, plan: Relation, schema: Schema) -> DataStream:
         """Return the stream of a plan, with the names of a schema of the same types."""

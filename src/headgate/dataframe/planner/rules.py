@@ -16,6 +16,8 @@ from headgate.dataframe.planner.logical import (
     Distinct,
     EventTime,
     Filter,
+    Join,
+    JoinKind,
     Limit,
     OverAggregate,
     Project,
@@ -50,6 +52,11 @@ def with_inputs(relation: Relation, *inputs: Relation) -> Relation:
             return relation
         case UnionAll():
             return UnionAll(inputs)
+        case Join():
+            left, right = inputs
+            assert isinstance(left, Project)  # no rule replaces it
+            assert isinstance(right, Project)
+            return replace(relation, left=left, right=right)
     (only,) = inputs
     return replace(relation, input=only)
 
@@ -145,7 +152,73 @@ def pushed(plan: Relation) -> Relation:
             return Project(pushed(Filter(below.input, substituted(predicate, inner))), below.outputs)
         case Filter(UnionAll() as below, predicate):
             return UnionAll(tuple(pushed(Filter(own, predicate)) for own in below.inputs))
+        case Filter(Join() as below, predicate):
+            return _filtered_join(below, predicate)
     return with_inputs(plan, *map(pushed, inputs_of(plan)))
+
+
+_KEEPS: Final = {
+    "inner": (True, True),
+    "left": (True, False),
+    "right": (False, True),
+    "full": (False, False),
+    "semi": (True, False),
+    "anti": (True, False),
+}
+"""For each join: whether a filter of left rows, and of right rows, may move from its results to its inputs."""
+
+
+def _filtered_join(join: Join, predicate: Typed) -> Relation:
+    """Move the parts of a predicate that read one input of a join to this input."""
+    below: tuple[list[Typed], list[Typed]] = ([], [])
+    rest = []
+    for part in conjuncts(predicate):
+        found = _below_join(join, part)
+        if found is None:
+            rest.append(part)
+        else:
+            below[found[0]].append(found[1])
+    left, right = (
+        Project(Filter(side.input, conjunction(parts)), side.outputs) if parts else side
+        for side, parts in zip((join.left, join.right), below, strict=True)
+    )
+    made = with_inputs(join, pushed(left), pushed(right))
+    return Filter(made, conjunction(rest)) if rest else made
+
+
+def _below_join(join: Join, part: Typed) -> tuple[int, Typed] | None:
+    """Return the input, 0 or 1, to which a predicate moves, and the predicate there; None if it stays."""
+    reads = fields_of(part)
+    if not reads or can_fail(part):
+        return None
+    is_right = min(reads) >= join.split
+    side, first = (join.right, join.split) if is_right else (join.left, 0)
+    keeps = (True, False) if join.kind is JoinKind.AS_OF else _KEEPS[join.how]
+    if not keeps[is_right] or (not is_right and max(reads) >= join.split):
+        return None
+    own = moved(part, {place: place - first + join.payload for place in reads})
+    if not _is_movable(side, own):
+        return None
+    return int(is_right), substituted(own, [output for _, output in side.outputs])
+
+
+def conjuncts(predicate: Typed) -> list[Typed]:
+    """Return the predicates that are all true where the predicate is true.
+
+    A predicate that may fail is only to be computed where those before it are true, as `conjunction` does.
+    """
+    match predicate:
+        case Apply(function="and", arguments=parts) | Apply(function="between", options=("both",), arguments=parts):
+            return [part for own in parts for part in conjuncts(own)]
+        case Choose(condition=one, then=other, otherwise=Constant(value=refuted)) if refuted == _false().value:
+            return [*conjuncts(one), *conjuncts(other)]
+        case Choose(
+            condition=Apply(function="and", arguments=(guard, Constant())),
+            then=Constant(),
+            otherwise=Apply(function="and", arguments=(one, _)) as both,
+        ) if guard == one:
+            return conjuncts(both)
+    return [predicate]
 
 
 def _is_movable(below: Project, expression: Typed) -> bool:
@@ -206,6 +279,8 @@ def _only(plan: Relation, wanted: Iterable[int]) -> Relation:
         case WindowAggregate():
             whole: Relation = _narrowed_window(plan)
             return whole if len(places) == len(plan.schema) else _select(whole, places)
+        case Join():
+            return _narrowed_join(plan, places)
         case UnionAll():
             return UnionAll(tuple(_only(own, places) for own in plan.inputs))
     rest = with_inputs(plan, *map(pruned, inputs_of(plan)))
@@ -247,6 +322,21 @@ def _narrowed_over(plan: OverAggregate, places: Sequence[int]) -> Relation:
     )
     wanted = [kept[place] if place < count else place - count + len(reads) for place in places]
     return narrowed if wanted == list(range(len(narrowed.schema))) else _select(narrowed, wanted)
+
+
+def _narrowed_join(plan: Join, places: Sequence[int]) -> Relation:
+    """Return a join that keeps only the columns that are read."""
+    condition = set() if plan.condition is None else fields_of(plan.condition)
+    reads = sorted({*places, *condition})
+    own = range(plan.payload)
+    left = _only(plan.left, [*own, *(plan.payload + place for place in reads if place < plan.split)])
+    right = _only(plan.right, [*own, *(plan.payload + place - plan.split for place in reads if place >= plan.split)])
+    kept = {place: new for new, place in enumerate(reads)}
+    made = with_inputs(plan, left, right)
+    assert isinstance(made, Join)
+    if made.condition is not None:
+        made = replace(made, condition=moved(made.condition, kept))
+    return made if reads == list(places) else _select(made, [kept[place] for place in places])
 
 
 def _select(relation: Relation, places: Sequence[int]) -> Project:
