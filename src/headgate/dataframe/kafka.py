@@ -50,10 +50,10 @@ def read_kafka(  # noqa: PLR0913  # PyFlink's arguments
     Either `topic`, a name or several, or `topic_pattern`, a regular expression for whole names, chooses the topics. New
     partitions, and new topics of a pattern, are found every `topic_partition_discovery_interval`, None for never.
 
-    `format` is the format of values: json, or raw for one column of STRING or BYTES. Only the columns that the plan
-    uses are decoded. A message that does not fit fails the job, which names its topic, partition and offset. With
-    `format_options={"ignore-parse-errors": "true"}` it is left out, and `failed_rows()` returns such messages. Messages
-    without a value are left out.
+    `format` is the format of values: json, csv, avro, avro-confluent, or raw for one column of STRING or BYTES. Only
+    the columns that the plan uses are decoded. A message that does not fit fails the job, which names its topic,
+    partition and offset. With `format_options={"ignore-parse-errors": "true"}` it is left out, and `failed_rows()`
+    returns such messages. Messages without a value are left out.
 
     Keys are ignored unless `key_format` and `key_fields`, a list of columns, are given. With
     `value_fields_include="EXCEPT_KEY"` these columns are read from the key alone, whose fields have the names of the

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from headgate.columns.schema import Schema
-from headgate.connectors.formats.message_formats import MessageFormat, message_format
+from headgate.connectors.formats.message_columns import MessageFormat
+from headgate.connectors.formats.message_formats import message_format
 
 ALL, EXCEPT_KEY = "ALL", "EXCEPT_KEY"
 _OFFSET: Final = re.compile(r"partition:(\d+),offset:(\d+)")

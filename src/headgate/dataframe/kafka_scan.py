@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from headgate.columns.schema import Schema
-from headgate.connectors.formats.message_formats import MessageFormat
+from headgate.connectors.formats.message_columns import MessageFormat
 from headgate.connectors.kafka.columns import FAILED_ROWS, ColumnDecoding, FailedDecoding, MessageRows
 from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer
 from headgate.connectors.kafka.source import KafkaSource, Subscription
@@ -40,6 +40,11 @@ class MessageParts:
             key = self.key.decoder(self._schema(of_key), self._schema({name: of_key[name] for name in in_key}))
         places = tuple([*in_value, *in_key].index(name) for name in columns)
         return MessageRows(schema=self._schema({name: name for name in columns}), value=value, key=key, places=places)
+
+    def strict(self) -> MessageParts:
+        """Return the parts with formats that leave nothing out."""
+        key = None if self.key is None else replace(self.key, ignore_errors=False)
+        return replace(self, value=replace(self.value, ignore_errors=False), key=key)
 
     def _schema(self, fields: Mapping[str, str]) -> Schema:
         return Schema((field, self.schema.type_of(name)) for name, field in fields.items())
@@ -76,7 +81,7 @@ class KafkaScan:
         return KafkaSource(
             properties=self.properties,
             subscription=self.subscription,
-            decoding=FailedDecoding(self.parts.rows(self.parts.schema.names), tuple(columns))
+            decoding=FailedDecoding(self.parts.strict().rows(self.parts.schema.names), tuple(columns))
             if self.fails
             else ColumnDecoding(self.parts.rows(columns), self.parts.ignore_errors),
             start=self.start,

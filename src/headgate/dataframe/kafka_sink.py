@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.columns.schema import Schema
-from headgate.connectors.formats.message_formats import MessageFormat
+from headgate.connectors.formats.message_columns import MessageFormat
 from headgate.connectors.guarantee import DeliveryGuarantee
 from headgate.connectors.kafka.columns import RowSerialization
 from headgate.connectors.kafka.serialization import KafkaPartitioner

@@ -67,17 +67,21 @@ class CsvTexts:
         self._unsafe = rf"[\x00-{last}\\{re.escape(dialect.escape or '')}]"
 
     def lines(self, columns: pa.RecordBatch, schema: Schema) -> bytes:
-        """Return the lines of a batch. Raises `SinkError` naming the column of an array that cannot be divided."""
+        """Return the lines of a batch. Raises `SinkError` as `rows`."""
         if not columns.num_rows:
             return b""
+        lines = self.rows(columns, schema)
+        whole = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines), "\n")
+        made: bytes = whole[0].as_buffer().to_pybytes()
+        return made + b"\n"
+
+    def rows(self, columns: pa.RecordBatch, schema: Schema) -> pa.Array:
+        """Return the text of each row. Raises `SinkError` naming the column of an array that cannot be divided."""
         fields = [
             pc.fill_null(self._field(own, kind, name), self._null)
             for own, (name, kind) in zip(columns.columns, schema, strict=True)
         ]
-        lines = pc.binary_join_element_wise(*fields, self._dialect.delimiter) if len(fields) > 1 else fields[0]
-        whole = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines), "\n")
-        made: bytes = whole[0].as_buffer().to_pybytes()
-        return made + b"\n"
+        return pc.binary_join_element_wise(*fields, self._dialect.delimiter) if len(fields) > 1 else fields[0]
 
     def _field(self, column: pa.Array, kind: LogicalType, name: str) -> pa.Array:
         texts = self._text(column, kind, name)

@@ -129,6 +129,12 @@ class CsvColumnsDecoder(LineDecoder):
         columns = list(zip(*divided.records, strict=True)) or [()] * len(self._places)
         return self._converted([pa.array(own, pa.string()) for own in columns], divided)
 
+    def rows_at_once(self, block: bytes) -> pa.RecordBatch | None:
+        """Return a row for each line of a block; None if a line has to be looked at by itself."""
+        texts = self._at_once(block)
+        made = None if texts is None else self._converted(texts, Decoded([]))
+        return None if made is None or made.broken else made.records
+
     def _at_once(self, block: bytes) -> list[pa.Array] | None:
         """Return the columns of texts; None if a line has to be looked at by itself."""
         if not self._is_plain or not block or block.startswith((b"\n", b"\r")) or b"\n\n" in block or b"\n\r" in block:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -91,3 +91,63 @@ def batch_of_values(rows: Sequence[Sequence[Any]], schema: Schema) -> pa.RecordB
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     made = [pa.array(list(own), kind.arrow) for own, kind in zip(columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(made, schema=schema.arrow)
+
+
+IGNORE: Final = "ignore-parse-errors"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFormat(ABC):
+    """A format with its options. `ignore_errors`: messages that are no rows are left out."""
+
+    ignore_errors: bool
+
+    @abstractmethod
+    def decoder(self, schema: Schema, columns: Schema) -> MessageDecoder:
+        """Return the decoder of some columns of messages that have a schema. Raises ValueError for its types."""
+
+    @abstractmethod
+    def encoder(self, schema: Schema, topic: str, *, is_key: bool) -> MessageEncoder:
+        """Return the encoder of rows for keys or values in a topic. Raises ValueError for a type of the schema."""
+
+
+@final
+class FormatOptions:
+    """The options of a format: texts by their keys, with or without the name of the format as prefix."""
+
+    def __init__(self, name: str, given: Mapping[str, str]) -> None:
+        self._name = name
+        self._left: dict[str, str] = {}
+        for key, value in given.items():
+            short = key.removeprefix(f"{name}.")
+            if self._left.setdefault(short, value) != value:
+                raise ValueError(f"the option {key!r} of the format {name!r} is given twice, with different values")
+        self._known: list[str] = []
+
+    def text(self, key: str, default: str) -> str:
+        """Return a text."""
+        self._known.append(key)
+        return self._left.pop(key, default)
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Return a boolean. Raises ValueError for another text."""
+        value = self.text(key, str(default)).lower()
+        if value not in ("true", "false"):
+            raise ValueError(f"the option {key!r} of the format {self._name!r} is 'true' or 'false', not {value!r}")
+        return value == "true"
+
+    def choice(self, key: str, *values: str) -> str:
+        """Return one of several texts, by default the first. Raises ValueError for another text."""
+        value = self.text(key, values[0])
+        if value not in values:
+            raise ValueError(
+                f"the option {key!r} of the format {self._name!r} is {' or '.join(map(repr, values))}, not {value!r}"
+            )
+        return value
+
+    def check_all_used(self) -> None:
+        """Raise ValueError for an option that the format does not have."""
+        if self._left:
+            raise ValueError(
+                f"the format {self._name!r} has no option {next(iter(self._left))!r}; it has {', '.join(self._known)}"
+            )

@@ -1,8 +1,7 @@
-"""Flink's formats of messages by their identifiers and options: json, raw."""
+"""Flink's formats of messages by their identifiers and options; among them json and raw."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -13,66 +12,13 @@ from headgate.columns.logical_types import Kind
 from headgate.columns.schema import Schema
 from headgate.connectors.formats.json_columns import JsonColumns
 from headgate.connectors.formats.json_texts import JsonTexts
-from headgate.connectors.formats.message_columns import MessageDecoder, MessageEncoder
-
-IGNORE: Final = "ignore-parse-errors"
-
-
-@dataclass(frozen=True, slots=True)
-class MessageFormat(ABC):
-    """A format with its options. `ignore_errors`: messages that are no rows are left out."""
-
-    ignore_errors: bool
-
-    @abstractmethod
-    def decoder(self, schema: Schema, columns: Schema) -> MessageDecoder:
-        """Return the decoder of some columns of messages that have a schema. Raises ValueError for its types."""
-
-    @abstractmethod
-    def encoder(self, schema: Schema, topic: str, *, is_key: bool) -> MessageEncoder:
-        """Return the encoder of rows for keys or values in a topic. Raises ValueError for a type of the schema."""
-
-
-@final
-class FormatOptions:
-    """The options of a format: texts by their keys, with or without the name of the format as prefix."""
-
-    def __init__(self, name: str, given: Mapping[str, str]) -> None:
-        self._name = name
-        self._left: dict[str, str] = {}
-        for key, value in given.items():
-            short = key.removeprefix(f"{name}.")
-            if self._left.setdefault(short, value) != value:
-                raise ValueError(f"the option {key!r} of the format {name!r} is given twice, with different values")
-        self._known: list[str] = []
-
-    def text(self, key: str, default: str) -> str:
-        """Return a text."""
-        self._known.append(key)
-        return self._left.pop(key, default)
-
-    def flag(self, key: str, *, default: bool = False) -> bool:
-        """Return a boolean. Raises ValueError for another text."""
-        value = self.text(key, str(default)).lower()
-        if value not in ("true", "false"):
-            raise ValueError(f"the option {key!r} of the format {self._name!r} is 'true' or 'false', not {value!r}")
-        return value == "true"
-
-    def choice(self, key: str, *values: str) -> str:
-        """Return one of several texts, by default the first. Raises ValueError for another text."""
-        value = self.text(key, values[0])
-        if value not in values:
-            raise ValueError(
-                f"the option {key!r} of the format {self._name!r} is {' or '.join(map(repr, values))}, not {value!r}"
-            )
-        return value
-
-    def check_all_used(self) -> None:
-        """Raise ValueError for an option that the format does not have."""
-        if self._left:
-            raise ValueError(
-                f"the format {self._name!r} has no option {next(iter(self._left))!r}; it has {', '.join(self._known)}"
-            )
+from headgate.connectors.formats.message_columns import (
+    IGNORE,
+    FormatOptions,
+    MessageDecoder,
+    MessageEncoder,
+    MessageFormat,
+)
 
 
 @final
@@ -188,7 +134,31 @@ class RawEncoder(MessageEncoder):
         return found
 
 
-_FORMATS: Final[dict[str, Callable[[FormatOptions], MessageFormat]]] = {"json": JsonFormat.of, "raw": RawFormat.of}
+def _csv(options: FormatOptions) -> MessageFormat:
+    from headgate.connectors.formats.csv_messages import CsvMessageFormat  # noqa: PLC0415  # takes long to load
+
+    return CsvMessageFormat.of(options)
+
+
+def _avro(options: FormatOptions) -> MessageFormat:
+    from headgate.connectors.formats.avro_message_columns import AvroMessageFormat  # noqa: PLC0415  # fastavro is an extra
+
+    return AvroMessageFormat.of(options)
+
+
+def _avro_confluent(options: FormatOptions) -> MessageFormat:
+    from headgate.connectors.formats.avro_message_columns import ConfluentFormat  # noqa: PLC0415  # an extra
+
+    return ConfluentFormat.of(options)
+
+
+_FORMATS: Final[dict[str, Callable[[FormatOptions], MessageFormat]]] = {
+    "json": JsonFormat.of,
+    "csv": _csv,
+    "avro": _avro,
+    "avro-confluent": _avro_confluent,
+    "raw": RawFormat.of,
+}
 
 
 def message_format(name: str, options: Mapping[str, str]) -> MessageFormat:

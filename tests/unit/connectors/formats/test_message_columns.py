@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import pickle
 from decimal import Decimal
 from typing import Any
 
+import cloudpickle
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -82,20 +82,21 @@ def batch(schema: Schema, rows: list[dict[str, Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema.arrow)
 
 
-def decoder_of(name: str, schema: Schema, columns: Schema | None = None, **options: str) -> MessageDecoder:
+def decoder_of(name: str, schema: Schema, *columns: Schema, **options: str) -> MessageDecoder:
     own = {key.replace("_", "-"): value for key, value in options.items()}
-    made = message_format(name, own).decoder(schema, schema if columns is None else columns)
-    restored: MessageDecoder = pickle.loads(pickle.dumps(made))  # noqa: S301  # pickled just now
+    made = message_format(name, own).decoder(schema, *(columns or [schema]))
+    restored: MessageDecoder = cloudpickle.loads(cloudpickle.dumps(made))
     return restored
 
 
 def encoded(name: str, schema: Schema, columns: pa.RecordBatch, **options: str) -> list[Any]:
     made = message_format(name, options).encoder(schema, "t", is_key=False)
-    restored: MessageEncoder = pickle.loads(pickle.dumps(made))  # noqa: S301  # pickled just now
+    restored: MessageEncoder = cloudpickle.loads(cloudpickle.dumps(made))
     return restored.encode(columns)
 
 
-FORMATS = [("json", SCALARS | NESTED)]
+NULLS: dict[str, dict[str, str]] = {"json": {}, "avro": {}, "csv": {"null-literal": "NULL"}}
+FORMATS = [("json", SCALARS | NESTED), ("csv", SCALARS), ("avro", SCALARS | NESTED)]
 
 
 @pytest.mark.parametrize(("name", "types"), FORMATS)
@@ -104,7 +105,7 @@ def test_every_type_comes_back(name: str, types: dict[str, T], count: int) -> No
     schema = schema_of(types)
     rows = [{key: own[key] for key in types if key in own} for own in (RECORD, {}, ZEROS)]
     columns = batch(schema, [rows[number % 3] for number in range(count)])
-    found = decoder_of(name, schema).decode(encoded(name, schema, columns))
+    found = decoder_of(name, schema, **NULLS[name]).decode(encoded(name, schema, columns, **NULLS[name]))
     assert found.broken == {}
     found.columns.validate(full=True)
     assert found.columns.equals(columns)
@@ -262,6 +263,57 @@ def test_null_in_a_column_without_null_is_broken() -> None:
     assert "'id' is NULL" in found.broken[1]
 
 
+BROKEN_CSV = [b"", b"\n", b"1", b"1,a,b", b"x,a", b'1,"a', b"1,a\n2,b", b"1,\xff", b'1,"a"b', b"99999999999999999999,a"]
+GOOD_CSV: list[tuple[bytes, Any]] = [
+    (b"1,a", {"id": 1, "s": "a"}),
+    (b"2,b\r\n", {"id": 2, "s": "b"}),
+    (b'3,"a,""\nb"', {"id": 3, "s": 'a,"\nb'}),
+    ("4,ü".encode(), {"id": 4, "s": "ü"}),
+]
+BROKEN_AVRO = [
+    b"",
+    b"\x02",
+    b"\x02\x02",
+    b"\x02\x02\x02\x02a!",
+    b"\x07\x00",
+    b"\x02\x02\x02\x02\xff",
+    b"\x02\x02\x02\x7f",
+]
+GOOD_AVRO: list[tuple[bytes, Any]] = [
+    (b"\x02\x02\x02\x02a", {"id": 1, "s": "a"}),
+    (b"\x00\x00", {"id": None, "s": None}),
+    (b"\x02\x0e\x02\x02\n", {"id": 7, "s": "\n"}),
+]
+
+
+@pytest.mark.parametrize(("name", "good", "broken"), [("csv", GOOD_CSV, BROKEN_CSV), ("avro", GOOD_AVRO, BROKEN_AVRO)])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_messages_of_other_formats_are_rows_or_broken_one_by_one(
+    name: str, good: list[tuple[bytes, Any]], broken: list[bytes], data: st.DataObject
+) -> None:
+    message = st.sampled_from(good) | st.sampled_from(broken).map(lambda own: (own, None))
+    parts = data.draw(st.lists(message, min_size=1, max_size=100))
+    found = decoder_of(name, ID_AND_TEXT).decode([message for message, _ in parts])
+    assert sorted(found.broken) == [place for place, (_, value) in enumerate(parts) if value is None]
+    assert all(found.broken.values())
+    assert found.columns.to_pylist() == [value for _, value in parts if value is not None]
+
+
+def test_a_field_of_csv_that_does_not_fit_is_null_where_errors_are_ignored() -> None:
+    found = decoder_of("csv", ID_AND_TEXT, ignore_parse_errors="true").decode([b"x,a", b"2", b'1,"a'])
+    assert found.columns.to_pylist() == [{"id": None, "s": "a"}, {"id": 2, "s": None}]
+    assert list(found.broken) == [2]
+
+
+def test_csv_has_a_dialect() -> None:
+    columns = batch(ID_AND_TEXT, [{"id": 1, "s": "a|'b'"}, {"id": None, "s": None}])
+    dialect = {"field-delimiter": "|", "quote-character": "'", "null-literal": "-"}
+    made = encoded("csv", ID_AND_TEXT, columns, **dialect)
+    assert made == [b"1|'a|''b''\x27", b"-|-"]
+    assert decoder_of("csv", ID_AND_TEXT, **dialect).decode(made).columns.equals(columns)
+
+
 def test_raw_messages_are_the_column() -> None:
     text, blob = schema_of({"s": T.string()}), schema_of({"b": T.binary()})
     found = decoder_of("raw", text).decode(["ü\n".encode(), b"\xff", b""])
@@ -281,6 +333,9 @@ def test_raw_messages_are_the_column() -> None:
         ("json", {"ignore-parse-errors": "true", "json.ignore-parse-errors": "false"}, "twice"),
         ("json", {"ignore-parse-errors": "true", "fail-on-missing-field": "true"}, "exclude"),
         ("json", {"timestamp-format.standard": "UNIX"}, "'UNIX'"),
+        ("csv", {"field-delimiter": "||"}, "field-delimiter"),
+        ("avro", {"encoding": "json"}, "'json'"),
+        ("avro-confluent", {}, "'url'"),
     ],
 )
 def test_wrong_options_are_refused(name: str, options: dict[str, str], says: str) -> None:
