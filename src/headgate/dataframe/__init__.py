@@ -20,6 +20,7 @@ from headgate.dataframe.files import read_json, read_parquet
 from headgate.dataframe.grouping import GroupedDataFrame
 from headgate.dataframe.kafka import read_kafka
 from headgate.dataframe.over import dense_rank, lag, rank, row_number
+from headgate.dataframe.planner.plan_file import CompiledPlan
 from headgate.dataframe.results import CloseableResults as CloseableIterator
 from headgate.dataframe.session import (
     config,
@@ -39,6 +40,7 @@ __all__ = [
     "UNBOUNDED_FOLLOWING",
     "UNBOUNDED_PRECEDING",
     "CloseableIterator",
+    "CompiledPlan",
     "DataFrame",
     "DataType",
     "GroupedDataFrame",

@@ -288,6 +288,7 @@ class Actions(Frame):
         none
         """
         made = optimized(self._plan)
+        translation = translation_of([self._plan], self._environment)
         return "\n".join(
             [
                 "== Logical plan ==",
@@ -296,6 +297,8 @@ class Actions(Frame):
                 text_of_plan(made),
                 "== Functions that call Python for each value ==",
                 ", ".join(calls_by_value(made)) or "none",
+                "== Job graph ==",
+                translation.job_text(lambda: translation.stream(made)),
             ]
         )
 

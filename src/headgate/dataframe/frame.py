@@ -11,6 +11,8 @@ from headgate.columns.resolve import ExpressionScope
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.planner.logical import Filter, Project, Relation
+from headgate.dataframe.planner.optimizer import optimized
+from headgate.dataframe.planner.plan_file import CompiledPlan, Uids
 from headgate.errors import InvalidExpressionError
 from headgate.table.expression import Expression
 from headgate.unsupported import Missing
@@ -75,11 +77,13 @@ class Frame:
         raise AttributeError(f"a DataFrame has no attribute {name!r}, and no such column")
 
 
-def translation_of(plans: Sequence[Relation], environment: TableEnvironment) -> Translation:
+def translation_of(
+    plans: Sequence[Relation], environment: TableEnvironment, pinned: CompiledPlan | None = None
+) -> Translation:
     """Return a translation of plans into one job. Raises ValueError if they have streams of several environments."""
     from headgate.dataframe.planner.physical import Translation, environment_of  # noqa: PLC0415  # loads all operators
 
-    return Translation(environment_of(plans, environment))
+    return Translation(environment_of(plans, environment), Uids([optimized(plan) for plan in plans], pinned))
 
 
 def node_of_column(column: Any, method: str) -> Node:

@@ -21,6 +21,8 @@ from headgate.columns import logical_types as types
 from headgate.columns.schema import Schema
 from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.planner.logical import Scan
+from headgate.dataframe.planner.plan_file import CompiledPlan
+from headgate.dataframe.statement_set import StatementSet, TableResult
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.table.expressions import call_sql
 
@@ -46,8 +48,9 @@ class InTurn(Source[Split]):
 
     watermarks_per_split = True
 
-    def __init__(self, splits: Sequence[Split]) -> None:
+    def __init__(self, splits: Sequence[Split], columns: Sequence[str]) -> None:
         self._splits = list(splits)
+        self._columns = list(columns)
 
     def splits(self, parallelism: int) -> list[Split]:
         return self._splits
@@ -56,11 +59,12 @@ class InTurn(Source[Split]):
         return split.name
 
     def reader(self, context: SourceContext) -> SourceReader[Split]:
-        return InTurnReader(context)
+        return InTurnReader(context, self._columns)
 
 
 class InTurnReader(SourceReader[Split]):
-    def __init__(self, context: SourceContext) -> None:
+    def __init__(self, context: SourceContext, columns: list[str]) -> None:
+        self._columns = columns
         self._now_ms = context.monotonic_ms
         self._splits: list[Split] = []
 
@@ -82,7 +86,8 @@ class InTurnReader(SourceReader[Split]):
             self._splits.append(replace(split, done=split.done + rows))
         READ[split.name] += rows
         columns = {"at": [split.first + split.done] * rows, "split": [split.name] * rows}
-        return Records(pa.RecordBatch.from_pydict(columns, SCHEMA.arrow), split=split.name, ended=ended)
+        batch = pa.RecordBatch.from_pydict(columns, SCHEMA.arrow).select(self._columns)
+        return Records(batch, split=split.name, ended=ended)
 
     def snapshot(self) -> list[Split]:
         return self._splits
@@ -97,8 +102,7 @@ class Splits:
     conforms = True
 
     def source(self, columns: Sequence[str]) -> Source[Any]:
-        assert list(columns) == SCHEMA.names
-        return InTurn(self.given)
+        return InTurn(self.given, columns)
 
 
 def read(environment: Any, *splits: Split, rows: int = 20, ends: bool = True) -> DataFrame:
@@ -107,7 +111,12 @@ def read(environment: Any, *splits: Split, rows: int = 20, ends: bool = True) ->
     LIMITS.clear()
     LIMITS.update({split.name: rows for split in splits})
     ENDS.set() if ends else ENDS.clear()
-    frame = DataFrame(Scan("in turn", Splits(splits), tuple(SCHEMA.names)), environment)
+    return source(environment, *splits)
+
+
+def source(environment: Any, *splits: Split, name: str = "in turn") -> DataFrame:
+    """Return the rows of the splits, from a source with this name."""
+    frame = DataFrame(Scan(name, Splits(splits), tuple(SCHEMA.names)), environment)
     return frame.with_column("ts", call_sql("TO_TIMESTAMP_LTZ(`at` * 1000, 3)"))
 
 
@@ -121,18 +130,20 @@ def until(reached: Callable[[], bool]) -> None:
 
 def stopped(frame: DataFrame, out: Path, savepoints: Path) -> str:
     """Run the frame until all rows are read; stop with a savepoint, and return its location."""
-    job = _submitted(frame, out).get_job_client()
+    job = submitted([frame], out).get_job_client()
     until(lambda: job.get_job_status().result().name == "FAILED" or READ == LIMITS)
     return str(job.stop_with_savepoint(False, str(savepoints)).result())
 
 
-def resumed(environment: Any, location: str, frame: DataFrame, out: Path, rows: int) -> list[dict[str, Any]]:
-    """Run the frame from a savepoint until its splits have so many rows; return all rows that were ever written."""
+def resumed(  # noqa: PLR0913  # the parts of a start
+    environment: Any, location: str, frames: Sequence[DataFrame], out: Path, rows: int, plan: CompiledPlan | None = None
+) -> list[dict[str, Any]]:
+    """Run frames from a savepoint until their splits have so many rows. Return all rows ever written of the first."""
     environment.get_config().set("execution.state-recovery.path", location)
     LIMITS.update({name: rows - limit for name, limit in LIMITS.items()})
     ENDS.set()
-    _submitted(frame, out).wait()
-    return written(out)
+    submitted(frames, out, plan).wait()
+    return written(out / "0")
 
 
 def written(out: Path) -> list[dict[str, Any]]:
@@ -141,7 +152,14 @@ def written(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for own in files for line in own.read_text().splitlines()]
 
 
-def _submitted(frame: DataFrame, out: Path) -> Any:
-    statements = pf.create_statement_set()
-    frame.write_json(str(out), statement_set=statements)
-    return statements.execute()
+def submitted(frames: Sequence[DataFrame], out: Path, plan: CompiledPlan | None = None) -> TableResult:
+    """Submit one job that writes each frame to a numbered folder."""
+    return statements(frames, out).execute(plan)
+
+
+def statements(frames: Sequence[DataFrame], out: Path) -> StatementSet:
+    """Return the statement set of `submitted`."""
+    found = pf.create_statement_set()
+    for place, frame in enumerate(frames):
+        frame.write_json(str(out / str(place)), statement_set=found)
+    return found

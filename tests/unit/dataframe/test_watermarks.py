@@ -45,7 +45,7 @@ def test_after_a_rescale_no_row_of_a_split_is_late(environment: Any, tmp_path: P
     frame = counts(read(environment, BEHIND, AHEAD, Split("middle", 50), ends=False).with_watermark("ts"))
     location = stopped(frame, tmp_path / "out", tmp_path / "savepoints")
     config.set("parallelism.default", str(after))
-    found = resumed(environment, location, frame, tmp_path / "out", rows=40)
+    found = resumed(environment, location, [frame], tmp_path / "out", rows=40)
     assert sorted(tuple(row.values()) for row in found) == [
         (name, 10) for name in ("ahead", "behind", "middle") for _ in range(4)
     ]

@@ -34,8 +34,27 @@ from headgate.dataframe.planner.logical import (
 
 def uid_of(plan: Relation) -> str:
     """Return the uid of a relation with state: its kind, and a digest of what its state depends on."""
-    digest = hashlib.blake2s("\n".join(_state_of(plan)).encode(), digest_size=8).hexdigest()
-    return f"{type(plan).__name__}-{digest}"
+    return f"{type(plan).__name__}-{digest_of(*_state_of(plan))}"
+
+
+def digest_of(*lines: str) -> str:
+    """Return 16 hexadecimal digits that differ where the lines do."""
+    return hashlib.blake2s("\n".join(lines).encode(), digest_size=8).hexdigest()
+
+
+def form_of_state(plan: Relation) -> str:
+    """Return the types of the values in the state of a relation's operator: a savepoint can only be read with these."""
+    match plan:
+        case Scan() | Limit():
+            types: list[object] = [type(plan).__name__]
+        case Distinct():
+            types = [plan.input.schema.types[key].nulls() for key in plan.keys]
+        case WindowAggregate():
+            partials = [f"{own.function} {own.type}" for aggregate, _ in plan.aggregates for own in aggregate.partials]
+            types = ["sessions" if plan.gap_ms else "windows", *(own.type.nulls() for own in plan.keys), *partials]
+        case _:
+            types = [own.nulls() for below in (*inputs_of(plan), plan) for own in below.schema.types]
+    return ", ".join(map(str, types))
 
 
 def _state_of(plan: Relation) -> Iterator[str]:
@@ -46,7 +65,6 @@ def _state_of(plan: Relation) -> Iterator[str]:
             yield f"limit {plan.offset} {plan.count}"
         case Distinct():
             yield from (f"key {_column(plan.input, key)}" for key in plan.keys)
-            yield from (f"kept {own.nulls()}" for own in plan.schema.types)
         case WindowAggregate():
             yield f"window {plan.gap_ms} {plan.zone if plan.point else ''}"
             yield from (_origin(own, plan.input) for own in (plan.start, plan.end))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema, unlike
 from headgate.columns.typed import Choose, Constant, Field, Typed, fields_of, moved
 from headgate.columns.user_kernels import AsyncKernel
-from headgate.dataframe.planner.identity import uid_of
+from headgate.dataframe.planner.job_text import text_of_job
 from headgate.dataframe.planner.logical import (
     Batches,
     Called,
@@ -36,6 +35,7 @@ from headgate.dataframe.planner.logical import (
     is_ordered,
 )
 from headgate.dataframe.planner.optimizer import optimized
+from headgate.dataframe.planner.plan_file import Uids
 from headgate.datastream.async_retry_predicates import has_exception_predicate
 from headgate.datastream.closeable_iterator import CloseableIterator
 from headgate.functions.asynchronous import AsyncFunctionDescriptor, AsyncRetryStrategy
@@ -103,17 +103,25 @@ def _stream_environments(plan: Relation) -> Iterator[StreamExecutionEnvironment]
 class Translation:
     """Adds the operators of plans to an environment."""
 
-    def __init__(self, environment: StreamExecutionEnvironment) -> None:
+    def __init__(self, environment: StreamExecutionEnvironment, uids: Uids) -> None:
         self.environment = environment
+        self.uids = uids
+        self._write = "results"
 
     def write(self, plan: Relation, sink: Sink[Any], name: str, parallelism: int | None) -> None:
         """Send the rows of a plan to a sink. `parallelism` is the number of its subtasks, None for the job's."""
+        self._write = name
         made = optimized(plan)
-        written = self.stream(made).sink_to(sink).name(name)
+        written = self.stream(made).sink_to(sink).uid(self.uids.of_sink(name, self.environment.uids())).name(name)
         if parallelism is None and is_ordered(made):
             parallelism = 1
         if parallelism is not None:
             written.set_parallelism(parallelism)
+
+    def job_text(self, add: Callable[[], object]) -> str:
+        """Return the job graph as text after `add` has added to it, and leave the environment as it is."""
+        graph, first = self.environment.chained(add)
+        return text_of_job(graph, first, {own.uid for own in self.uids.given} | self.uids.of_sinks)
 
     def collect(self, plan: Relation) -> tuple[JobHandle, CloseableIterator]:
         """Submit the job. Return it, and the rows of a plan that it sends, as bytes of Arrow IPC streams."""
@@ -192,11 +200,7 @@ class Translation:
         return WatermarkStrategy(progress=progress, idle_timeout_ms=idle_ms)
 
     def _uid(self, plan: Relation) -> str:
-        """Return the uid of an operator with state. The second of two equal operators of a job gets another one."""
-        uid = uid_of(plan)
-        taken = self.environment.uids()
-        others = (f"{uid}-{count}" for count in itertools.count(2))
-        return next(own for own in itertools.chain([uid], others) if own not in taken)
+        return self.uids.uid(self._write, plan, self.environment.uids())
 
     def _windows(self, plan: WindowAggregate) -> DataStream:
         """Aggregate each batch by key and window, and merge the partial results of each key in a window operator."""
