@@ -272,7 +272,7 @@ class Actions(Frame):
         self.write(sink, connector, parallelism=parallelism, statement_set=statement_set)
 
     def explain(self) -> str:
-        """Return the plan as text: as written, and after the planner's rules. Runs nothing.
+        """Return the plan as text: as written, after the planner's rules, and as a job graph. Runs nothing.
 
         >>> from headgate import dataframe as pf
         >>> print(pf.range(9).filter(pf.col("id") > 5).select(twice=pf.col("id") + pf.col("id")).explain())
@@ -286,6 +286,10 @@ class Actions(Frame):
             Scan range [id]
         == Functions that call Python for each value ==
         none
+        == Job graph ==
+        1: Source: range -> Calc, parallelism 1
+           Source: range, uid Scan-149b2cb9f7c14ebb: columns
+           Calc: columns
         """
         made = optimized(self._plan)
         translation = translation_of([self._plan], self._environment)
