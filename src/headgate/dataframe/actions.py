@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headgate.dataframe.description import checked_percentiles, description
 from headgate.dataframe.frame import Frame, translation_of
 from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
 from headgate.dataframe.planner.marks import marks
@@ -44,6 +45,35 @@ class Actions(Frame):
         batches = JobBatches(self._plan, self._environment)
         with CloseableResults(batches, iter(batches)) as found:
             return pa.Table.from_batches(list(found), self.schema.arrow).to_pandas()
+
+    def describe(
+        self, percentiles: Sequence[float] | float | None = (0.25, 0.5, 0.75), *, batch_format: str = "pandas"
+    ) -> Any:
+        """Run the plan, and return statistics of its columns, as Polars does. Blocks until the job ends.
+
+        The rows are count, null_count, mean, std, min, each percentile and max. `count` leaves out NULL. A percentile
+        is the nearest value. Columns of numbers and BOOLEAN have DOUBLE results, other columns texts; only numbers have
+        `std`, and collections only counts. The result is a pandas DataFrame, or with `batch_format="pyarrow"` a
+        `pyarrow.Table`. All rows are brought to this process. Raises TypeError and ValueError for percentiles that are
+        no numbers from 0 to 1.
+
+        >>> from headgate import dataframe as pf
+        >>> print(pf.range(5).describe(0.5).to_string(index=False))
+         statistic       id
+             count 5.000000
+        null_count 0.000000
+              mean 2.000000
+               std 1.581139
+               min 0.000000
+               50% 2.000000
+               max 4.000000
+        """
+        self._check_batches(1, batch_format, False, ROW_KIND)
+        wanted = checked_percentiles(percentiles)
+        batches = JobBatches(self._plan, self._environment)
+        with CloseableResults(batches, iter(batches)) as found:
+            table = pa.Table.from_batches(list(found), self.schema.arrow)
+        return _formatted(description(table, self.schema, wanted, self._scope.zone), batch_format, None)
 
     def iter_rows(
         self, *, include_row_kind: bool = False, row_kind_field: str = ROW_KIND

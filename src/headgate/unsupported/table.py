@@ -203,7 +203,7 @@ FEATURES: Final = (
         "and after the job",
         names="""
             dataframe.DataFrame: top_n
-            dataframe.DataFrame: union intersect intersect_all minus minus_all describe
+            dataframe.DataFrame: union intersect intersect_all minus minus_all
             dataframe: proctime
             table.expression.Expression: rowtime proctime
         """,
