@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import pyarrow as pa
 
@@ -72,6 +72,16 @@ def _unopened(*_: Any) -> Any:
     raise InternalError("a function of the user is called before it is opened")
 
 
+class Bound(Protocol):
+    """What calls a declared function, such as a kernel."""
+
+    declared: DeclaredFunction
+
+    def bind(self, call: Any) -> None:
+        """Set the function to call."""
+        ...
+
+
 @final
 class UserFunctions:
     """The functions of an operator's kernels: each is made and opened once, and closed at the end.
@@ -84,7 +94,7 @@ class UserFunctions:
         self._made: dict[int, Any] = {}
         self._closing = ExitStack()
 
-    def open(self, kernels: Iterable[UserKernel], runtime: Any) -> None:
+    def open(self, kernels: Iterable[Bound], runtime: Any) -> None:
         """Make the functions. Called before the first batch; `runtime` is the `RuntimeContext` of the operator."""
         for kernel in kernels:
             made = self.made(kernel.declared.function, runtime)
@@ -236,7 +246,7 @@ class PandasKernel(ColumnKernel):
     def _computed(self, rows: int, arguments: Sequence[Any]) -> pa.Array:
         import pandas as pd  # noqa: PLC0415  # optional, and takes long to load
 
-        result = self.call(*map(_as_pandas, arguments))
+        result = self.call(*map(as_pandas, arguments))
         if not isinstance(result, pd.Series | pd.DataFrame):
             raise TypeError(f"{self.name}() returned a {type(result).__name__}, but must return a Series or DataFrame")
         _check_length(self.name, len(result), rows)
@@ -246,7 +256,8 @@ class PandasKernel(ColumnKernel):
         return pa.Array.from_pandas(result, type=self._result.arrow)
 
 
-def _as_pandas(given: Any) -> Any:
+def as_pandas(given: Any) -> Any:
+    """Return a column as a Series, or a DataFrame for a ROW; a constant as a Python value."""
     if isinstance(given, pa.Scalar):
         return given.as_py()
     if pa.types.is_struct(given.type):

@@ -30,6 +30,7 @@ from headgate.dataframe.session import (
 )
 from headgate.dataframe.statement_set import StatementSet, create_statement_set
 from headgate.dataframe.streams import from_data_stream, from_spark
+from headgate.dataframe.udaf import udaf
 from headgate.dataframe.udf import udf
 from headgate.dataframe.udtf import udtf
 from headgate.table.expressions import col, lit
@@ -69,6 +70,7 @@ __all__ = [
     "read_parquet",
     "row_number",
     "set_table_environment",
+    "udaf",
     "udf",
     "udtf",
 ]

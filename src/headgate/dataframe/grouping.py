@@ -9,12 +9,13 @@ from typing import Any, Final, Generic, Self, TypeVar, final
 from headgate.columns.aggregates import Aggregate, aggregate_of, is_aggregate
 from headgate.columns.functions.registry import CallSite
 from headgate.columns.logical_types import Kind
-from headgate.columns.nodes import Call, Cast, Column, Named, Node, name_of
+from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, UserCall, name_of
 from headgate.columns.resolve import ExpressionScope
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.frame import Columns, Frame, node_of_column, refuse
 from headgate.dataframe.planner.logical import Project, WindowAggregate
 from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.udaf import UserDefinedAggregateFunction
 from headgate.errors import InvalidExpressionError, UnsupportedError
 from headgate.table.expression import Expression
 
@@ -131,7 +132,7 @@ def _in_windows(  # noqa: PLR0913  # the parts of an aggregation
     nodes: Iterable[Node],
     gap_ms: int | None,
 ) -> F:
-    calls = _Calls(frame)
+    calls = _Calls(frame, merges=gap_ms is not None)
     rest = [(name_of(node) or f"EXPR${place}", calls.replaced(node)) for place, node in enumerate(nodes)]
     end = next(mark for mark in _ENDS if mark in window)
     plan = WindowAggregate(
@@ -155,8 +156,9 @@ def _in_windows(  # noqa: PLR0913  # the parts of an aggregation
 class _Calls:
     """The different aggregates within expressions, which columns `v0`, `v1` and so on replace."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, *, merges: bool) -> None:
         self._frame = frame
+        self._merges = merges
         self._places: dict[Node, int] = {}
         self.aggregates: list[tuple[Aggregate, Typed]] = []
 
@@ -166,6 +168,10 @@ class _Calls:
             case Call() if is_aggregate(node.function):
                 return Column(f"v{self._place(node)}")
             case Call():
+                return replace(node, arguments=tuple(map(self.replaced, node.arguments)))
+            case UserCall(UserDefinedAggregateFunction() as function):
+                return self._of_user(function, node)
+            case UserCall():
                 return replace(node, arguments=tuple(map(self.replaced, node.arguments)))
             case Cast() | Named():
                 return replace(node, argument=self.replaced(node.argument))
@@ -184,6 +190,23 @@ class _Calls:
             found = self._places[node] = len(self.aggregates)
             self.aggregates.append((made, arguments[0]))
         return found
+
+    def _of_user(self, function: UserDefinedAggregateFunction, node: UserCall) -> Node:
+        """Return the column of a function's results, or, of pandas columns, its call with the values of each group."""
+        aggregate = function.aggregate(self._frame._scope.zone)
+        if aggregate is None:
+            lists = [
+                own if isinstance(own, Literal) else self.replaced(Call("array_agg", (own,))) for own in node.arguments
+            ]
+            return UserCall(function.of_lists(), tuple(lists))
+        if self._merges and not function.can_merge:
+            raise InvalidExpressionError(f"agg(): {function.name}() has no merge(), which sessions need: add it")
+        if node not in self._places:
+            self._places[node] = len(self.aggregates)
+            self.aggregates.append(
+                (aggregate, self._frame._typed(Call("row", node.arguments), f"agg(), {function.name}"))
+            )
+        return Column(f"v{self._places[node]}")
 
     def values(self, plan: WindowAggregate) -> tuple[tuple[str, Typed], ...]:
         """Return the keys and the bounds of the window as they are, and the value of each aggregate."""

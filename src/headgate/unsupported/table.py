@@ -209,11 +209,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Functions of users that return aggregates",
-        instead="use built-in aggregates, or an AggregateFunction of the DataStream API",
-        names="dataframe: udaf",
-    ),
-    Feature(
         title="Expressions that are not built yet",
         instead="compute the value with udf(), or with map_batches()",
         names="""

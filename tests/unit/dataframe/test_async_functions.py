@@ -147,6 +147,14 @@ def test_windows_of_results(environment: TableEnvironment) -> None:
     assert [row.total for row in windows.agg(total=tripled(pf.col("n")).sum).collect()] == [18, 45]
 
 
+def test_results_over_rows_and_beside_columns_of_any_name() -> None:
+    start = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+    data: dict[str, list[Any]] = {"at": [start, start + dt.timedelta(seconds=1)], "$": [1, 2], "$1": [3, 4]}
+    frame = pf.from_dict(data, watermark=("at", "at"))
+    total = tripled(pf.col("$")).sum.over(order_by="at")
+    assert values(frame.select("$", "$1", total)) == [[1, 3, 3], [2, 4, 9]]
+
+
 def test_declarations() -> None:
     async def later(c: pa.Array) -> pa.Array:
         return c

@@ -8,9 +8,18 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headgate.columns.logical_types import BOOLEAN
+from headgate.columns.schema import unlike
 from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, walk
 from headgate.columns.user_kernels import AsyncKernel, UserKernel
-from headgate.dataframe.planner.logical import Called, Filter, Project, Relation, WindowAggregate, inputs_of
+from headgate.dataframe.planner.logical import (
+    Called,
+    Filter,
+    OverAggregate,
+    Project,
+    Relation,
+    WindowAggregate,
+    inputs_of,
+)
 from headgate.dataframe.planner.rules import conjunction, with_inputs
 
 
@@ -38,7 +47,26 @@ def separated(plan: Relation) -> Relation:
             arguments = separation.all_without(own for _, own in plan.aggregates)
             aggregates = zip((own for own, _ in plan.aggregates), arguments, strict=True)
             return replace(plan, input=separation.below, keys=keys, aggregates=tuple(aggregates))
+        case OverAggregate():
+            return _separated_over(plan)
     return plan
+
+
+def _separated_over(plan: OverAggregate) -> Relation:
+    separation = _Separation(plan.input)
+    keys = separation.all_without(plan.keys)
+    order = separation.without(plan.order)
+    arguments = separation.all_without(own for _, own in plan.aggregates)
+    if separation.below is plan.input:
+        return plan
+    aggregates = tuple(zip((own for own, _ in plan.aggregates), arguments, strict=True))
+    over = replace(plan, input=separation.below, keys=keys, order=order, aggregates=aggregates)
+    added = len(separation.below.schema) - len(plan.input.schema)
+    fields = (
+        (name, Field(place if place < len(plan.input.schema) else place + added, own))
+        for place, (name, own) in enumerate(plan.schema)
+    )
+    return Project(over, tuple(fields))
 
 
 class _Separation:
@@ -79,7 +107,7 @@ class _Separation:
         """Return a column of a condition, which several calls depend on."""
         columns = self.below.schema.columns
         fields = [(name, Field(place, own)) for place, (name, own) in enumerate(columns)]
-        self.below = Project(self.below, ((*fields, (f"${len(fields)}", condition))))
+        self.below = Project(self.below, ((*fields, (unlike(self.below.schema.names, "$"), condition))))
         return self._last()
 
     def _last(self) -> Field:

@@ -371,7 +371,7 @@ class Called:
         """The columns of the input, and the results."""
         columns = self.input.schema.columns
         result = self.call.type.nulls(self.call.type.nullable or self.guard is not None)
-        return Schema([*columns, (f"${len(columns)}", result)])
+        return Schema([*columns, (unlike(self.input.schema.names, "$"), result)])
 
 
 Relation = (

@@ -11,6 +11,7 @@ from headgate.columns.logical_types import LogicalType
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema, unlike
 from headgate.columns.typed import Choose, Constant, Field, Typed, fields_of, moved
+from headgate.columns.user_aggregates import Accumulation
 from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.job_text import text_of_job
 from headgate.dataframe.planner.logical import (
@@ -45,6 +46,7 @@ from headgate.graph.logical import AnyOperatorFactory
 from headgate.operators.async_calls import AsyncFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.columns.aggregation import (
+    AccumulateParts,
     GivenWindows,
     MergedFactory,
     MergePartials,
@@ -222,14 +224,12 @@ class Translation:
             plan.zone if plan.point else None,
             1 if plan.gap_ms is None else plan.gap_ms,
         )
-        merged = (
-            self._after(prepared, "PartialAggregate", partial)
-            .key_by(first_field)
-            .window(windows)
-            .reduce(MergePartials(aggregates))
-            .uid(self._uid(plan))
-        )
-        return merged._then("WindowAggregate", MergedFactory(plan.schema.arrow), None)
+        windowed = self._after(prepared, "PartialAggregate", partial).key_by(first_field).window(windows)
+        if any(isinstance(own, Accumulation) for aggregate in aggregates for own in aggregate.partials):
+            merged = windowed.aggregate(AccumulateParts(aggregates))
+        else:
+            merged = windowed.reduce(MergePartials(aggregates))
+        return merged.uid(self._uid(plan))._then("WindowAggregate", MergedFactory(plan.schema.arrow), None)
 
     def _sort(self, plan: Sort) -> DataStream:
         """Sort all rows in one subtask, by columns that are there and by computed columns, which it drops."""

@@ -5,16 +5,20 @@ A partial result is the tuple (key, start, end, partial values). Start and end a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.columns.aggregates import MOMENTS, Aggregate, Merge, merged_moments
 from headgate.columns.functions.windows import points_in_time
+from headgate.columns.user_aggregates import Accumulation
+from headgate.columns.user_kernels import UserFunctions
 from headgate.elements import Batch
-from headgate.functions.api import ReduceFunction
+from headgate.functions.api import AggregateFunction, ReduceFunction
+from headgate.functions.context import RuntimeContext
 from headgate.functions.windows.assigner import WindowAssigner
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow
@@ -39,14 +43,22 @@ def partial_results(
     `arguments` has the argument of each aggregate.
     """
     table: dict[str, Any] = dict(keys)
-    wanted = []
+    wanted: list[tuple[str, str, pc.FunctionOptions | None]] = []
+    given: dict[int, list[Any]] = {}
     for place, (argument, aggregate) in enumerate(zip(arguments, aggregates, strict=True)):
         for number, own in enumerate(aggregate.partials):
             column = f"{place}.{number}"
-            table[column] = argument.cast(own.input, safe=False)
-            wanted.append((column, own.function, own.options))
+            if isinstance(own, Accumulation):
+                given[len(wanted)] = own.rows(argument)
+                table[column] = pa.array(range(len(argument)), pa.int64())
+                wanted.append((column, "list", None))
+            else:
+                table[column] = argument.cast(own.input, safe=False)
+                wanted.append((column, own.function, own.options))
     found = pa.table(table).group_by(list(keys), use_threads=False).aggregate(wanted)
     values = [found.column(f"{name}_{function}").to_pylist() for name, function, _ in wanted]
+    for place, rows in given.items():
+        values[place] = [[rows[row] for row in group] for group in values[place]]
     return found, list(zip(*values, strict=True))
 
 
@@ -114,13 +126,26 @@ class GivenWindows(WindowAssigner[Any, TimeWindow]):
 
 @final
 class MergePartials(ReduceFunction):
-    """Merges two partial results of a key and window. A session begins with the earlier, and ends with the later."""
+    """Merges two partial results of a key and window. A session begins with the earlier, and ends with the later.
 
-    def __init__(self, aggregates: Sequence[Aggregate]) -> None:
+    `accumulated` merges the results of functions of the user.
+    """
+
+    def __init__(
+        self, aggregates: Sequence[Aggregate], accumulated: Callable[[Accumulation], Merge] | None = None
+    ) -> None:
         self._merges: list[Merge | None] = []
         for aggregate in aggregates:
             functions = tuple(own.function for own in aggregate.partials)
-            self._merges += [None] * 3 if functions == MOMENTS else [own.merge for own in aggregate.partials]
+            if functions == MOMENTS:
+                self._merges += [None] * 3
+                continue
+            for own in aggregate.partials:
+                if isinstance(own, Accumulation):
+                    assert accumulated is not None
+                    self._merges.append(accumulated(own))
+                else:
+                    self._merges.append(own.merge)
 
     def reduce(self, value1: Part, value2: Part) -> Part:
         key, start, end, one = value1
@@ -136,6 +161,52 @@ class MergePartials(ReduceFunction):
             elif len(merged) == place:
                 merged += merged_moments(one[place : place + 3], other[place : place + 3])
         return tuple(merged)
+
+
+@final
+class AccumulateParts(AggregateFunction):
+    """Adds partial results to the accumulators of functions of the user, and merges those of other aggregates.
+
+    An accumulator is a partial result, with the accumulators of these functions in place of the arguments of their
+    rows; None before the first one.
+    """
+
+    def __init__(self, aggregates: Sequence[Aggregate]) -> None:
+        self._own = dict[int, Accumulation]()
+        for place, own in enumerate(own for aggregate in aggregates for own in aggregate.partials):
+            if isinstance(own, Accumulation):
+                self._own[place] = own
+        self._add = MergePartials(aggregates, lambda own: own.added)
+        self._merge = MergePartials(aggregates, lambda own: own.merged)
+        self._functions = UserFunctions()
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._functions.open(self._own.values(), runtime_context)
+
+    def close(self) -> None:
+        self._functions.close()
+
+    def create_accumulator(self) -> Part | None:
+        return None
+
+    def add(self, value: Part, accumulator: Part | None) -> Part:
+        if accumulator is None:
+            return self._with(value, lambda own, rows: own.begun(rows))
+        return self._add.reduce(accumulator, value)
+
+    def get_result(self, accumulator: Part) -> Part:
+        return self._with(accumulator, lambda own, made: own.value(made))
+
+    def merge(self, acc_a: Part | None, acc_b: Part | None) -> Part | None:
+        if acc_a is None or acc_b is None:
+            return acc_b if acc_a is None else acc_a
+        return self._merge.reduce(acc_a, acc_b)
+
+    def _with(self, part: Part, changed: Callable[[Accumulation, Any], Any]) -> Part:
+        """Return the partial result with changed values of the functions of the user."""
+        key, start, end, values = part
+        own = [changed(self._own[at], value) if at in self._own else value for at, value in enumerate(values)]
+        return key, start, end, tuple(own)
 
 
 @final

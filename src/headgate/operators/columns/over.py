@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.columns.aggregates import Aggregate
+from headgate.columns.aggregates import Aggregate, PartialColumn
 from headgate.columns.frames import RowFrame
 from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.functions.context import TimeDomain
@@ -120,7 +120,8 @@ class OverOperator(KeyedOperator):
         self._timed = factory.timed
         self._descending = factory.descending
         self._merge = MergePartials(factory.aggregates).merged
-        self._nothing = tuple(own.nothing for aggregate in factory.aggregates for own in aggregate.partials)
+        partials = [own for aggregate in factory.aggregates for own in aggregate.partials]
+        self._nothing = tuple(own.nothing for own in partials if isinstance(own, PartialColumn))
 
     def _bound(self, function: Any, runtime: Runtime) -> KeyedCall:
         kind = Types.PICKLED_BYTE_ARRAY()
