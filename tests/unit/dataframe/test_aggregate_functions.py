@@ -226,11 +226,10 @@ def test_wrong_calls_are_refused_when_they_are_written(place: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["aligned", "rocksdb"])
-@pytest.mark.parametrize("kind", ["tumbling", "sessions"])
+@pytest.mark.parametrize(("mode", "kind"), [("aligned", "tumbling"), ("rocksdb", "sessions")])
 def test_accumulators_are_restored_after_a_failure(environment: Any, tmp_path: Path, mode: str, kind: str) -> None:
     failing(environment, tmp_path, 2, mode)
-    rows, done = 6_000, tmp_path / "failed"
+    rows, done = 2_000, tmp_path / "failed"
     times = [START + dt.timedelta(milliseconds=10 * n + n // 100 * 500) for n in range(rows)]
     given = pf.from_dict({"at": times, "k": [n % 3 for n in range(rows)], "v": [float(n) for n in range(rows)]})
     timed = given.map_batches(FailsOnce(done, rows // 4)).with_watermark("at")
