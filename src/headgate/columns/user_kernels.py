@@ -72,7 +72,7 @@ def _unopened(*_: Any) -> Any:
     raise InternalError("a function of the user is called before it is opened")
 
 
-class Bound(Protocol):
+class FunctionCaller(Protocol):
     """What calls a declared function, such as a kernel."""
 
     declared: DeclaredFunction
@@ -94,7 +94,7 @@ class UserFunctions:
         self._made: dict[int, Any] = {}
         self._closing = ExitStack()
 
-    def open(self, kernels: Iterable[Bound], runtime: Any) -> None:
+    def open(self, kernels: Iterable[FunctionCaller], runtime: Any) -> None:
         """Make the functions. Called before the first batch; `runtime` is the `RuntimeContext` of the operator."""
         for kernel in kernels:
             made = self.made(kernel.declared.function, runtime)

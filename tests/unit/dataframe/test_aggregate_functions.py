@@ -194,7 +194,7 @@ def wrong_calls() -> list[tuple[Callable[[], Any], type[Exception]]]:
         accumulate = WeightedMean.accumulate
         get_value = WeightedMean.get_value
 
-    class Abstract(WeightedMean):
+    class NeedsNumber(WeightedMean):
         def __init__(self, needs: int) -> None: ...
 
     async def later(values: pd.Series) -> float:
@@ -205,7 +205,7 @@ def wrong_calls() -> list[tuple[Callable[[], Any], type[Exception]]]:
     return [
         (lambda: pf.udaf(lambda values: 1, accumulator_type=list[int]), TypeError),
         (lambda: pf.udaf(WeightedMean), TypeError),
-        (lambda: pf.udaf(Abstract, accumulator_type=list[float]), TypeError),
+        (lambda: pf.udaf(NeedsNumber, accumulator_type=list[float]), TypeError),
         (lambda: pf.udaf(WeightedMean, accumulator_type=list), TypeError),
         (lambda: pf.udaf(WeightedMean, accumulator_type=list[float], func_type="arrow"), ValueError),
         (lambda: pf.udaf(lambda values: 1, func_type="pandas"), TypeError),
