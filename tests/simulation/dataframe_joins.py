@@ -15,7 +15,7 @@ from tests.simulation.plants import Plant
 
 def joins(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
     """A join of each kind, of numbers with others that are near in time."""
-    frame = frame_of(env)
+    frame = frame_of(env).filter("n <= 120")
     ts, at, same = pf.col("ts"), pf.col("at"), pf.col("k") == pf.col("j")
     other = frame.filter("n % 3 > 0").select(m=pf.col("n") * 2, j=pf.col("k"), at=ts)
     bounds = at.between(ts - pf.lit(60).millis, ts + pf.lit(20).millis)

@@ -161,6 +161,18 @@ def test_a_join_whose_results_change_is_refused_with_advice(how: str) -> None:
         left.join(right, on="k", how=how)
 
 
+def test_an_asynchronous_condition_is_for_inner_joins() -> None:
+    @pf.udf
+    async def is_near(one: int, other: int) -> bool:
+        return abs(one - other) <= 1
+
+    left, right = timed("ts", [(0, 1, 1), (0, 1, 5)], "k", "n"), timed("at", [(0, 1, 2)], "j", "m")
+    condition = (col("k") == col("j")) & (col("ts") == col("at")) & is_near(col("n"), col("m"))
+    assert bag(left.join(right, on=condition), "n", "m") == Counter([(1, 2)])
+    with pytest.raises(UnsupportedError, match="with_column"):
+        left.join(right, on=condition, how="left")
+
+
 # --- the kind of a join
 
 

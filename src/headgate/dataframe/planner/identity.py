@@ -64,7 +64,7 @@ def _state_of(plan: Relation) -> Iterator[str]:
         case Limit():
             yield f"limit {plan.offset} {plan.count}"
         case Distinct():
-            yield from (f"key {_column(plan.input, key)}" for key in plan.keys)
+            yield from (f"key {column_origin(plan.input, key)}" for key in plan.keys)
         case WindowAggregate():
             yield f"window {plan.gap_ms} {plan.zone if plan.point else ''}"
             yield from (_origin(own, plan.input) for own in (plan.start, plan.end))
@@ -88,7 +88,7 @@ def _state_of(plan: Relation) -> Iterator[str]:
         case Join():
             yield f"join {plan.kind.value} {plan.how} {plan.lower_ms} {plan.upper_ms}"
             for side in (plan.left, plan.right):
-                yield from (f"column {_column(side, place)}" for place in range(len(side.outputs)))
+                yield from (f"column {column_origin(side, place)}" for place in range(len(side.outputs)))
             if plan.condition is not None:
                 yield f"condition {_origin(plan.condition, plan)}"
     for below in inputs_of(plan):
@@ -99,7 +99,7 @@ def _origin(expression: Typed, plan: Relation) -> str:
     """Return an expression of the plan's columns as text, with each column as what it is computed from."""
     match expression:
         case Field():
-            return _column(plan, expression.index)
+            return column_origin(plan, expression.index)
         case Constant():
             return f"{expression.value.as_py()!r} {expression.type.nulls()}"
     inner = ", ".join(_origin(own, plan) for own in arguments(expression))
@@ -107,29 +107,32 @@ def _origin(expression: Typed, plan: Relation) -> str:
     return f"{name}({inner}) {expression.type.nulls()}"
 
 
-def _column(plan: Relation, place: int) -> str:
+def column_origin(plan: Relation, place: int) -> str:
+    """Return what a column of a relation is computed from, as text that does not depend on names in the plan."""
     match plan:
         case Project():
             return _origin(plan.outputs[place][1], plan.input)
         case Filter() | Limit() | EventTime() | Distinct() | Sort():
-            return _column(plan.input, place)
+            return column_origin(plan.input, place)
         case UnionAll():
-            return " | ".join(_column(own, place) for own in plan.inputs)
+            return " | ".join(column_origin(own, place) for own in plan.inputs)
         case Called():
             is_result = place == len(plan.input.schema)
-            return _origin(plan.call, plan.input) if is_result else _column(plan.input, place)
+            return _origin(plan.call, plan.input) if is_result else column_origin(plan.input, place)
         case OverAggregate() if place < len(plan.input.schema):
-            return _column(plan.input, place)
+            return column_origin(plan.input, place)
         case OverAggregate():
             return f"{uid_of(plan)} {place - len(plan.input.schema)}"
         case Expand():
             last = len(plan.input.schema) - 1
             return (
-                _column(plan.input, place) if place < last else f"element {place - last} of {_column(plan.input, last)}"
+                column_origin(plan.input, place)
+                if place < last
+                else f"element {place - last} of {column_origin(plan.input, last)}"
             )
         case Join():
             is_left = place < plan.split
             side = plan.left if is_left else plan.right
-            return _column(side, plan.payload + place - (0 if is_left else plan.split))
+            return column_origin(side, plan.payload + place - (0 if is_left else plan.split))
     name, own = plan.schema.columns[place]
     return f"{name} {own.nulls()}"

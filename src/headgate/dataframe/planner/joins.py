@@ -18,7 +18,8 @@ import pyarrow as pa
 from headgate.columns import logical_types as types
 from headgate.columns.functions.registry import CallSite, rule_of
 from headgate.columns.logical_types import Kind
-from headgate.columns.typed import Apply, Constant, Field, Typed, can_fail, fields_of, moved
+from headgate.columns.typed import Apply, Constant, Field, Typed, can_fail, fields_of, moved, walk
+from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.logical import Filter, Join, JoinKind, Project, Relation
 from headgate.dataframe.planner.marks import Mark, marks
 from headgate.dataframe.planner.rules import conjunction, conjuncts
@@ -130,9 +131,18 @@ def _join(  # noqa: PLR0913  # the parts of a join
     condition = conjunction(rest) if rest else None
     ttl_ms = inputs.ttl_ms if kind is JoinKind.REGULAR else 0
     left, right = sides
+    if condition is not None and how != "inner" and any(map(_is_async, walk(condition))):
+        raise UnsupportedError(
+            f"join(how={how!r}) calls an asynchronous function in its condition: compute its value with with_column() "
+            "before the join"
+        )
     if condition is None or how != "inner":
         return Join(left, right, kind, how, len(keys), lower_ms, upper_ms, condition, ttl_ms)
     return Filter(Join(left, right, kind, how, len(keys), lower_ms, upper_ms, None, ttl_ms), condition)
+
+
+def _is_async(expression: Typed) -> bool:
+    return isinstance(expression, Apply) and isinstance(expression.kernel, AsyncKernel)
 
 
 def _pair(inputs: JoinInputs, part: Typed) -> tuple[Typed, Typed] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from headgate.columns.logical_types import BOOLEAN
 from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, arguments, can_fail, fields_of, moved, walk
+from headgate.dataframe.planner.identity import column_origin
 from headgate.dataframe.planner.logical import (
     Distinct,
     EventTime,
@@ -337,6 +338,27 @@ def _narrowed_join(plan: Join, places: Sequence[int]) -> Relation:
     if made.condition is not None:
         made = replace(made, condition=moved(made.condition, kept))
     return made if reads == list(places) else _select(made, [kept[place] for place in places])
+
+
+def ordered(plan: Relation) -> Relation:
+    """Order the columns that a join keeps by what they are computed from.
+
+    So a savepoint fits a program that has its columns in another order.
+    """
+    plan = with_inputs(plan, *map(ordered, inputs_of(plan)))
+    if not isinstance(plan, Join):
+        return plan
+    sides, kept = [], []
+    for side, first in ((plan.left, 0), (plan.right, plan.split)):
+        places = sorted(range(plan.payload, len(side.outputs)), key=partial(column_origin, side))
+        sides.append(Project(side.input, (*side.outputs[: plan.payload], *(side.outputs[place] for place in places))))
+        kept += [first + place - plan.payload for place in places]
+    moves = {place: new for new, place in enumerate(kept)}
+    if kept == sorted(kept):
+        return plan
+    condition = None if plan.condition is None else moved(plan.condition, moves)
+    made = replace(plan, left=sides[0], right=sides[1], condition=condition)
+    return _select(made, [moves[place] for place in range(len(plan.schema))])
 
 
 def _select(relation: Relation, places: Sequence[int]) -> Project:
