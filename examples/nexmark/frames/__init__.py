@@ -8,7 +8,7 @@ from importlib import import_module
 from frames.events import EventFrames
 from headgate import dataframe as pf
 
-NAMES = ["q0", "q1", "q2", "q11", "q14", "q21", "q22"]
+NAMES = ["q0", "q1", "q2", "q5", "q7", "q8", "q11", "q14", "q21", "q22"]
 """The queries that are here, in their order."""
 
 
