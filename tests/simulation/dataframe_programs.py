@@ -32,9 +32,11 @@ def frame_of(env: StreamExecutionEnvironment) -> pf.DataFrame:
     return timed.with_watermark("ts", dt.timedelta(minutes=1))
 
 
-def _counted(windows: Any) -> DataStream:
+def _counted(windows: Any, lateness: dt.timedelta | None = None) -> DataStream:
     n = pf.col("n")
-    made = windows.group_by("k", "window_start", "window_end").agg(rows=pf.lit(1).count, total=n.sum, most=n.max)
+    groups = windows.group_by("k", "window_start", "window_end")
+    waiting = groups if lateness is None else groups.allowed_lateness(lateness)
+    made = waiting.agg(rows=pf.lit(1).count, total=n.sum, most=n.max)
     stream: DataStream = made.to_data_stream()
     return stream.map(tuple)
 
@@ -63,6 +65,7 @@ def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
         "over": _over(frame, "k"),
         "over_rows": _over(longer, "k", rows=3),
         "over_range": _over(frame.with_column("k", pf.col("n") % 2), "k", range=80 * MS),
+        "waited": _counted(longer.hop(on="ts", slide=35 * MS, size=70 * MS), 90 * MS),
         "sorted": frame.sort(["ts", "n"]).select("n").to_data_stream().map(tuple),
         "keys": frame.select("k").distinct().to_data_stream().map(tuple),
         "called": frame.select(own=_tripled(pf.col("n"))).to_data_stream().map(tuple),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final, Generic, Self, TypeVar, final
 
 from headgate.columns.aggregates import Aggregate, aggregate_of, is_aggregate
@@ -13,7 +14,7 @@ from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, Use
 from headgate.columns.resolve import ExpressionScope
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.frame import Columns, Frame, node_of_column, refuse
-from headgate.dataframe.planner.logical import Project, WindowAggregate
+from headgate.dataframe.planner.logical import Delay, LateRows, Project, WindowAggregate
 from headgate.dataframe.planner.marks import Mark, marks
 from headgate.dataframe.udaf import UserDefinedAggregateFunction
 from headgate.errors import InvalidExpressionError, UnsupportedError
@@ -76,6 +77,50 @@ class GroupedDataFrame(Generic[F]):
         if not nodes:
             raise ValueError("agg() takes at least one aggregate")
         return _aggregated(self._frame, self._keys, nodes, self._gap_ms)
+
+    def allowed_lateness(self, lateness: timedelta) -> GroupedDataFrame[F]:
+        """Return the groups with windows that wait for late rows: they end so much later than the watermark says.
+
+        A window still emits one result. It does so when the watermark passes the end of the window plus the lateness,
+        while Flink's streams emit a result at the end, and another one for each late row. For an early result and a
+        late one, aggregate the same windows twice. Event time after the aggregation is later by the lateness, too.
+        Raises TypeError for another object, ValueError for a negative length, and UnsupportedError without windows.
+        """
+        if not isinstance(lateness, timedelta):
+            raise TypeError(f"allowed_lateness() takes a timedelta, not {lateness!r}")
+        if lateness < timedelta(0):
+            raise ValueError(f"the allowed lateness must not be negative, but is {lateness}")
+        self._end()
+        plan = Delay(self._frame._plan, lateness // timedelta(milliseconds=1))
+        return GroupedDataFrame(self._frame._with(plan), self._keys, self._gap_ms)
+
+    def late_rows(self) -> F:
+        """Return the rows that come too late for their window, with all columns: `agg` drops them.
+
+        A row is too late when the watermark has passed the end of its window plus the allowed lateness. A row of
+        several windows is returned for each window that it missed. Operators of their own find these rows, from a
+        source of their own unless they come from a `DataStream`. So with several subtasks, whose watermarks arrive in
+        another order, `agg` may count a row that is here. Raises UnsupportedError without windows and for sessions,
+        where a late row may join a session that has not ended.
+        """
+        end = self._end()
+        if self._gap_ms is not None:
+            raise UnsupportedError(
+                "late_rows() is not for sessions: use to_data_stream() and side_output_late_data() of its windows"
+            )
+        typed = self._frame._typed(end, "late_rows()")
+        assert isinstance(typed, Field)
+        is_point = marks(self._frame._plan)[typed.index] is Mark.WINDOW_END_IN_ZONE
+        return self._frame._with(LateRows(self._frame._plan, typed, is_point, self._frame._scope.zone))
+
+    def _end(self) -> Node:
+        """Return the key that is the end of the windows. Raises UnsupportedError if there is none."""
+        found = marks(self._frame._plan)
+        for node in self._keys:
+            typed = self._frame._typed(node, "group_by()")
+            if isinstance(typed, Field) and found[typed.index] in _ENDS:
+                return node
+        raise _updating("group_by() without the columns window_start and window_end")
 
 
 def _aggregate_node(given: Any, name: str | None = None) -> Node:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from headgate.columns.nodes import SortKey
-from headgate.columns.typed import Field
 from headgate.dataframe.frame import Columns, Frame, node_of_column
-from headgate.dataframe.planner.logical import Sort, SortBy
-from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.planner.marks import is_time
+from headgate.dataframe.planner.ordered import Sort, SortBy
 from headgate.errors import InvalidExpressionError, UnsupportedError
 from headgate.options import RUNTIME_MODE
 
@@ -63,11 +62,7 @@ class Ordering(Frame):
     def _is_timed(self, first: SortBy) -> bool:
         if self._environment.get_config().get_configuration().read(RUNTIME_MODE) == "BATCH":
             return False
-        if (
-            first.descending
-            or not isinstance(first.value, Field)
-            or marks(self._plan)[first.value.index] is not Mark.EVENT_TIME
-        ):
+        if first.descending or not is_time(first.value, self._plan):
             raise UnsupportedError(
                 "a stream is sorted by a column of event time first, ascending: make it with the watermark of the "
                 "source, or with_watermark(). With execution.runtime-mode BATCH, sort() takes any column"

@@ -14,8 +14,11 @@ from headgate.columns.ranking import RANKINGS, ranking_of
 from headgate.columns.schema import unlike
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.frame import Frame
-from headgate.dataframe.planner.logical import OverAggregate, Project
-from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.planner.logical import (
+    Project,
+)
+from headgate.dataframe.planner.marks import is_time
+from headgate.dataframe.planner.ordered import OverAggregate
 from headgate.errors import InvalidExpressionError, UnsupportedError
 from headgate.options import RUNTIME_MODE
 from headgate.table.expression import Expression
@@ -103,7 +106,7 @@ def _described(frame: Frame, node: Over) -> tuple[_Window, Aggregate, Typed]:
             raise InvalidExpressionError(f"partition_by of over() has a {key.type}, which cannot be a key")
     by = node.order_by if isinstance(node.order_by, SortKey) else SortKey(node.order_by)
     order, descending = frame._typed(by.argument, "order_by of over()"), by.descending
-    timed = not descending and isinstance(order, Field) and marks(frame._plan)[order.index] is Mark.EVENT_TIME
+    timed = not descending and is_time(order, frame._plan)
     own, aggregate, argument = _aggregated(frame, node, order, timed=timed)
     window = _Window(keys, order, descending, timed, own)
     _check(frame, window)

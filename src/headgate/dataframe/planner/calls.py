@@ -14,12 +14,12 @@ from headgate.columns.user_kernels import AsyncKernel, UserKernel
 from headgate.dataframe.planner.logical import (
     Called,
     Filter,
-    OverAggregate,
     Project,
     Relation,
     WindowAggregate,
     inputs_of,
 )
+from headgate.dataframe.planner.ordered import OverAggregate
 from headgate.dataframe.planner.rules import conjunction, with_inputs
 
 

@@ -9,24 +9,24 @@ from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.logical import (
     Batches,
     Called,
+    Delay,
     Distinct,
     EventTime,
     Expand,
     Filter,
     Join,
     JoinKind,
+    LateRows,
     Limit,
-    OverAggregate,
     Project,
     Relation,
     Scan,
-    Sort,
-    SortBy,
     Stream,
     UnionAll,
     WindowAggregate,
     inputs_of,
 )
+from headgate.dataframe.planner.ordered import OverAggregate, Sort, SortBy
 
 
 def text_of_plan(plan: Relation) -> str:
@@ -75,6 +75,10 @@ def _line(plan: Relation) -> str:
             return f"Called [{text_of_typed(plan.call, plan.input.schema.names)}]{kind}{own}"
         case OverAggregate():
             return _over(plan)
+        case Delay():
+            return f"Delay [watermarks are {plan.delay_ms} ms earlier]"
+        case LateRows():
+            return f"LateRows [after {text_of_typed(plan.end, plan.schema.names)}]"
         case Sort():
             return f"Sort [{', '.join(_key(own, plan.schema.names) for own in plan.keys)}]"
         case Join():
@@ -170,6 +174,8 @@ def _expressions(plan: Relation) -> list[Typed]:
             return [plan.call]
         case WindowAggregate():
             return [*plan.keys, *(own for _, own in plan.aggregates)]
+        case LateRows():
+            return [plan.end]
         case Sort():
             return [own.value for own in plan.keys]
         case OverAggregate():

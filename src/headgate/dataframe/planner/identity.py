@@ -15,21 +15,22 @@ from headgate.columns.typed import Apply, Constant, Field, Typed, arguments
 from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.logical import (
     Called,
+    Delay,
     Distinct,
     EventTime,
     Expand,
     Filter,
     Join,
+    LateRows,
     Limit,
-    OverAggregate,
     Project,
     Relation,
     Scan,
-    Sort,
     UnionAll,
     WindowAggregate,
     inputs_of,
 )
+from headgate.dataframe.planner.ordered import OverAggregate, Sort
 
 
 def uid_of(plan: Relation) -> str:
@@ -112,7 +113,7 @@ def column_origin(plan: Relation, place: int) -> str:
     match plan:
         case Project():
             return _origin(plan.outputs[place][1], plan.input)
-        case Filter() | Limit() | EventTime() | Distinct() | Sort():
+        case Filter() | Limit() | EventTime() | Distinct() | Sort() | Delay() | LateRows():
             return column_origin(plan.input, place)
         case UnionAll():
             return " | ".join(column_origin(own, place) for own in plan.inputs)

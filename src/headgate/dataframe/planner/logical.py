@@ -8,11 +8,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from headgate.columns.aggregates import Aggregate
-from headgate.columns.frames import RowFrame
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.schema import Schema, unlike
 from headgate.columns.typed import Apply, Typed
 from headgate.columns.user_kernels import UserKernel
+from headgate.dataframe.planner.ordered import OverAggregate, Sort
 from headgate.functions.source import Source
 
 if TYPE_CHECKING:
@@ -208,11 +208,11 @@ class WindowAggregate:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Distinct:
-    """The first row to arrive of each key, which the columns at these positions make."""
+class Delay:
+    """Makes watermarks earlier, so that windows wait for late rows."""
 
     input: Relation
-    keys: tuple[int, ...]
+    delay_ms: int
 
     @property
     def schema(self) -> Schema:
@@ -221,23 +221,31 @@ class Distinct:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class SortBy:
-    """An expression by which rows are sorted."""
+@dataclass(frozen=True, slots=True, eq=False)
+class LateRows:
+    """The rows that come when the watermark has passed the end of their window, the local time `end`.
 
-    value: Typed
-    descending: bool
-    nulls_first: bool
+    `point` and `zone` are as in `WindowAggregate`.
+    """
+
+    input: Relation
+    end: Typed
+    point: bool
+    zone: str
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Sort:
-    """All rows in an order. With `timed`, it begins with the event time, and rows are emitted up to the watermark."""
+class Distinct:
+    """The first row to arrive of each key, which the columns at these positions make."""
 
     input: Relation
-    keys: tuple[SortBy, ...]
-    timed: bool
+    keys: tuple[int, ...]
 
     @property
     def schema(self) -> Schema:
@@ -313,32 +321,6 @@ class Join:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class OverAggregate:
-    """Aggregates, for each row, the rows in its frame, of the rows with equal keys in an order.
-
-    With `timed`, the order is the event time. Else rows are sorted in a batch job.
-    """
-
-    input: Relation
-    keys: tuple[Typed, ...]
-    order: Typed
-    frame: RowFrame
-    aggregates: tuple[tuple[Aggregate, Typed], ...]
-    timed: bool = True
-    descending: bool = False
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of the input, and the merged partial results."""
-        merged = [own for aggregate, _ in self.aggregates for own in aggregate.partials]
-        prefix = unlike(self.input.schema.names, "m")
-        return Schema(
-            [*self.input.schema.columns, *((f"{prefix}{place}", own.type) for place, own in enumerate(merged))]
-        )
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
 class Batches:
     """Passes whole record batches through a function of the user, which may return another number of rows."""
 
@@ -384,6 +366,8 @@ Relation = (
     | Expand
     | EventTime
     | WindowAggregate
+    | Delay
+    | LateRows
     | Distinct
     | Join
     | Batches

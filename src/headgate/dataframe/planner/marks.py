@@ -8,6 +8,7 @@ from typing import final
 from headgate.columns.typed import Apply, Field, Typed
 from headgate.dataframe.planner.logical import (
     Called,
+    Delay,
     Distinct,
     EventTime,
     Expand,
@@ -15,13 +16,12 @@ from headgate.dataframe.planner.logical import (
     Join,
     JoinKind,
     Limit,
-    OverAggregate,
     Project,
     Relation,
-    Sort,
     UnionAll,
     WindowAggregate,
 )
+from headgate.dataframe.planner.ordered import OverAggregate, Sort
 
 
 @final
@@ -42,13 +42,19 @@ class Mark(Enum):
         return self in (Mark.EVENT_TIME, Mark.WINDOW_TIME)
 
 
+def is_time(expression: Typed, plan: Relation) -> bool:
+    """Whether an expression of the plan's columns is a column of event time."""
+    mark = marks(plan)[expression.index] if isinstance(expression, Field) else None
+    return mark is not None and mark.is_time
+
+
 def marks(plan: Relation) -> list[Mark | None]:
     """Return the mark of each column. A computed column has none, and a cast or arithmetic removes it."""
     match plan:
         case EventTime():
             own = marks(plan.input)
             return [Mark.EVENT_TIME if place == plan.column else mark for place, mark in enumerate(own)]
-        case Filter() | Limit() | Distinct() | Sort():
+        case Filter() | Limit() | Distinct() | Sort() | Delay():
             return marks(plan.input)
         case Called():
             return [*marks(plan.input), None]

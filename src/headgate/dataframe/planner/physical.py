@@ -17,18 +17,18 @@ from headgate.dataframe.planner.job_text import text_of_job
 from headgate.dataframe.planner.logical import (
     Batches,
     Called,
+    Delay,
     Distinct,
     EventTime,
     Expand,
     Filter,
     Join,
     JoinKind,
+    LateRows,
     Limit,
-    OverAggregate,
     Project,
     Relation,
     Scan,
-    Sort,
     Stream,
     UnionAll,
     WindowAggregate,
@@ -36,6 +36,7 @@ from headgate.dataframe.planner.logical import (
     is_ordered,
 )
 from headgate.dataframe.planner.optimizer import optimized
+from headgate.dataframe.planner.ordered import OverAggregate, Sort
 from headgate.dataframe.planner.plan_file import Uids
 from headgate.datastream.async_retry_predicates import has_exception_predicate
 from headgate.datastream.closeable_iterator import CloseableIterator
@@ -59,6 +60,7 @@ from headgate.operators.columns.conformity import CastToSchema
 from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
 from headgate.operators.columns.joins import OUTER, JoinFactory
 from headgate.operators.columns.keyed_rows import NULL_KEYS, KeyedRowsFactory, PairOfValues
+from headgate.operators.columns.lateness import DelayFactory, LateFactory
 from headgate.operators.columns.over import OverFactory, OverInput, OverOutput
 from headgate.operators.columns.rows import BatchesFactory, EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
 from headgate.operators.columns.sort import SortFactory
@@ -183,6 +185,10 @@ class Translation:
                 return self._over(plan)
             case Sort():
                 return self._sort(plan)
+            case Delay():
+                return self._after(plan.input, "Delay", DelayFactory(plan.delay_ms))
+            case LateRows():
+                return self._late_rows(plan)
             case Join():
                 return self._join(plan)
             case Batches():
@@ -230,6 +236,17 @@ class Translation:
         else:
             merged = windowed.reduce(MergePartials(aggregates))
         return merged.uid(self._uid(plan))._then("WindowAggregate", MergedFactory(plan.schema.arrow), None)
+
+    def _late_rows(self, plan: LateRows) -> DataStream:
+        """Find rows that are late in their subtask, and of these the rows that are late in all subtasks."""
+        schema = plan.schema
+        prepared = Project(
+            plan.input, (*zip(schema.names, _all_of(schema), strict=True), (unlike(schema.names, "end"), plan.end))
+        )
+        late = LateFactory(prepared.schema.arrow, plan.zone if plan.point else None)
+        found = self._after(prepared, "LateRows", late)._then("LateRows", late, None).set_parallelism(1)
+        only = CalcFactory(prepared.schema.arrow, schema.arrow, ColumnProgram(_all_of(schema)))
+        return found._then("Calc", only, None)
 
     def _sort(self, plan: Sort) -> DataStream:
         """Sort all rows in one subtask, by columns that are there and by computed columns, which it drops."""

@@ -14,23 +14,24 @@ from headgate.columns.logical_types import BOOLEAN
 from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, arguments, can_fail, fields_of, moved, walk
 from headgate.dataframe.planner.identity import column_origin
 from headgate.dataframe.planner.logical import (
+    Delay,
     Distinct,
     EventTime,
     Filter,
     Join,
     JoinKind,
+    LateRows,
     Limit,
-    OverAggregate,
     Project,
     Relation,
     Scan,
-    Sort,
     SplitWatermark,
     Stream,
     UnionAll,
     WindowAggregate,
     inputs_of,
 )
+from headgate.dataframe.planner.ordered import OverAggregate, Sort
 
 
 def substituted(expression: Typed, outputs: Sequence[Typed]) -> Typed:
@@ -271,6 +272,13 @@ def _only(plan: Relation, wanted: Iterable[int]) -> Relation:
             return first if reads == places else _select(first, [reads.index(place) for place in places])
         case OverAggregate():
             return _narrowed_over(plan, places)
+        case Delay():
+            return replace(plan, input=_only(plan.input, places))
+        case LateRows():
+            reads = sorted({*places, *fields_of(plan.end)})
+            kept = {place: new for new, place in enumerate(reads)}
+            late = replace(plan, input=_only(plan.input, reads), end=moved(plan.end, kept))
+            return late if reads == places else _select(late, [kept[place] for place in places])
         case Sort():
             reads = sorted(set(places).union(*(fields_of(own.value) for own in plan.keys)))
             kept = {place: new for new, place in enumerate(reads)}
