@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.common import Configuration
-from headgate.dataframe import set_table_environment
-from headgate.table import TableEnvironment
+from tests.dataframe_session import session_in_this_process
 from tests.simulation import dataframe_joins, dataframe_programs
 from tests.simulation.dataframe_joins import joins
 from tests.simulation.dataframe_programs import frames
@@ -19,10 +17,8 @@ from tests.simulation.some_seeds import check_promises, check_seen, on_some_seed
 
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[None]:
-    settings = {"headgate.deploy.target": "minicluster", "table.local-time-zone": "UTC"}
-    set_table_environment(TableEnvironment.create(Configuration.from_dict(settings)))
-    yield
-    set_table_environment(None)
+    with session_in_this_process():
+        yield
 
 
 @on_some_seeds
