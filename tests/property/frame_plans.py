@@ -378,6 +378,66 @@ def _aggregated(draw: st.DrawFn, plan: Plan, bounds: list[str], keys: list[str],
     )
 
 
+@st.composite
+def over(draw: st.DrawFn, plan: Plan) -> Plan:
+    """Add an aggregate over the rows up to each row, by event time."""
+    some = plan.of_kind(INT)
+    if plan.time is None or not some:
+        return plan
+    time, name, keys, own = plan.time, plan.new_name(), draw(_keys(plan)), column(draw(st.sampled_from(some)))
+    attribute, seconds = draw(st.sampled_from(["count", "sum", "min", "max"])), draw(st.integers(1, 30))
+    within = draw(st.sampled_from([pf.UNBOUNDED, seconds * SECOND]))
+    preceding = "UNBOUNDED" if within is pf.UNBOUNDED else _interval(seconds)
+    parts = f"PARTITION BY {', '.join(_quoted(keys))} " if keys else ""
+    frame_of = f'({parts}ORDER BY "{time}" RANGE BETWEEN {preceding} PRECEDING AND CURRENT ROW)'
+    return plan.then(
+        lambda frame: frame.with_column(
+            name, getattr(own.frame, attribute).over(partition_by=keys or None, order_by=time, range=within)
+        ),
+        _select([*_names(plan.names), (name, f"{attribute}({own}) OVER {frame_of}::BIGINT")], plan.sql),
+        [*plan.columns, (name, INT)],
+    )
+
+
+def _quoted(names: list[str]) -> list[str]:
+    return [f'"{name}"' for name in names]
+
+
+@st.composite
+def joined(draw: st.DrawFn, plan: Plan) -> Plan:
+    """Join the rows with rows of the table, by a key, mostly also by event time."""
+    some = plan.of_kind(INT)
+    if not some:
+        return plan
+    left, time = draw(st.sampled_from(some)), plan.time
+    key, text, at = (plan.new_name(place) for place in range(3))
+    before = plan.build
+    right = _select([(key, '"k"'), (text, '"s"'), (at, '"ts"')], BASE.sql)
+    names = [*plan.names, key, text, at]
+    columns = (*plan.columns, (key, INT), (text, TEXT), (at, TIME))
+    if time is None or not draw(st.integers(0, 2)):
+        how, low, high, near, close = "inner", 0, 0, "", None
+    else:
+        how, low, high = draw(st.sampled_from(["inner", "left"])), *draw(st.tuples(*[st.integers(0, 20)] * 2))
+        near = f' AND r."{at}" BETWEEN l."{time}" - {_interval(low)} AND l."{time}" + {_interval(high)}'
+        close = pf.col(at).between(pf.col(time) - pf.lit(low).seconds, pf.col(time) + pf.lit(high).seconds)
+
+    def build(frame: pf.DataFrame) -> pf.DataFrame:
+        rows = frame.select(pf.col("k").alias(key), pf.col("s").alias(text), pf.col("ts").alias(at))
+        match = pf.col(left) == pf.col(key)
+        return before(frame).join(rows, on=match if close is None else match & close, how=how)
+
+    on = f'l."{left}" = r."{key}"{near}'
+    return replace(
+        plan,
+        build=build,
+        sql=f"SELECT {', '.join(_quoted(names))} FROM ({plan.sql}) AS l {how} JOIN ({right}) AS r ON {on}",
+        columns=columns,
+        time=None if close is None else time,
+        steps=plan.steps + 1,
+    )
+
+
 STEPS: Final = [
     selected,
     extended,
@@ -392,6 +452,8 @@ STEPS: Final = [
     windowed,
     windowed,
     in_sessions,
+    over,
+    joined,
 ]
 
 
