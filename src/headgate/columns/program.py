@@ -47,6 +47,8 @@ class ColumnProgram:
         self._constants: list[tuple[int, pa.Scalar]] = []
         self._calls: list[tuple[int, _Call | _Choice]] = []
         self._count = 0
+        self._begun = -1
+        """The place that was computed last, or whose computation failed."""
         self._results = [self._place(own) for own in expressions]
         self._places.clear()
 
@@ -60,6 +62,15 @@ class ColumnProgram:
             elif isinstance(call[0], UserKernel):
                 found.append(call[0])
         return found
+
+    def failed_results(self) -> list[int]:
+        """Return the positions of the expressions that need what failed in the last call of `columns`."""
+        needs = {self._begun}
+        for place, call in self._calls:
+            inner = call.places if isinstance(call, _Choice) else call[1]
+            if not needs.isdisjoint(inner):
+                needs.add(place)
+        return [position for position, place in enumerate(self._results) if place in needs]
 
     def _place(self, expression: Typed) -> int:
         """Return the place of the expression's values, which earlier steps have computed."""
@@ -108,6 +119,7 @@ class ColumnProgram:
         for place, value in self._constants:
             values[place] = value
         for place, call in self._calls:
+            self._begun = place
             if isinstance(call, _Choice):
                 values[place] = call.values(values[call.condition], batch)
             else:
@@ -135,6 +147,7 @@ class _Choice:
 
     def __init__(self, condition: int, expression: Choose) -> None:
         self.condition = condition
+        self.places = (condition,)
         self._reads = sorted(fields_of(expression.then) | fields_of(expression.otherwise))
         places = {index: place for place, index in enumerate(self._reads)}
         self._then = ColumnProgram([moved(expression.then, places)])

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Self, final
+from collections.abc import Iterable
+from typing import Any, Final, Self
 
-import pyarrow as pa
-
+from headgate.columns import logical_types as types
 from headgate.columns.given_types import logical_type
 from headgate.columns.logical_types import Kind, LogicalType
 from headgate.columns.nodes import Call, Column, Node, UserCall, literal, name_of
-from headgate.columns.schema import Schema
 from headgate.columns.typed import Typed
-from headgate.columns.user_kernels import OfDict
-from headgate.dataframe.declarations import called_of, check_takes_row
+from headgate.columns.user_kernels import DeclaredFunction, OfDict
+from headgate.dataframe.declarations import called_of, check_positive, check_takes_row, name_of_function
 from headgate.dataframe.frame import Columns, Frame, node_of_column, refuse
-from headgate.dataframe.planner.logical import Batches, Expand
+from headgate.dataframe.planner.logical import Expand, MapBatches
 from headgate.dataframe.udf import udf
 from headgate.dataframe.udtf import SINGLE, TableFunctionCall, UserDefinedTableFunction, udtf
 from headgate.errors import InvalidExpressionError
@@ -170,25 +167,43 @@ class Expansion(Frame):
             return made
         return made._with_fields(0, Column(SINGLE), [name for name, _ in call.type.fields])
 
-    def map_batches(self, func: Any, *, return_dtype: Any = None, batch_format: str = "pyarrow") -> Self:
+    def map_batches(
+        self,
+        func: Any,
+        *,
+        return_dtype: Any = None,
+        batch_format: str = "pyarrow",
+        concurrency: int | None = None,
+        batch_size: int | None = None,
+    ) -> Self:
         """Return the rows of the batches that a function returns for batches of rows.
 
         `func` gets a pandas DataFrame, a `pyarrow.RecordBatch` or a Polars DataFrame, by `batch_format`, and returns
-        a frame of the same kind, or a dict of columns, with any number of rows. The job determines the size of the
-        batches. `return_dtype`, a struct or a TypedDict, declares the columns; the default is this DataFrame's columns.
+        a frame of the same kind, or a dict of columns, with any number of rows. It is a function, an object that can be
+        called or has a method `eval`, or a class of such objects, which each subtask instantiates. `concurrency` is the
+        number of subtasks that call it. The job determines the size of the batches, which is at most `batch_size`.
+        `return_dtype`, a struct or a TypedDict, declares the columns; the default is this DataFrame's columns.
 
-        Raises ValueError for an unknown format, TypeError for an object that cannot be called, or another type.
+        Raises ValueError for an unknown format, or numbers below 1; TypeError for an object that cannot be called, or
+        another type.
+
+        >>> import pyarrow.compute as pc
+        >>> from headgate import dataframe as pf
+        >>> numbers = pf.range(3)
+        >>> numbers.map_batches(lambda batch: {"id": pc.multiply(batch["id"], 10)}).collect()
+        [Row(id=0), Row(id=10), Row(id=20)]
         """
         if batch_format not in FORMATS:
             raise ValueError(f"batch_format is one of {', '.join(FORMATS)}, not {batch_format!r}")
         called_of(func, "map_batches")
-        schema = self.schema
-        if return_dtype is not None:
-            kind = logical_type(return_dtype)
-            if kind.kind is not Kind.ROW:
-                raise TypeError(f"return_dtype of map_batches() is a struct of the columns, not {kind}")
-            schema = Schema(kind.fields)
-        return self._with(Batches(self._plan, "MapBatches", BatchFunction(func, batch_format, schema.arrow), schema))
+        check_positive("concurrency", concurrency)
+        check_positive("batch_size", batch_size)
+        kind = types.row(self.schema) if return_dtype is None else logical_type(return_dtype)
+        if kind.kind is not Kind.ROW:
+            raise TypeError(f"return_dtype of map_batches() is a struct of the columns, not {kind}")
+        name = name_of_function(func, None, deterministic=False)
+        declared = DeclaredFunction(name, func, kind, False, concurrency, batch_size)
+        return self._with(MapBatches(self._plan, declared, batch_format))
 
 
 def _output_names(given: Any, kind: LogicalType, own: str | None) -> list[str]:
@@ -216,53 +231,3 @@ def _unused(names: Iterable[str]) -> str:
     """Return a name that is not among the names."""
     taken = set(names)
     return next(name for name in map("$".__mul__, itertools.count(1)) if name not in taken)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BatchFunction:
-    """Makes the function from batch to batch of a function of pandas, Arrow or Polars frames."""
-
-    function: Any
-    batch_format: str
-    schema: pa.Schema
-
-    def __call__(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        call = self.function() if isinstance(self.function, type) else self.function
-
-        def batch_of(batch: pa.RecordBatch) -> pa.RecordBatch:
-            return self._columns(call(self._frame(batch)))
-
-        return batch_of
-
-    def _frame(self, batch: pa.RecordBatch) -> Any:
-        match self.batch_format:
-            case "pandas":
-                return batch.to_pandas()
-            case "polars":
-                import polars  # noqa: PLC0415  # optional, and takes long to load
-
-                return polars.from_arrow(batch)
-        return batch
-
-    def _columns(self, made: Any) -> pa.RecordBatch:
-        if isinstance(made, Mapping):
-            table = pa.table({name: _array(column) for name, column in made.items()})
-        elif isinstance(made, pa.RecordBatch | pa.Table):
-            table = pa.Table.from_batches([made]) if isinstance(made, pa.RecordBatch) else made
-        elif hasattr(made, "to_arrow"):
-            table = made.to_arrow()
-        elif type(made).__module__.startswith("pandas"):
-            table = pa.Table.from_pandas(made, preserve_index=False)
-        else:
-            raise TypeError(f"the function of map_batches() returned a {type(made).__name__}, which is no frame")
-        missing = [name for name in self.schema.names if name not in table.column_names]
-        if missing:
-            raise ValueError(f"the function of map_batches() returned no column {missing[0]!r}: give return_dtype")
-        cast = table.select(self.schema.names).cast(self.schema)
-        columns = [column.combine_chunks() for column in cast.columns]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-def _array(column: Any) -> Any:
-    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)

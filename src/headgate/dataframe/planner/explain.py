@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, walk
 from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.logical import (
-    Batches,
     Called,
     Delay,
     Distinct,
@@ -18,6 +17,7 @@ from headgate.dataframe.planner.logical import (
     JoinKind,
     LateRows,
     Limit,
+    MapBatches,
     Project,
     Relation,
     Scan,
@@ -83,8 +83,10 @@ def _line(plan: Relation) -> str:
             return f"Sort [{', '.join(_key(own, plan.schema.names) for own in plan.keys)}]"
         case Join():
             return _join(plan)
-        case Batches():
-            return f"{plan.name} [{', '.join(plan.schema.names)}], calls Python for each batch"
+        case MapBatches():
+            concurrency = plan.declared.concurrency
+            own = "" if concurrency is None else f", concurrency {concurrency}"
+            return f"MapBatches {plan.declared.name} [{', '.join(plan.schema.names)}], calls Python for each batch{own}"
 
 
 def _watermark(plan: Scan) -> str:

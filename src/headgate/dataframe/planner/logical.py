@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
@@ -11,7 +11,7 @@ from headgate.columns.aggregates import Aggregate
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.schema import Schema, unlike
 from headgate.columns.typed import Apply, Typed
-from headgate.columns.user_kernels import UserKernel
+from headgate.columns.user_kernels import DeclaredFunction, UserKernel
 from headgate.dataframe.planner.ordered import OverAggregate, Sort
 from headgate.functions.source import Source
 
@@ -321,13 +321,17 @@ class Join:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Batches:
+class MapBatches:
     """Passes whole record batches through a function of the user, which may return another number of rows."""
 
     input: Relation
-    name: str
-    make: Callable[[], Callable[[Any], Any]]
-    schema: Schema
+    declared: DeclaredFunction
+    batch_format: str
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that the function returns."""
+        return Schema(self.declared.result.fields)
 
 
 @final
@@ -370,7 +374,7 @@ Relation = (
     | LateRows
     | Distinct
     | Join
-    | Batches
+    | MapBatches
     | Called
     | OverAggregate
     | Sort

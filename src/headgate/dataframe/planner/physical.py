@@ -15,7 +15,6 @@ from headgate.columns.user_aggregates import Accumulation
 from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.job_text import text_of_job
 from headgate.dataframe.planner.logical import (
-    Batches,
     Called,
     Delay,
     Distinct,
@@ -26,6 +25,7 @@ from headgate.dataframe.planner.logical import (
     JoinKind,
     LateRows,
     Limit,
+    MapBatches,
     Project,
     Relation,
     Scan,
@@ -56,13 +56,14 @@ from headgate.operators.columns.aggregation import (
 )
 from headgate.operators.columns.async_calls import AsyncCall, CallRecordsFactory
 from headgate.operators.columns.calc import CalcFactory
-from headgate.operators.columns.conformity import CastToSchema
+from headgate.operators.columns.conformity import CastFactory
 from headgate.operators.columns.distinct import FirstRowsFactory, KeepFirst, ValuesFactory
 from headgate.operators.columns.joins import OUTER, JoinFactory
 from headgate.operators.columns.keyed_rows import NULL_KEYS, KeyedRowsFactory, PairOfValues
 from headgate.operators.columns.lateness import DelayFactory, LateFactory
+from headgate.operators.columns.map_batches import MapBatchesFactory
 from headgate.operators.columns.over import OverFactory, OverInput, OverOutput
-from headgate.operators.columns.rows import BatchesFactory, EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
+from headgate.operators.columns.rows import EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
 from headgate.operators.columns.sort import SortFactory
 from headgate.operators.joins.asof import AsOf, AsOfJoinFactory, Nearest
 from headgate.operators.watermarks import AssignFactory
@@ -191,12 +192,13 @@ class Translation:
                 return self._late_rows(plan)
             case Join():
                 return self._join(plan)
-            case Batches():
-                return self._after(plan.input, plan.name, BatchesFactory(plan.input.schema.arrow, plan.make))
+            case MapBatches():
+                mapped = MapBatchesFactory(plan.declared, plan.batch_format, plan.input.schema.arrow, plan.schema.arrow)
+                return self._after(plan.input, "MapBatches", mapped, plan.declared.concurrency)
 
     def _conformed(self, stream: DataStream, schema: Schema) -> DataStream:
         """Return the stream's records as columns of a schema. Columns may come with other units of time."""
-        return stream._then("Cast", BatchesFactory(schema.arrow, CastToSchema(schema.arrow)), None)
+        return stream._then("Cast", CastFactory(schema.arrow), None)
 
     def _strategy(self, schema: Schema, time: Typed, delay_ms: int) -> WatermarkStrategy:
         """Return the strategy that takes event times from batches of a schema. 0 ms mean that no input becomes idle."""

@@ -49,37 +49,46 @@ class CalcOperator(Operator):
             columns = columns.filter(mask)
         if not columns.num_rows:
             return Batch([])
-        made = computed(self._outputs, columns)
+        made = computed(self._outputs, columns, self._output.names)
         return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._output))
 
     def close(self) -> None:
         self._functions.close()
 
 
-def computed(program: ColumnProgram, columns: pa.RecordBatch) -> list[pa.Array]:
-    """Return the columns that a program computes. Raises `UserCodeError` naming the first row that fails."""
+def computed(program: ColumnProgram, columns: pa.RecordBatch, names: Sequence[str] = ()) -> list[pa.Array]:
+    """Return the columns that a program computes, which have these names.
+
+    Raises `UserCodeError` naming the columns and the first row that fail.
+    """
     try:
         return program.columns(columns)
     except USER_ERRORS as error:
-        raise _failure(program.columns, columns, error) from (
+        failed = [names[place] for place in program.failed_results() if place < len(names)]
+        where = f"column {', '.join(map(repr, failed))}" if failed else ""
+        raise failure(program.columns, columns, error, where) from (
             error.__cause__ if isinstance(error, FailedRowError) else error
         )
 
 
-def _failure(
-    compute: Callable[[pa.RecordBatch], Sequence[Any]], columns: pa.RecordBatch, error: BaseException
+def failure(
+    compute: Callable[[pa.RecordBatch], Any], columns: pa.RecordBatch, error: BaseException, where: str
 ) -> UserCodeError:
-    """Return the error for the first row that fails. It is searched by halves, unless the error knows it."""
+    """Return the error for the first row that fails. It is searched by halves, unless the error knows it.
+
+    If no part of the batch fails again, the error only says where it was raised.
+    """
     if isinstance(error, FailedRowError):
-        return UserCodeError(record=rows_from_batch(columns.slice(error.row, 1))[0], during=error.during)
+        during = ", ".join(own for own in (error.during, where) if own)
+        return UserCodeError(record=rows_from_batch(columns.slice(error.row, 1))[0], during=during)
     while columns.num_rows > 1:
         half = columns.num_rows // 2
         first = columns.slice(0, half)
         columns = first if _fails(compute, first) else columns.slice(half)
-    return UserCodeError(record=rows_from_batch(columns)[0])
+    return UserCodeError(record=rows_from_batch(columns)[0] if _fails(compute, columns) else None, during=where)
 
 
-def _fails(compute: Callable[[pa.RecordBatch], Sequence[Any]], columns: pa.RecordBatch) -> bool:
+def _fails(compute: Callable[[pa.RecordBatch], Any], columns: pa.RecordBatch) -> bool:
     try:
         compute(columns)
     except USER_ERRORS:

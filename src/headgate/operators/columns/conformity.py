@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 import pyarrow as pa
 
+from headgate.elements import Batch
 from headgate.errors import SourceError
+from headgate.operators.base import Operator
+from headgate.operators.columns.calc import columns_of
 
 
 def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -34,11 +35,23 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
 
 
 @final
+class CastOperator(Operator):
+    """Casts the columns of record batches, or records of Python objects, to a schema."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def process(self, batch: Batch) -> Batch:
+        columns = columns_of(batch, self._schema)
+        return Batch.of_arrow(conformed(columns, self._schema)) if columns.num_rows else Batch([])
+
+
+@final
 @dataclass(frozen=True, slots=True)
-class CastToSchema:
-    """Makes the function that casts the columns of a batch to a schema, as `conformed` does."""
+class CastFactory:
+    """Makes a `CastOperator`."""
 
     schema: pa.Schema
 
-    def __call__(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        return partial(conformed, schema=self.schema)
+    def create(self) -> CastOperator:
+        return CastOperator(self.schema)
