@@ -64,8 +64,11 @@ def codec(key: str, name: str, codecs: dict[str, str]) -> str:
 
 def timestamp_texts(column: pa.Array, separator: str, zone: str) -> pa.Array:
     """Return timestamps as texts with no more digits after the second than needed. `zone` ends each text."""
-    plain = pc.cast(column, pa.timestamp(column.type.unit))
-    texts = pc.replace_substring(fraction_trimmed(pc.cast(plain, pa.string())), " ", separator)
+    texts = pc.cast(pc.cast(column, pa.timestamp(column.type.unit)), pa.string())
+    if column.type.unit != "s":
+        texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")  # all have a fraction
+    if separator != " ":
+        texts = pc.replace_substring(texts, " ", separator)
     return pc.binary_join_element_wise(texts, pa.scalar(zone), pa.scalar("")) if zone else texts
 
 

@@ -104,7 +104,9 @@ def _within(start: str, lists: pa.Array, elements: pa.Array, end: str) -> pa.Arr
 def _floats(column: pa.Array) -> pa.Array:
     if pc.all(pc.is_finite(column), min_count=0).as_py():
         texts = pc.cast(column, pa.string())
-        is_whole = pc.invert(pc.match_substring_regex(texts, "[.e]"))
+        is_whole = pc.invert(pc.or_(pc.match_substring(texts, "."), pc.match_substring(texts, "e")))
+        if not pc.any(is_whole).as_py():
+            return texts
         whole = pc.binary_join_element_wise(texts, ".0", "")  # stays a float for readers that infer types
         return pc.if_else(is_whole, whole, texts)
     return pa.array([None if own is None else _quoted(own) for own in column.to_pylist()], pa.string())
