@@ -24,7 +24,6 @@ def joins(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
     made = {
         "near": frame.join(other, on=same & bounds & (pf.col("n") < pf.col("m")), how="full").select("n", "m"),
         "lone": windows[0].join(windows[1], left_on=[*names, "k"], right_on=[*names, "j"], how="anti").select("n"),
-        "pairs": frame.join(other, on=pf.col("n") == pf.col("m")).select("n", "at"),
         "latest": frame.join_asof(other, on="ts", left_by="k", right_by="j", how="left").select("n", "m"),
     }
     return {name: own.to_data_stream().map(tuple) for name, own in made.items()}

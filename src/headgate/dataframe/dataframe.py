@@ -11,11 +11,12 @@ from headgate.dataframe.joins import Joins
 from headgate.dataframe.ordering import Ordering
 from headgate.dataframe.planner.logical import scan_of_failed_rows
 from headgate.dataframe.projections import Projections
+from headgate.dataframe.sets import Sets
 from headgate.dataframe.windows import Windows
 
 
 @final
-class DataFrame(Projections, Expansion, Windows, Grouping, Joins, Ordering, Actions):
+class DataFrame(Projections, Expansion, Windows, Grouping, Joins, Sets, Ordering, Actions):
     """Rows with named, typed columns: the result of a plan. Methods return new DataFrames; nothing runs.
 
     Names and types are checked at once: an unknown column, or an expression that does not fit its columns, raises

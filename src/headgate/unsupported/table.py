@@ -203,7 +203,6 @@ FEATURES: Final = (
         "and after the job",
         names="""
             dataframe.DataFrame: top_n
-            dataframe.DataFrame: union intersect intersect_all minus minus_all
             dataframe: proctime
             table.expression.Expression: rowtime proctime
         """,

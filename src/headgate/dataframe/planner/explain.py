@@ -21,6 +21,7 @@ from headgate.dataframe.planner.logical import (
     Project,
     Relation,
     Scan,
+    SetOperation,
     Stream,
     UnionAll,
     WindowAggregate,
@@ -83,6 +84,8 @@ def _line(plan: Relation) -> str:
             return f"Sort [{', '.join(_key(own, plan.schema.names) for own in plan.keys)}]"
         case Join():
             return _join(plan)
+        case SetOperation():
+            return f"SetOperation [{plan.how}], rows of batches are counted in columns, all as rows"
         case MapBatches():
             concurrency = plan.declared.concurrency
             own = "" if concurrency is None else f", concurrency {concurrency}"

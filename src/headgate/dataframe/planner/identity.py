@@ -26,6 +26,7 @@ from headgate.dataframe.planner.logical import (
     Project,
     Relation,
     Scan,
+    SetOperation,
     UnionAll,
     WindowAggregate,
     inputs_of,
@@ -86,6 +87,9 @@ def _state_of(plan: Relation) -> Iterator[str]:
             for aggregate, argument in plan.aggregates:
                 functions = "+".join(own.function for own in aggregate.partials)
                 yield f"{functions} {aggregate.type} {_origin(argument, plan.input)}"
+        case SetOperation():
+            yield plan.how
+            yield from (f"column {column_origin(plan.input, place)}" for place in range(len(plan.input.schema)))
         case Join():
             yield f"join {plan.kind.value} {plan.how} {plan.lower_ms} {plan.upper_ms}"
             for side in (plan.left, plan.right):
@@ -113,7 +117,7 @@ def column_origin(plan: Relation, place: int) -> str:
     match plan:
         case Project():
             return _origin(plan.outputs[place][1], plan.input)
-        case Filter() | Limit() | EventTime() | Distinct() | Sort() | Delay() | LateRows():
+        case Filter() | Limit() | EventTime() | Distinct() | Sort() | SetOperation() | Delay() | LateRows():
             return column_origin(plan.input, place)
         case UnionAll():
             return " | ".join(column_origin(own, place) for own in plan.inputs)

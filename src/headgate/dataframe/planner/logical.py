@@ -254,6 +254,23 @@ class Distinct:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOperation:
+    """What remains of the rows of two sides, `how` "intersect", "intersect_all", "minus" or "minus_all".
+
+    The last column of the input tells whether a row is of the right side.
+    """
+
+    input: Relation
+    how: str
+
+    @property
+    def schema(self) -> Schema:
+        """The other columns of the input."""
+        return Schema(self.input.schema.columns[:-1])
+
+
+@final
 class JoinKind(Enum):
     """How a join keeps rows: by event time, until their window ends, or for ever."""
 
@@ -374,6 +391,7 @@ Relation = (
     | LateRows
     | Distinct
     | Join
+    | SetOperation
     | MapBatches
     | Called
     | OverAggregate

@@ -29,6 +29,7 @@ from headgate.dataframe.planner.logical import (
     Project,
     Relation,
     Scan,
+    SetOperation,
     Stream,
     UnionAll,
     WindowAggregate,
@@ -64,6 +65,7 @@ from headgate.operators.columns.lateness import DelayFactory, LateFactory
 from headgate.operators.columns.map_batches import MapBatchesFactory
 from headgate.operators.columns.over import OverFactory, OverInput, OverOutput
 from headgate.operators.columns.rows import EncodeFactory, ExpandFactory, LimitFactory, RowsFactory
+from headgate.operators.columns.sets import CountedRowsFactory, Remaining
 from headgate.operators.columns.sort import SortFactory
 from headgate.operators.joins.asof import AsOf, AsOfJoinFactory, Nearest
 from headgate.operators.watermarks import AssignFactory
@@ -192,6 +194,10 @@ class Translation:
                 return self._late_rows(plan)
             case Join():
                 return self._join(plan)
+            case SetOperation():
+                counted = self._after(plan.input, "CountedRows", CountedRowsFactory(plan.input.schema.arrow))
+                kept = counted.key_by(first_field).process(Remaining(plan.how)).uid(self._uid(plan)).name(plan.how)
+                return kept._then("Columns", ValuesFactory(plan.schema.arrow), None)
             case MapBatches():
                 mapped = MapBatchesFactory(plan.declared, plan.batch_format, plan.input.schema.arrow, plan.schema.arrow)
                 return self._after(plan.input, "MapBatches", mapped, plan.declared.concurrency)
