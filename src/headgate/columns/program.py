@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -55,11 +55,15 @@ class ColumnProgram:
     @property
     def user_kernels(self) -> list[UserKernel]:
         """The functions of the user, each of which is to be opened before the first batch, and closed at the end."""
-        found: list[UserKernel] = []
+        return self.kernels_of(UserKernel)
+
+    def kernels_of(self, kind: type[Any]) -> list[Any]:
+        """Return the kernels of a class."""
+        found: list[Any] = []
         for _, call in self._calls:
             if isinstance(call, _Choice):
-                found += [kernel for program in call.programs for kernel in program.user_kernels]
-            elif isinstance(call[0], UserKernel):
+                found += [kernel for program in call.programs for kernel in program.kernels_of(kind)]
+            elif isinstance(call[0], kind):
                 found.append(call[0])
         return found
 

@@ -212,8 +212,8 @@ FEATURES: Final = (
         instead="compute the value with udf(), or with map_batches()",
         names="""
             table.expression.Expression: collect list_agg percentile
-            table.expressions: call current_database current_watermark range_ reinterpret_cast row_interval
-            table.expressions: source_watermark typeof with_columns without_columns
+            table.expressions: call current_database range_ reinterpret_cast row_interval
+            table.expressions: source_watermark with_columns without_columns
             table.expressions: UNBOUNDED_ROW UNBOUNDED_RANGE CURRENT_ROW CURRENT_RANGE
         """,
     ),

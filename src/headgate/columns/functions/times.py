@@ -42,6 +42,7 @@ _NOW: Final[dict[str, LogicalType]] = {
     "local_time": types.time(0),
     "current_timestamp": types.timestamp_ltz(3),
     "now": types.timestamp_ltz(3),
+    "proctime": types.timestamp_ltz(3),
     "local_timestamp": types.timestamp(3),
 }
 

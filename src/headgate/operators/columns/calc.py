@@ -8,6 +8,7 @@ from typing import Any, final
 
 import pyarrow as pa
 
+from headgate.columns.functions.planning import WatermarkKernel
 from headgate.columns.program import ColumnProgram
 from headgate.columns.user_kernels import FailedRowError, UserFunctions
 from headgate.elements import Batch
@@ -39,6 +40,7 @@ class CalcOperator(Operator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         programs = [self._outputs] if self._predicate is None else [self._predicate, self._outputs]
+        self._watermarks = [kernel for program in programs for kernel in program.kernels_of(WatermarkKernel)]
         kernels = (kernel for program in programs for kernel in program.user_kernels)
         self._functions.open(kernels, Runtime(context))
 
@@ -51,6 +53,11 @@ class CalcOperator(Operator):
             return Batch([])
         made = computed(self._outputs, columns, self._output.names)
         return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._output))
+
+    def advance(self, watermark_ms: int, records_max: int) -> Batch | None:
+        for kernel in self._watermarks:
+            kernel.watermark_ms = watermark_ms
+        return None
 
     def close(self) -> None:
         self._functions.close()
