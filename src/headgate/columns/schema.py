@@ -8,7 +8,7 @@ from typing import final
 
 import pyarrow as pa
 
-from headgate.columns.logical_types import LogicalType
+from headgate.columns.logical_types import LogicalType, of_arrow
 from headgate.errors import InvalidExpressionError
 
 
@@ -55,6 +55,11 @@ class Schema:
         if len(self._indexes) < len(self.columns):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise InvalidExpressionError(f"there are two columns {twice!r}: give one another name with alias()")
+
+    @staticmethod
+    def of_arrow(columns: pa.Schema) -> Schema:
+        """Return the types of Arrow columns, all of which may have NULL. Raises TypeError naming a column without."""
+        return Schema((field.name, of_arrow(field.type, field.name)) for field in columns)
 
     @property
     def names(self) -> list[str]:

@@ -18,6 +18,7 @@ from headgate.dataframe.planner.optimizer import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
 from headgate.dataframe.statement_set import StatementSet
 from headgate.functions.sink import Sink
+from headgate.types.arrow_types import type_of_schema
 from headgate.types.row import Row
 
 if TYPE_CHECKING:
@@ -158,9 +159,13 @@ class Actions(Frame):
     def to_spark(self) -> SparkDataFrame:
         """Run the plan to its end, and return its rows as a Spark DataFrame. Blocks.
 
-        Raises ProgramError if the input does not end.
+        The job writes the columns as Parquet files, which Spark reads. Raises ProgramError if the input does not end,
+        or for a column whose type Spark does not have.
         """
-        return self.to_data_stream().to_spark()
+        translation = translation_of([self._plan], self._environment)
+        return translation.environment.collect_frame(
+            type_of_schema(self.schema.arrow), lambda sink: translation.write(self._plan, sink, "DataFrame", None)
+        )
 
     def write(
         self,
