@@ -32,6 +32,31 @@ def frame_of(env: StreamExecutionEnvironment) -> pf.DataFrame:
     return timed.with_watermark("ts", dt.timedelta(minutes=1))
 
 
+class Kept:
+    """Sums numbers in an accumulator."""
+
+    def create_accumulator(self) -> list[int]:
+        return [0]
+
+    def accumulate(self, accumulator: list[int], n: int) -> None:
+        accumulator[0] += n
+
+    def get_value(self, accumulator: list[int]) -> int:
+        return accumulator[0]
+
+    def merge(self, accumulator: list[int], others: Any) -> None:
+        accumulator[0] += sum(own for (own,) in others)
+
+
+_kept: Final = pf.udaf(Kept, accumulator_type=list[int])
+
+
+def _summed(windows: Any) -> DataStream:
+    made = windows.group_by("k", "window_start", "window_end").agg(_kept(pf.col("n")))
+    stream: DataStream = made.to_data_stream()
+    return stream.map(tuple)
+
+
 def _counted(windows: Any, lateness: dt.timedelta | None = None) -> DataStream:
     n = pf.col("n")
     groups = windows.group_by("k", "window_start", "window_end")
@@ -68,6 +93,8 @@ def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
         "waited": _counted(longer.hop(on="ts", slide=35 * MS, size=70 * MS), 90 * MS),
         "sorted": frame.sort(["ts", "n"]).select("n").to_data_stream().map(tuple),
         "keys": frame.select("k").distinct().to_data_stream().map(tuple),
+        "kept": _summed(frame.tumble(on="ts", size=70 * MS)),
+        "kept sessions": _summed(longer.session(on="ts", gap=60 * MS, partition_by="k")),
         "called": frame.select(own=_tripled(pf.col("n"))).to_data_stream().map(tuple),
         "rows": frame.filter("n % 3 = 0").select(double=pf.col("n") * 2).to_data_stream().map(tuple),
     }
