@@ -13,7 +13,7 @@ from headgate.elements import MIN_TIMESTAMP, Barrier, Batch
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.operators.columns.calc import columns_of
 from headgate.state.operator.list_elements import ListElements
-from headgate.types.arrow import rows_from_batch
+from headgate.types.arrow import compacted, rows_from_batch
 
 LIMIT_STATE: Final = "rows"
 
@@ -36,7 +36,7 @@ class LimitOperator(Operator):
         start = max(self._from - self._arrived, 0)
         stop = columns.num_rows if self._to is None else min(self._to - self._arrived, columns.num_rows)
         self._arrived += columns.num_rows
-        return Batch.of_arrow(columns.slice(start, stop - start)) if start < stop else Batch([])
+        return Batch.of_arrow(compacted(columns.slice(start, stop - start))) if start < stop else Batch([])
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         return OperatorSnapshot(uid=self.context.uid, lists={LIMIT_STATE: ListElements.of([self._arrived])})
