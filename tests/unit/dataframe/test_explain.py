@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 import json
+import pkgutil
 import re
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from headgate import dataframe as pf
+from headgate.dataframe.planner.job_text import FORMS
 from headgate.datastream import StreamExecutionEnvironment
+from headgate.operators import columns
+from headgate.operators.keyed import KeyedOperator
 
 
 def frame() -> pf.DataFrame:
@@ -75,3 +80,20 @@ def test_a_statement_set_shows_one_job(tmp_path: Any) -> None:
     assert len(re.findall(r"uid Scan-0(-2)?: columns", text)) == 2
     with pytest.raises(ValueError, match="no writes"):
         pf.create_statement_set().compile_plan()
+
+
+def test_each_operator_that_emits_or_keeps_rows_says_so() -> None:
+    modules = [
+        importlib.import_module(own.name) for own in pkgutil.iter_modules(columns.__path__, f"{columns.__name__}.")
+    ]
+    factories = [own for module in modules for own in vars(module).values() if isinstance(own, type)]
+    made = {own: get_type_hints(own.create)["return"] for own in factories if hasattr(own, "create")}
+    assert [own for own, operator in made.items() if issubclass(operator, KeyedOperator) and own not in FORMS] == []
+
+
+def test_joins_and_aggregates_over_rows_keep_rows() -> None:
+    one, other = frame(), frame().select(k2=pf.col("k"), ts2=pf.col("ts"))
+    over = one.select(total=pf.col("v").sum.over(order_by="ts", partition_by="k"))
+    assert re.findall(r"Over.*: (.*)", job_graph(over.explain()))[-1] == "rows, then columns"
+    joined = one.join(other, on=(pf.col("k") == pf.col("k2")) & (pf.col("ts") == pf.col("ts2")))
+    assert "rows, then columns: pairs of rows in keyed state" in job_graph(joined.explain())
