@@ -11,14 +11,14 @@ from headgate.columns.frames import (
     following,
     preceding,
 )
-from headgate.dataframe.connectors import read_generic
+from headgate.dataframe.connectors.files import read_json, read_parquet
+from headgate.dataframe.connectors.generic import read_generic
+from headgate.dataframe.connectors.kafka import read_kafka
 from headgate.dataframe.creation import from_arrow, from_dict, from_pandas, from_records
 from headgate.dataframe.creation import number_range as range
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
-from headgate.dataframe.files import read_json, read_parquet
 from headgate.dataframe.grouping import GroupedDataFrame
-from headgate.dataframe.kafka import read_kafka
 from headgate.dataframe.over import dense_rank, lag, rank, row_number
 from headgate.dataframe.planner.plan_file import CompiledPlan
 from headgate.dataframe.results import CloseableResults as CloseableIterator

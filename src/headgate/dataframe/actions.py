@@ -206,7 +206,7 @@ class Actions(Frame):
         SNAPPY, GZIP, ZSTD, LZ4, BROTLI or UNCOMPRESSED. Raises ValueError for another one, or a mode that is not
         "append".
         """
-        from headgate.dataframe.file_sinks import parquet_sink  # noqa: PLC0415  # takes long to load
+        from headgate.dataframe.connectors.file_sinks import parquet_sink  # noqa: PLC0415  # takes long to load
 
         sink = parquet_sink(self.schema, path, mode, compression)
         self.write(sink, f"files {path}", statement_set=statement_set)
@@ -225,7 +225,7 @@ class Actions(Frame):
         `timestamp_format` is "SQL", such as `2024-01-01 12:00:00.5`, or "ISO-8601". With `ignore_null_fields`, fields
         that are NULL are left out.
         """
-        from headgate.dataframe.file_sinks import json_sink  # noqa: PLC0415  # takes long to load
+        from headgate.dataframe.connectors.file_sinks import json_sink  # noqa: PLC0415  # takes long to load
 
         sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
         self.write(sink, f"files {path}", statement_set=statement_set)
@@ -262,8 +262,8 @@ class Actions(Frame):
         Raises TypeError and ValueError for wrong arguments.
         """
         # Imports the client of Kafka, which is an extra.
-        from headgate.dataframe import kafka_arguments as arguments  # noqa: PLC0415
-        from headgate.dataframe.kafka_sink import kafka_sink  # noqa: PLC0415
+        from headgate.dataframe.connectors import kafka_arguments as arguments  # noqa: PLC0415
+        from headgate.dataframe.connectors.kafka_sink import kafka_sink  # noqa: PLC0415
 
         arguments.refuse_options(options)
         sink = kafka_sink(
@@ -297,11 +297,11 @@ class Actions(Frame):
         ids> +I[1]
         """
         if connector == "kafka":
-            from headgate.dataframe.kafka_options import written_arguments  # noqa: PLC0415  # takes long to load
+            from headgate.dataframe.connectors.kafka_options import written_arguments  # noqa: PLC0415  # takes long to load
 
             self.write_kafka(**written_arguments(options), statement_set=statement_set)
             return
-        from headgate.dataframe.connector_factories import sink_of  # noqa: PLC0415  # takes long to load
+        from headgate.dataframe.connectors.factories import sink_of  # noqa: PLC0415  # takes long to load
 
         sink, parallelism = sink_of(connector, self.schema, options)
         self.write(sink, connector, parallelism=parallelism, statement_set=statement_set)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headgate.columns.schema import Schema
+from headgate.dataframe.connectors.files import read_columns, schema_of
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
-from headgate.dataframe.files import read_columns, schema_of
 from headgate.dataframe.planner.logical import Stream
 from headgate.dataframe.session import get_or_create_table_environment
 from headgate.errors import ProgramError
@@ -73,7 +73,7 @@ def from_spark(  # noqa: PLR0913  # the settings of a query, by name
     Raises ProgramError for another object, a wrong setting, or a column whose type SQL does not have; ValueError for a
     streaming DataFrame without `checkpoint_location`, or a bounded one with it.
     """
-    from headgate.dataframe.spark_tables import spark_scan, spark_stream_scan  # noqa: PLC0415  # pyspark is optional
+    from headgate.dataframe.connectors.spark_tables import spark_scan, spark_stream_scan  # noqa: PLC0415  # pyspark is optional
 
     environment = get_or_create_table_environment()
     is_streaming = getattr(frame, "isStreaming", False)

@@ -14,8 +14,8 @@ from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopi
 from headgate.connectors.kafka.serialization import KafkaMessage, KafkaPartitioner
 from headgate.connectors.kafka.sink import FlushingKafkaSink, TransactionalKafkaSink
 from headgate.connectors.kafka.source import KafkaSource
-from headgate.dataframe.kafka_arguments import formats, offsets_of
-from headgate.dataframe.kafka_sink import kafka_sink
+from headgate.dataframe.connectors.kafka_arguments import formats, offsets_of
+from headgate.dataframe.connectors.kafka_sink import kafka_sink
 from headgate.dataframe.planner.logical import Scan, inputs_of
 from headgate.dataframe.planner.optimizer import optimized
 from headgate.errors import SourceError

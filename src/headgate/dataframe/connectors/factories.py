@@ -9,12 +9,12 @@ from typing import Any, Final, TypeVar
 from headgate.columns.schema import Schema
 from headgate.config_kinds import BOOLEAN, INTEGER, TEXT
 from headgate.connectors.console import BlackholeSink, PrintSink
-from headgate.dataframe.connector_options import Options
-from headgate.dataframe.datagen import generated_scan
-from headgate.dataframe.delta_tables import delta_scan, delta_written
-from headgate.dataframe.file_formats import file_scan, files_written
+from headgate.dataframe.connectors.datagen import generated_scan
+from headgate.dataframe.connectors.delta_tables import delta_scan, delta_written
+from headgate.dataframe.connectors.file_formats import file_scan, files_written
+from headgate.dataframe.connectors.options import Options
+from headgate.dataframe.connectors.postgres_tables import postgres_scan, postgres_written
 from headgate.dataframe.planner.logical import ColumnSource
-from headgate.dataframe.postgres_tables import postgres_scan, postgres_written
 from headgate.errors import UnsupportedError
 from headgate.functions.sink import Sink
 from headgate.types.arrow_types import type_of_schema

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headgate.config_kinds import INTEGER, TEXT
-from headgate.dataframe.connector_options import Options
+from headgate.dataframe.connectors.options import Options
 
 _BOTH: Final = {
     "format": "format",

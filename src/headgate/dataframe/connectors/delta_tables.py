@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from headgate.columns.schema import Schema
 from headgate.config_kinds import INTEGER, TEXT, ValueKind, one_of
-from headgate.dataframe.connector_options import Options
+from headgate.dataframe.connectors.options import Options
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
 

@@ -27,7 +27,7 @@ from headgate.columns.schema import Schema
 from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, NUMBER, ValueKind, one_of
 from headgate.connectors import generated_columns as generated
 from headgate.connectors.generated_columns import GeneratedColumnsSource, Generator
-from headgate.dataframe.connector_options import Options
+from headgate.dataframe.connectors.options import Options
 from headgate.errors import ProgramError
 from headgate.functions.source import Source
 

@@ -13,7 +13,7 @@ from headgate.connectors.files.sink import FileSink
 from headgate.connectors.formats.json_columns import JsonColumnsWriterFactory
 from headgate.connectors.formats.json_texts import JsonTexts
 from headgate.connectors.formats.parquet_files import PARQUET_CODECS
-from headgate.dataframe.files import checked_path
+from headgate.dataframe.connectors.files import checked_path
 
 TIMESTAMP_FORMATS: Final = ("SQL", "ISO-8601")
 

@@ -19,9 +19,9 @@ from headgate.connectors.formats.json_texts import JsonTexts
 from headgate.connectors.formats.orc_files import ORC_CODECS, OrcFile, check_orc
 from headgate.connectors.formats.orc_source import OrcFormat
 from headgate.connectors.formats.parquet_files import PARQUET_CODECS
-from headgate.dataframe.connector_options import Options
-from headgate.dataframe.file_sinks import TIMESTAMP_FORMATS, file_sink
-from headgate.dataframe.files import BuilderOf, FileScan, checked_path, json_lines, parquet
+from headgate.dataframe.connectors.file_sinks import TIMESTAMP_FORMATS, file_sink
+from headgate.dataframe.connectors.files import BuilderOf, FileScan, checked_path, json_lines, parquet
+from headgate.dataframe.connectors.options import Options
 from headgate.types.csv_dialect import CsvDialect, single
 
 _CHARACTER: Final = ValueKind("character", "one character", lambda value: single(str(value), "it"))

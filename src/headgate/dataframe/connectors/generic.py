@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from headgate.dataframe.connectors.files import read_columns, schema_of
+from headgate.dataframe.connectors.kafka import read_kafka
+from headgate.dataframe.connectors.kafka_options import read_arguments
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
-from headgate.dataframe.files import read_columns, schema_of
-from headgate.dataframe.kafka import read_kafka
-from headgate.dataframe.kafka_options import read_arguments
 
 _PLACES: Final = ("path", "table-path", "table-name")
 """Options that tell sources of one connector apart in plans, and in the uids of operators with state."""
@@ -48,7 +48,7 @@ def read_generic(
     if connector == "kafka":
         arguments = read_arguments(options)
         return read_kafka(**arguments, schema=schema, computed_columns=computed_columns, watermark=watermark)
-    from headgate.dataframe.connector_factories import source_of  # noqa: PLC0415  # takes long to load
+    from headgate.dataframe.connectors.factories import source_of  # noqa: PLC0415  # takes long to load
 
     source = source_of(connector, schema_of(schema), options)
     place = next((options[name] for name in _PLACES if name in options), "")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headgate.config_kinds import DURATION_MS
+from headgate.dataframe.connectors.files import read_columns, schema_of
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
-from headgate.dataframe.files import read_columns, schema_of
 
 if TYPE_CHECKING:
     from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer
@@ -73,8 +73,8 @@ def read_kafka(  # noqa: PLR0913  # PyFlink's arguments
     """
     # Imports the client of Kafka, which is an extra.
     from headgate.connectors.kafka.source import Subscription  # noqa: PLC0415
-    from headgate.dataframe import kafka_arguments as arguments  # noqa: PLC0415
-    from headgate.dataframe.kafka_scan import KafkaScan, MessageParts  # noqa: PLC0415
+    from headgate.dataframe.connectors import kafka_arguments as arguments  # noqa: PLC0415
+    from headgate.dataframe.connectors.kafka_scan import KafkaScan, MessageParts  # noqa: PLC0415
 
     if (topic is None) == (topic_pattern is None):
         raise ValueError("read_kafka() takes either topic or topic_pattern")
@@ -128,7 +128,7 @@ def _offsets(
         KafkaOffsetsInitializer,
         KafkaTopicPartition,
     )
-    from headgate.dataframe import kafka_arguments as arguments  # noqa: PLC0415
+    from headgate.dataframe.connectors import kafka_arguments as arguments  # noqa: PLC0415
 
     timestamp_ms, specific = given
     first = "earliest-offset" if kind == "startup" else "unbounded"
