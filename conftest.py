@@ -25,11 +25,7 @@ def _dataframes_in_this_process(request: pytest.FixtureRequest) -> Generator[Non
     if not isinstance(request.node, pytest.DoctestItem) or "headgate/dataframe/" not in str(request.node.path):
         yield
         return
-    from headgate.common import Configuration  # noqa: PLC0415  # only for these examples
-    from headgate.dataframe import set_table_environment  # noqa: PLC0415
-    from headgate.table.table_environment import TableEnvironment  # noqa: PLC0415
+    from tests.dataframe_session import session_in_this_process  # noqa: PLC0415  # only for these examples
 
-    settings = {"headgate.deploy.target": "minicluster", "table.local-time-zone": "UTC"}
-    set_table_environment(TableEnvironment.create(Configuration.from_dict(settings)))
-    yield
-    set_table_environment(None)
+    with session_in_this_process():
+        yield

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from bench import kafka_columns
 from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.kafka_topics import PARTITIONS, Watch, fill, rate, watch
@@ -16,6 +17,7 @@ from bench.kafka_trips import RoundTrips
 from bench.outputs import percentile
 from bench.peers import systems
 from bench.peers.systems import System, Topics
+from bench.trial import run_module
 from headgate.testing.servers.kafka import KafkaBroker
 from headgate.testing.servers.kafka_download import missing_programs
 
@@ -124,4 +126,59 @@ def latency_figure(interval_ms: int, taken_ms: list[float]) -> Figure:
     )
 
 
-MEASURES = {"x": throughput, "y": latency}
+def columns(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (an): JSON to JSON as a DataFrame, as records, and by a bare consumer and producer, on one core."""
+    if (missing := missing_programs()) is not None:
+        say(f"left out (an): {missing}")
+        return []
+    count = effort.lines // 10
+    found: dict[str, list[float]] = {system: [] for system in kafka_columns.SYSTEMS}
+    with broker() as (started, _):
+        kafka_columns.fill(started.bootstrap, SOURCE, count)
+        started.create_topic(EMPTY, PARTITIONS)
+        for number in range(effort.peer_rounds):
+            for system, rates in found.items():
+                say(f"JSON from Kafka to Kafka, round {number + 1} of {effort.peer_rounds}: {system}")
+                cpu_s = {}
+                for source in (EMPTY, SOURCE):
+                    given = {"system": system, "bootstrap": started.bootstrap, "source": source}
+                    given["target"] = f"{system}-{number}-{source}"
+                    started.create_topic(given["target"], PARTITIONS)
+                    cpu_s[source] = run_module("bench.kafka_columns", given, COLUMNS_S_MAX)["cpu_s"]
+                rates.append(count / (cpu_s[SOURCE] - cpu_s[EMPTY]))
+    return columns_figures(found)
+
+
+def columns_figures(rates: dict[str, list[float]]) -> list[Figure]:
+    """Return the rate of the DataFrame by CPU time, and its ratios to the others within the rounds."""
+    ours = rates["columns"]
+    figures = [
+        Figure(
+            row="an",
+            what="Kafka JSON, a filter, a computed column, to Kafka, as a DataFrame",
+            value=median(ours),
+            unit="messages/CPU s",
+            of_runs=tuple(ours),
+        )
+    ]
+    for system, name, least in (("records", "the same with records", 4.0), ("bare", "bare confluent-kafka", 0.7)):
+        ratios = tuple(our / their for our, their in zip(ours, rates[system], strict=True))
+        figures.append(
+            Figure(
+                row="an",
+                what=f"  to {name}",
+                value=median(ratios),
+                unit="ratio",
+                target=Target(least=least),
+                of_runs=ratios,
+                note=f"{median(rates[system]):,.0f} messages/CPU s",
+            )
+        )
+    return figures
+
+
+COLUMNS_S_MAX: Final = 600.0
+EMPTY: Final = "nothing"
+"""A topic without messages: what a run of it takes is the time to start."""
+
+MEASURES = {"x": throughput, "y": latency, "an": columns}

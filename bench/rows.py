@@ -231,7 +231,23 @@ NEEDS = {
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae", "af", "ag", "ah", "ai", "aj", "ak", "al", "am")
+ROWS = (
+    *"abcdefghiklmnopqrstuvwxyz",
+    "aa",
+    "ab",
+    "ac",
+    "ad",
+    "ae",
+    "af",
+    "ag",
+    "ah",
+    "ai",
+    "aj",
+    "ak",
+    "al",
+    "am",
+    "an",
+)
 """There is no (j) here: that is `python -m bench.memory`."""
 
 

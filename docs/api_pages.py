@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
@@ -181,8 +182,23 @@ def _excluded(owner: type, path: str) -> Iterator[str]:
 def names_internals(function: object) -> bool:
     """Return whether a parameter or the result of a function is of a class that no page shows."""
     scope = getattr(function, "__globals__", {})
+    scope = {**_imports_for_types(scope.get("__name__", "headgate")), **scope}
     texts = [str(hint) for hint in getattr(function, "__annotations__", {}).values()]
     return any(is_internal(scope.get(name)) for text in texts for name in re.findall(r"\w+", text))
+
+
+@functools.cache
+def _imports_for_types(module: str) -> dict[str, object]:
+    """Return the objects of headgate that a module imports for type checkers only, by name."""
+    body = ast.parse(inspect.getsource(importlib.import_module(module))).body if module.startswith("headgate.") else []
+    blocks = [each.body for each in body if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING"]
+    imports = [each for block in blocks for each in block if isinstance(each, ast.ImportFrom)]
+    return {
+        alias.name: getattr(importlib.import_module(each.module), alias.name)
+        for each in imports
+        if each.module is not None and each.module.startswith("headgate.")
+        for alias in each.names
+    }
 
 
 def is_internal(found: object) -> bool:

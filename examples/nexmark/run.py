@@ -18,11 +18,17 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+import frames
+from figures.written import plain
+from frames import frame
+from frames.events import EventFrames
 from generator.events import Settings
 from headgate.common import Configuration
+from headgate.dataframe import set_table_environment
 from headgate.datastream import DataStream, MapFunction, RuntimeExecutionMode, StreamExecutionEnvironment
 from headgate.datastream.functions import CheckpointListener
 from headgate.deploy.spark.java import ensure_java
+from headgate.table import TableEnvironment
 from inputs import write_inputs
 from queries import NAMES, PATTERNS, query
 from results import Rows, difference, settled
@@ -77,6 +83,37 @@ class Disturbed(Events):
         return super().read(*kinds).map(KillOnce(self.done))
 
 
+@dataclass(frozen=True)
+class Records:
+    """A query as a program of the DataStream API."""
+
+    spark: SparkSession
+    folder: Path
+    name: str
+
+    def stream(self, mode: RuntimeExecutionMode, done: Path) -> DataStream:
+        """Return the results. As a stream, the job kills a worker and creates the file `done`."""
+        env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(SETTINGS), self.spark)
+        env.set_runtime_mode(mode).set_parallelism(2)
+        is_stream = mode is RuntimeExecutionMode.STREAMING
+        return query(self.name)(Disturbed(env, self.folder, done) if is_stream else Events(env, self.folder))
+
+
+@dataclass(frozen=True)
+class Frames:
+    """A query as a program of DataFrames."""
+
+    folder: Path
+    name: str
+
+    def stream(self, mode: RuntimeExecutionMode, done: Path) -> DataStream:
+        """Return the results, as `Records.stream` does."""
+        own = {"execution.runtime-mode": mode.name, "parallelism.default": "2", "table.local-time-zone": "UTC"}
+        set_table_environment(TableEnvironment.create(Configuration.from_dict(SETTINGS | own)))
+        results = frame(self.name)(EventFrames(self.folder)).to_data_stream()
+        return results.map(KillOnce(done)) if mode is RuntimeExecutionMode.STREAMING else results
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Nexmark on Spark, as a stream with a worker killed and as a batch.")
     parser.add_argument("queries", nargs="*", metavar="QUERY", help="such as q5; all if none is named")
@@ -98,27 +135,33 @@ def main() -> None:
 
 
 def check(spark: SparkSession, folder: Path, name: str) -> bool:
-    """Run a query in both modes, tell how it went, and return whether all is as expected."""
+    """Run the programs of a query in both modes, tell how it went, and return whether all is as expected."""
     wanted, done = expected(spark, name), WORK / "killed"
-    done.unlink(missing_ok=True)
+    programs: list[Records | Frames] = [Records(spark, folder, name)]
+    if name in frames.NAMES:
+        programs.append(Frames(folder, name))
     right = True
-    for mode in (RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH):
-        env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(SETTINGS), spark)
-        env.set_runtime_mode(mode).set_parallelism(2)
-        is_stream = mode is RuntimeExecutionMode.STREAMING
-        started_s = time.monotonic()
-        found = results(name, Disturbed(env, folder, done) if is_stream else Events(env, folder))
-        wrong = difference(found, wanted) or ("no worker was killed" if is_stream and not done.exists() else None)
-        right = right and wrong is None
-        took_s = time.monotonic() - started_s
-        print(f"  {name:<4}{mode.name:<10}{found.total():>9,} results {took_s:6.1f} s  {wrong or 'right'}", flush=True)
+    for program in programs:
+        for mode in (RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH):
+            done.unlink(missing_ok=True)
+            started_s = time.monotonic()
+            found = results(name, program.stream(mode, done))
+            missed = mode is RuntimeExecutionMode.STREAMING and not done.exists()
+            wrong = difference(found, wanted) or ("no worker was killed" if missed else None)
+            right = right and wrong is None
+            took_s = time.monotonic() - started_s
+            kind = type(program).__name__.lower()
+            print(
+                f"  {name:<4}{kind:<8}{mode.name:<10}{found.total():>9,} results {took_s:6.1f} s  {wrong or 'right'}",
+                flush=True,
+            )
     return right
 
 
-def results(name: str, events: Events) -> Rows:
+def results(name: str, stream: DataStream) -> Rows:
     """Run a query and return what counts of its results."""
-    with query(name)(events).execute_and_collect(name) as records:
-        return settled(name, (tuple(record) for record in records))
+    with stream.execute_and_collect(name) as records:
+        return settled(name, (tuple(map(plain, record)) for record in records))
 
 
 @contextmanager

@@ -93,11 +93,16 @@ class Batch:
         return f"Batch({len(self)} records)"
 
     def piece(self, start: int, stop: int) -> Batch:
-        """Return the records from position `start` up to, but not including, `stop`, in a batch with new lists."""
+        """Return the records from position `start` up to, but not including, `stop`, in a batch with new lists.
+
+        A small piece of an Arrow batch does not keep the whole batch in memory.
+        """
         timestamps, keys = self.timestamps, self.keys
         own_times = None if timestamps is None else timestamps[start:stop]
         if self._columns is not None:
-            return Batch.of_arrow(self._columns.slice(start, stop - start), own_times)
+            from headgate.types.arrow import compacted  # noqa: PLC0415  # Arrow takes long to load
+
+            return Batch.of_arrow(compacted(self._columns.slice(start, stop - start)), own_times)
         return Batch(self._records[start:stop], own_times, None if keys is None else keys[start:stop])
 
     def copy(self, records: Callable[[list[Any]], list[Any]] = list) -> Batch:

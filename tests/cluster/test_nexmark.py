@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import frames
 from figures.compare import EVENTS, ROW_GROUP, SETTINGS, write_closing
 from figures.on_spark_streaming import run
-from figures.written import read
+from figures.written import plain, read
+from frames import frame
+from frames.events import EventFrames
 from generator.events import Settings
+from headgate import dataframe as pf
 from headgate.common import Configuration
 from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from headgate.table import TableEnvironment
 from inputs import write_inputs, write_parts
 from queries import NAMES, PATTERNS, query
 from results import difference, settled
@@ -45,6 +50,22 @@ def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, fold
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("name", frames.NAMES)
+def test_a_data_frame_gives_what_spark_sql_gives(name: str, spark: SparkSession, folder: Path) -> None:
+    wanted = expected(spark, name)
+    assert wanted
+    for mode in ("STREAMING", "BATCH"):
+        settings = {"headgate.deploy.target": "minicluster", "parallelism.default": "2", "table.local-time-zone": "UTC"}
+        conf = Configuration.from_dict({**settings, "execution.runtime-mode": mode})
+        pf.set_table_environment(TableEnvironment.create(conf))
+        try:
+            found = frame(name)(EventFrames(folder)).collect()
+        finally:
+            pf.set_table_environment(None)
+        assert difference(settled(name, (tuple(map(plain, row)) for row in found)), wanted) is None
+
+
+@pytest.mark.spark
 @pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["q3", "q9", "q19"])
@@ -62,9 +83,10 @@ def test_a_stream_of_spark_sql_gives_what_its_batch_gives(name: str, spark: Spar
 @pytest.mark.spark
 @pytest.mark.soak
 @pytest.mark.long
-def test_queries_survive_a_killed_worker() -> None:
-    done = subprocess.run(
-        [sys.executable, str(RUN), "q4", "q5", "q11", "p2"], capture_output=True, text=True, timeout=300
-    )
+@pytest.mark.parametrize(
+    ("queries", "runs"), [(["q4", "q5", "q11", "p2"], 8), (["q0", "q1", "q2", "q14", "q21", "q22"], 12)]
+)
+def test_queries_survive_a_killed_worker(queries: list[str], runs: int) -> None:
+    done = subprocess.run([sys.executable, str(RUN), *queries], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("right") == 8
+    assert done.stdout.count("right") == runs + 2 * len({*queries} & {*frames.NAMES})

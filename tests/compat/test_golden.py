@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.compat import windows
+from tests.compat import frames, windows
 from tests.compat.restoring import GOLDEN, PARALLELISM, restore
 
 
@@ -42,3 +42,18 @@ def test_a_snapshot_of_an_earlier_release_is_restored(
 )
 def test_windows_of_an_earlier_release_go_on(name: str, backend: str, parallelism: int, tmp_path: Path) -> None:
     windows.restore(windows.GOLDEN / name, tmp_path, backend, parallelism)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    return frames.results(tmp_path_factory.mktemp("unbroken"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("kept", ["hashmap-canonical", "rocksdb-canonical"])
+def test_dataframes_go_on_from_a_savepoint(
+    kept: str, backend: str, parallelism: int, tmp_path: Path, unbroken: list[Any]
+) -> None:
+    assert frames.restore(frames.GOLDEN / kept, tmp_path, backend, parallelism) == unbroken

@@ -5,28 +5,37 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fastavro import writer
+from pyarrow import orc
 
+from headgate.columns.logical_types import BIGINT, STRING
+from headgate.columns.schema import Schema
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.files.stream_format import StreamFormat
+from headgate.connectors.formats.avro_columns import AvroColumnsFormat
 from headgate.connectors.formats.avro_files import AvroInputFormat
 from headgate.connectors.formats.avro_parquet import AvroParquetReaders
 from headgate.connectors.formats.avro_schema import AvroSchema
+from headgate.connectors.formats.csv_columns import CsvColumns, CsvColumnsFormat
 from headgate.connectors.formats.csv_files import CsvReaderFormat
 from headgate.connectors.formats.csv_schema import CsvSchema
+from headgate.connectors.formats.orc_source import OrcFormat
+from headgate.connectors.generated_columns import GeneratedColumnsSource, sequence
 from headgate.connectors.hybrid import HybridSource
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase
+from headgate.types.csv_dialect import CsvDialect
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
 from tests.sample_size import sample_size
@@ -130,6 +139,38 @@ def csv_by_a_schema(folder: Path) -> SourceCase:
     return SourceCase(source=source, expected=[Row("number", "word")(i, f"{word}\n") for i, word in enumerate(WORDS)])
 
 
+NUMBERED = Schema([("number", BIGINT), ("word", STRING)])
+
+
+def csv_columns(folder: Path) -> SourceCase:
+    (folder / "in.csv").write_text("".join(f'{i},"{word}\n"\n' for i, word in enumerate(WORDS)))
+    columns = CsvColumns(NUMBERED, ("number", "word"), CsvDialect())
+    source = FileSource.for_record_stream_format(CsvColumnsFormat(columns), str(folder / "in.csv")).build()
+    return SourceCase(source=source, expected=[{"number": i, "word": f"{word}\n"} for i, word in enumerate(WORDS)])
+
+
+def orc_columns(folder: Path) -> SourceCase:
+    rows = [{"number": i, "word": word} for i, word in enumerate(WORDS)]
+    (folder / "in").mkdir()
+    orc.write_table(pa.Table.from_pylist(rows[:30]), folder / "in" / "1.orc")
+    orc.write_table(pa.Table.from_pylist(rows[30:]), folder / "in" / "2.orc")
+    source = FileSource.for_bulk_file_format(OrcFormat(["number", "word"]), str(folder / "in")).build()
+    return SourceCase(source=source, expected=rows)
+
+
+def avro_columns(folder: Path) -> SourceCase:
+    case = avro_records(folder)
+    source = FileSource.for_bulk_file_format(AvroColumnsFormat(NUMBERED), str(folder / "in")).build()
+    return SourceCase(source=source, expected=case.expected)
+
+
+def generated_columns(_: Path) -> SourceCase:
+    schema = pa.schema([("number", pa.int64()), ("word", pa.string())])
+    generators = [partial(sequence, 0, pa.int64()), partial(sequence, 100, pa.string())]
+    source = GeneratedColumnsSource(schema, generators, 40, 1_000_000)
+    return SourceCase(source=source, expected=[{"number": i, "word": str(i + 100)} for i in range(40)])
+
+
 def one_after_the_other(folder: Path) -> SourceCase:
     (folder / "nothing.txt").touch()
     nothing = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder / "nothing.txt")).build()
@@ -165,6 +206,10 @@ CASES = [
     one_after_the_other_at_a_rate,
     parquet_rows,
     avro_records,
+    avro_columns,
+    orc_columns,
+    csv_columns,
+    generated_columns,
     avro_records_in_parquet,
     csv_by_a_schema,
     lines,

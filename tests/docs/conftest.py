@@ -42,7 +42,7 @@ def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBrok
 @pytest.fixture
 def kafka(kafka_broker: KafkaBroker) -> dict[str, str]:
     """A broker with the topics that the programs use."""
-    for topic in {"orders", "totals", "clicks", "texts", "prices"} - kafka_broker.topics():
+    for topic in {"orders", "totals", "clicks", "texts", "prices", "goods", "expensive"} - kafka_broker.topics():
         kafka_broker.create_topic(topic)
     return {"KAFKA": kafka_broker.bootstrap}
 

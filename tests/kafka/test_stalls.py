@@ -12,7 +12,7 @@ from confluent_kafka import Producer, TopicPartition
 
 from headgate.common import SimpleStringSchema
 from headgate.connectors.kafka import stalls
-from headgate.connectors.kafka.deserialization import BrokenMessages, ValueDeserialization
+from headgate.connectors.kafka.deserialization import BrokenMessages, RecordDecoding, ValueDeserialization
 from headgate.connectors.kafka.fetcher import KafkaFetcher, KafkaSplit
 from headgate.testing.servers.kafka import KafkaBroker
 from tests.kafka.broker import new_topic
@@ -39,8 +39,8 @@ def fetcher(broker: KafkaBroker) -> Iterator[KafkaFetcher]:
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
     }
-    schema = ValueDeserialization(SimpleStringSchema())
-    fetcher = KafkaFetcher(properties, schema, BrokenMessages.FAIL, lambda name, count: None, commits=False)
+    decoding = RecordDecoding(ValueDeserialization(SimpleStringSchema()), BrokenMessages.FAIL)
+    fetcher = KafkaFetcher(properties, decoding, lambda name, count: None, commits=False)
     yield fetcher
     fetcher.close()
 

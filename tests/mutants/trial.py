@@ -18,7 +18,7 @@ from tests.mutants.cores import WIDER, Core, Tests
 from tests.mutants.mutations import Mutation
 
 COPIED: Final = ("src", "tests", "examples", "docs", "conftest.py", "pyproject.toml")
-QUICK: Final = "not spark and not standalone and not slow"
+QUICK: Final = "not spark and not standalone and not slow and not soak"
 WHOLE_S_MAX: Final = 1800.0
 """What tests may take that no mutant has slowed down."""
 MEMORY_BYTES_MAX: Final = 8 << 30

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from headgate.common import Configuration
-from headgate.dataframe import set_table_environment
-from headgate.table import TableEnvironment
-from tests.simulation import dataframe_programs
+from tests.dataframe_session import session_in_this_process
+from tests.simulation import dataframe_joins, dataframe_programs
+from tests.simulation.dataframe_joins import joins
+from tests.simulation.dataframe_programs import frames
 from tests.simulation.plants import Plant
 from tests.simulation.some_seeds import check_promises, check_seen, on_some_seeds
 
 
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[None]:
-    settings = {"headgate.deploy.target": "minicluster", "table.local-time-zone": "UTC"}
-    set_table_environment(TableEnvironment.create(Configuration.from_dict(settings)))
-    yield
-    set_table_environment(None)
+    with session_in_this_process():
+        yield
 
 
 @on_some_seeds
-def test_dataframes_are_the_same_whatever_goes_wrong(seeds: range) -> None:
-    reports = check_promises(dataframe_programs.frames, seeds)
+@pytest.mark.parametrize("program", [frames, joins])
+def test_dataframes_are_the_same_whatever_goes_wrong(program: Any, seeds: range) -> None:
+    reports = check_promises(program, seeds)
     assert any(report.restarts or report.rescales for report in reports)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("plant", dataframe_programs.PLANTS)
-def test_a_planted_fault_is_seen(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_seen(plant, dataframe_programs.frames, monkeypatch)
+@pytest.mark.parametrize(
+    ("plant", "program"),
+    [(own, frames) for own in dataframe_programs.PLANTS] + [(own, joins) for own in dataframe_joins.PLANTS],
+)
+def test_a_planted_fault_is_seen(plant: Plant, program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_seen(plant, program, monkeypatch)

@@ -121,7 +121,6 @@ def test_a_key_that_is_much_like_one_of_flinks_is_an_error_that_names_it(slip: s
         "execution.checkpointing.local-backup.dirs",
         "execution.checkpointing.create-subdir",
         "python.operator-chaining.enabled",
-        "table.exec.state.ttl",
         "state.backend.async",
         "state.backend.rocksdb.options-factory",
         "execution.checkpointing.interval-during-backlog",

@@ -11,11 +11,15 @@ from pathlib import Path
 
 import pyspark
 
+import frames
+from queries import NAMES
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 WORK = HERE.parent / "work"
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
 
+NOT_A_FRAME = {name: "there is no program of DataFrames" for name in NAMES if name not in frames.NAMES}
 NOT_IN_SPARK_STREAMING = {
     "q4": "streams of Spark SQL have no aggregation without a window behind another one",
     "q6": "streams of Spark SQL have no OVER window",
@@ -52,6 +56,7 @@ def engines(events: int, events_of_pyflink: int) -> list[Engine]:
     """Return those that are there, headgate first."""
     found = [
         Engine("headgate", "on_headgate.py", events),
+        Engine("DataFrame", "on_frames.py", events, cannot=NOT_A_FRAME),
         Engine("Spark SQL", "on_spark_sql.py", events),
         Engine("Spark streaming", "on_spark_streaming.py", events, cannot=NOT_IN_SPARK_STREAMING),
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 from string import Template
 
+import frames
 from queries import NAMES
 
 
@@ -30,26 +31,31 @@ class Figure:
     failure: str | None
 
 
+FRAMES = "DataFrame"
+"""The engine of the programs of DataFrames, which have a table of their own."""
 TEXT = Path(__file__).with_name("page.md")
 
 
 def page(setting: Setting, figures: Sequence[Figure]) -> str:
     """Return the page."""
-    failures = [f"- {figure.query} on {figure.engine}: {figure.failure}." for figure in figures if figure.failure]
+    failed = [figure for figure in figures if figure.failure and figure.engine != FRAMES]
+    failures = [f"- {figure.query} on {figure.engine}: {figure.failure}." for figure in failed]
+    engines = [name for name in setting.events if name != FRAMES]
     return Template(TEXT.read_text()).substitute(
         machine=setting.machine,
-        table=_table(list(setting.events), figures),
+        table=_table(engines, NAMES, figures),
+        frames=_table([FRAMES, *engines], frames.NAMES, figures),
         failures="\n".join(["\nA dash is a query without a figure:\n", *failures, ""]) if failures else "",
         events=", ".join(f"{count:,} for {name}" for name, count in setting.events.items()),
     )
 
 
-def _table(engines: list[str], figures: Sequence[Figure]) -> str:
+def _table(engines: list[str], queries: list[str], figures: Sequence[Figure]) -> str:
     ran = [figure for figure in figures if figure.failure is None]
     rates = {(figure.engine, figure.query): figure.rate for figure in ran}
     own, others = engines[0], engines[1:]
     lines = [f"| | {own} |" + "".join(f" {name} | times |" for name in others), "|---|--:|" + "--:|--:|" * len(others)]
-    for query in NAMES:
+    for query in queries:
         rate = rates.get((own, query))
         cells = [_rounded(rate)]
         for name in others:

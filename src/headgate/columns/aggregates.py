@@ -29,6 +29,7 @@ from headgate.columns.logical_types import (
 )
 from headgate.columns.program import ColumnProgram
 from headgate.columns.typed import Apply, Field, Typed, Values
+from headgate.columns.user_aggregates import Accumulation
 
 Merge = Callable[[Any, Any], Any]
 
@@ -52,6 +53,13 @@ class PartialColumn:
         make = _OPTIONS.get(self.function)
         return None if make is None else make()
 
+    @property
+    def nothing(self) -> Any:
+        """The partial value of no rows."""
+        if self.function == "count":
+            return 0
+        return [] if self.function in ("list", "distinct") and self.merge is not joined else None
+
 
 _OPTIONS: Final[dict[str, Callable[[], pc.FunctionOptions]]] = {
     "sum": partial(pc.ScalarAggregateOptions, skip_nulls=True, min_count=1),
@@ -67,11 +75,12 @@ class Aggregate:
     """An aggregate of an argument: the columns of its partial results, and its value from the merged columns."""
 
     type: LogicalType
-    partials: tuple[PartialColumn, ...]
+    partials: tuple[PartialColumn | Accumulation, ...]
     value: Callable[[list[Typed]], Typed]
 
 
-def _first(merged: list[Typed]) -> Typed:
+def first_of(merged: list[Typed]) -> Typed:
+    """Return the merged column, which is the value."""
     return merged[0]
 
 
@@ -171,7 +180,7 @@ def is_aggregate(function: str) -> bool:
 def _count(call: CallSite) -> Aggregate:
     own = call.arguments[0].type
     counted = PartialColumn("count", own.arrow, BIGINT.nulls(nullable=False), added)
-    return Aggregate(BIGINT.nulls(nullable=False), (counted,), _first)
+    return Aggregate(BIGINT.nulls(nullable=False), (counted,), first_of)
 
 
 def _sum(call: CallSite) -> Aggregate:
@@ -222,14 +231,14 @@ def _fill(zero: pa.Scalar, values: Values) -> Values:
 
 def _extreme(name: str, merge: Merge, call: CallSite) -> Aggregate:
     own = call.arguments[0].type
-    return Aggregate(own.nulls(), (PartialColumn(name, _stored(own), own.nulls(), merge),), _first)
+    return Aggregate(own.nulls(), (PartialColumn(name, _stored(own), own.nulls(), merge),), first_of)
 
 
 def _end(name: str, merge: Merge, call: CallSite) -> Aggregate:
     """Return the first or last value. Arrow finds it in a batch, but for decimals, whose values are listed."""
     own = call.arguments[0].type.nulls()
     if own.kind is not Kind.DECIMAL:
-        return Aggregate(own, (PartialColumn(name, _stored(own), own, merge),), _first)
+        return Aggregate(own, (PartialColumn(name, _stored(own), own, merge),), first_of)
     listed = PartialColumn("list", own.arrow, types.array(own), kept_first if name == "first" else kept_last)
     return Aggregate(own, (listed,), partial(_only, own, name))
 
@@ -330,7 +339,7 @@ def _sample_deviation(count: Values, mean: Values, variance: Values) -> Values:
 
 def _array(call: CallSite) -> Aggregate:
     own = types.array(call.arguments[0].type)
-    return Aggregate(own, (PartialColumn("list", _stored(call.arguments[0].type), own, joined),), _first)
+    return Aggregate(own, (PartialColumn("list", _stored(call.arguments[0].type), own, joined),), first_of)
 
 
 def _of_distinct(call: CallSite, made: Aggregate) -> Aggregate:
@@ -353,25 +362,26 @@ def _over_lists(made: Aggregate, merged: list[Typed]) -> Typed:
 
 def _aggregated_lists(made: Aggregate, lists: Values) -> Values:
     """Aggregate each list of distinct values."""
+    partials = [own for own in made.partials if isinstance(own, PartialColumn)]
     rows = pa.array(range(len(lists)))
     parents = rows.take(pc.list_parent_indices(lists))
     flat = lists.flatten()
-    names = [f"c{place}" for place in range(len(made.partials))]
-    columns = [flat.cast(own.input, safe=False) for own in made.partials]
+    names = [f"c{place}" for place in range(len(partials))]
+    columns = [flat.cast(own.input, safe=False) for own in partials]
     table = pa.table([parents, *columns], names=["row", *names])
-    wanted = [(name, own.function, own.options) for name, own in zip(names, made.partials, strict=True)]
+    wanted = [(name, own.function, own.options) for name, own in zip(names, partials, strict=True)]
     found = table.group_by("row", use_threads=False).aggregate(wanted)
     places = pc.index_in(rows, found.column("row"))
     own = [
         _of_type(found.column(f"{name}_{partial.function}").combine_chunks().take(places), partial.type.arrow)
-        for name, partial in zip(names, made.partials, strict=True)
+        for name, partial in zip(names, partials, strict=True)
     ]
     filled = [
         pc.fill_null(column, 0) if column.type == pa.int64() and partial.function == "count" else column
-        for column, partial in zip(own, made.partials, strict=True)
+        for column, partial in zip(own, partials, strict=True)
     ]
     batch = pa.RecordBatch.from_arrays(filled, names)
-    fields = [Field(place, partial.type) for place, partial in enumerate(made.partials)]
+    fields = [Field(place, partial.type) for place, partial in enumerate(partials)]
     return ColumnProgram([made.value(list(fields))]).columns(batch)[0]
 
 

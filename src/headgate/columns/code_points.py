@@ -42,7 +42,7 @@ def is_ascii(data: np.ndarray) -> bool:
 
 
 def code_points(value: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the code points of a column of texts, and where those of each text begin and end.
+    """Return the code points of a column of texts, and where each text begins and ends among them.
 
     >>> points, ends = code_points(pa.array(["é€", "a"]))
     >>> points.tolist(), ends.tolist()

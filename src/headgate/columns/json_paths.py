@@ -19,7 +19,7 @@ class NotFoundError(LookupError):
 @final
 @dataclass(frozen=True, slots=True)
 class JsonStep:
-    """A step to the field `name`, the elements `indexes` or those of `piece`, all, or all at any depth."""
+    """A step to the field `name`, the elements `indexes`, the slice `piece`, all elements, or all at any depth."""
 
     name: str | None = None
     indexes: tuple[int, ...] = ()

@@ -112,6 +112,9 @@ _KEPT_WIDTHS = np.array([len(own) for own in _KEPT_BYTES])
 
 def in_quotes(value: pa.Array) -> pa.Array:
     """Return texts as JSON texts, in quotes. All but control characters, quotes and backslashes stays."""
+    data, _ = bytes_of(value)
+    if not len(data) or (data.min() >= ord(" ") and not (data == ord('"')).any() and not (data == ord("\\")).any()):
+        return _between_quotes(value)
     return _between_quotes(replaced_bytes(value, _KEPT_ROWS, _KEPT_WIDTHS))
 
 

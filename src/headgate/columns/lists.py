@@ -75,7 +75,7 @@ class RowElements:
         return RowElements(tuple(own.take(pa.array(which)) for own in self.columns), self.rows[which], self.nulls)
 
     def where_null(self, nulls: Flags) -> RowElements:
-        """Return these elements without those of further rows that are NULL."""
+        """Return these elements without the elements of further rows that are NULL."""
         found = self.chosen(~nulls[self.rows])
         return RowElements(found.columns, found.rows, self.nulls | nulls)
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol, final
 import pyarrow as pa
 
 from headgate.columns import logical_types as types
+from headgate.columns.frames import RowFrame
 from headgate.columns.logical_types import LogicalType
 from headgate.errors import InvalidExpressionError
 
@@ -90,7 +91,18 @@ class SortKey:
     nulls_first: bool | None = field(default=None)
 
 
-Node = Column | Literal | Call | Cast | Named | UserCall | SortKey
+@final
+@dataclass(frozen=True, slots=True)
+class Over:
+    """An aggregate of the rows in a frame around each row, of the rows with equal keys in the order of a time."""
+
+    aggregate: Node
+    order_by: Node
+    partition_by: tuple[Node, ...]
+    frame: RowFrame
+
+
+Node = Column | Literal | Call | Cast | Named | UserCall | SortKey | Over
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -100,6 +112,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.arguments
         case Cast() | Named() | SortKey():
             return (node.argument,)
+        case Over():
+            return (node.aggregate, node.order_by, *node.partition_by)
     return ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn, Self
 
 from headgate.columns.logical_types import LogicalType
-from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, SortKey, literal
+from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, Over, SortKey, literal
 
 
 class Operand:
@@ -59,7 +59,15 @@ def text_of(node: Node) -> str:
             return f"{text_of(node.argument)} as {', '.join(node.names)}"
         case SortKey():
             return f"{text_of(node.argument)} {'desc' if node.descending else 'asc'}"
+        case Over():
+            return _text_of_over(node)
     return f"{node.function.name}({', '.join(map(text_of, node.arguments))})"
+
+
+def _text_of_over(node: Over) -> str:
+    keys = "".join(f"{text_of(key)}, " for key in node.partition_by)
+    partition = f"PARTITION BY {keys.removesuffix(', ')} " if keys else ""
+    return f"{text_of(node.aggregate)} OVER ({partition}ORDER BY {text_of(node.order_by)} {node.frame})"
 
 
 def _option(value: Any) -> str:

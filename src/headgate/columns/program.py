@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -47,19 +47,34 @@ class ColumnProgram:
         self._constants: list[tuple[int, pa.Scalar]] = []
         self._calls: list[tuple[int, _Call | _Choice]] = []
         self._count = 0
+        self._begun = -1
+        """The place that was computed last, or whose computation failed."""
         self._results = [self._place(own) for own in expressions]
         self._places.clear()
 
     @property
     def user_kernels(self) -> list[UserKernel]:
         """The functions of the user, each of which is to be opened before the first batch, and closed at the end."""
-        found: list[UserKernel] = []
+        return self.kernels_of(UserKernel)
+
+    def kernels_of(self, kind: type[Any]) -> list[Any]:
+        """Return the kernels of a class."""
+        found: list[Any] = []
         for _, call in self._calls:
             if isinstance(call, _Choice):
-                found += [kernel for program in call.programs for kernel in program.user_kernels]
-            elif isinstance(call[0], UserKernel):
+                found += [kernel for program in call.programs for kernel in program.kernels_of(kind)]
+            elif isinstance(call[0], kind):
                 found.append(call[0])
         return found
+
+    def failed_results(self) -> list[int]:
+        """Return the positions of the expressions that need what failed in the last call of `columns`."""
+        needs = {self._begun}
+        for place, call in self._calls:
+            inner = call.places if isinstance(call, _Choice) else call[1]
+            if not needs.isdisjoint(inner):
+                needs.add(place)
+        return [position for position, place in enumerate(self._results) if place in needs]
 
     def _place(self, expression: Typed) -> int:
         """Return the place of the expression's values, which earlier steps have computed."""
@@ -108,6 +123,7 @@ class ColumnProgram:
         for place, value in self._constants:
             values[place] = value
         for place, call in self._calls:
+            self._begun = place
             if isinstance(call, _Choice):
                 values[place] = call.values(values[call.condition], batch)
             else:
@@ -135,6 +151,7 @@ class _Choice:
 
     def __init__(self, condition: int, expression: Choose) -> None:
         self.condition = condition
+        self.places = (condition,)
         self._reads = sorted(fields_of(expression.then) | fields_of(expression.otherwise))
         places = {index: place for place, index in enumerate(self._reads)}
         self._then = ColumnProgram([moved(expression.then, places)])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import final
 
 from headgate.columns.functions.explicit_casts import cast
 from headgate.columns.functions.registry import CallSite, rule_of
 from headgate.columns.logical_types import Kind
-from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, SortKey, UserCall
+from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, Over, SortKey, UserCall
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Constant, Field, Typed
 from headgate.errors import InvalidExpressionError
@@ -22,6 +22,8 @@ class ExpressionScope:
 
     schema: Schema
     zone: str = "UTC"
+    overs: Mapping[Over, Typed] = field(default_factory=dict)
+    """The columns that have the results of `over()`."""
 
     def typed(self, node: Node) -> Typed:
         """Return the typed expression.
@@ -42,9 +44,19 @@ class ExpressionScope:
                 return rule_of(node.function)(site)
             case SortKey():
                 raise InvalidExpressionError("asc and desc are for sort() and over(): remove them from the expression")
+            case Over():
+                return self._over(node)
             case UserCall():
                 called: Typed = node.function.typed(tuple(map(self.typed, node.arguments)), self.zone)
                 return called
+
+    def _over(self, node: Over) -> Typed:
+        found = self.overs.get(node)
+        if found is None:
+            raise InvalidExpressionError(
+                "over() is for select(), with_column() and with_columns(): name its result there, then use the column"
+            )
+        return found
 
     def predicate(self, node: Node) -> Typed:
         """Return the typed expression. Raises `InvalidExpressionError` if it is not a BOOLEAN."""

@@ -8,7 +8,7 @@ from typing import final
 
 import pyarrow as pa
 
-from headgate.columns.logical_types import LogicalType
+from headgate.columns.logical_types import LogicalType, of_arrow
 from headgate.errors import InvalidExpressionError
 
 
@@ -21,6 +21,18 @@ def nearest(name: str, among: Iterable[str]) -> str:
     there = list(among)
     close = difflib.get_close_matches(name, there, 1)
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(map(repr, there)) or 'none'}"
+
+
+def unlike(names: Iterable[str], prefix: str) -> str:
+    """Return the prefix with as many underscores before it as no name begins with it.
+
+    >>> unlike(["m0", "_m1"], "m")
+    '__m'
+    """
+    there = tuple(names)
+    while any(name.startswith(prefix) for name in there):
+        prefix = f"_{prefix}"
+    return prefix
 
 
 @final
@@ -43,6 +55,11 @@ class Schema:
         if len(self._indexes) < len(self.columns):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise InvalidExpressionError(f"there are two columns {twice!r}: give one another name with alias()")
+
+    @staticmethod
+    def of_arrow(columns: pa.Schema) -> Schema:
+        """Return the types of Arrow columns, all of which may have NULL. Raises TypeError naming a column without."""
+        return Schema((field.name, of_arrow(field.type, field.name)) for field in columns)
 
     @property
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The functions of Flink SQL, and the names under which they are registered, which are those of the Table API."""
+"""The functions of Flink SQL, registered under their names in the Table API."""
 
 from __future__ import annotations
 

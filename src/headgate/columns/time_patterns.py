@@ -153,8 +153,8 @@ DEFAULT_DATE: Final = r"^\s*(?P<y>\d{1,4})(?:\s*-\s*(?P<M>\d{1,2})(?:\s*-\s*(?P<
 def expression_of(pattern: str, *, lenient: bool) -> str:
     """Return the regular expression of a pattern, with a group for each field.
 
-    A lenient one is that of Java's `SimpleDateFormat`: it ignores what follows, and takes any number of digits where
-    no other digits follow. The other is that of `DateTimeFormatter`.
+    A lenient pattern reads as Java's `SimpleDateFormat` does: it ignores the rest of the text, and takes any number of
+    digits where no other digits follow. Any other pattern reads as `DateTimeFormatter` does.
     """
     tokens = _tokens(pattern, _READ)
     found = ["^"]
@@ -203,7 +203,7 @@ class Read:
 
 
 def read(expression: str, texts: pa.Array, unit: str, *, millis: bool = False) -> Read:
-    """Return the TIMESTAMPs, in a unit, that texts stand for. What is not in the pattern is that of 1970-01-01.
+    """Return the TIMESTAMPs, in a unit, that texts stand for. Fields that the pattern lacks come from 1970-01-01.
 
     A fraction of a second is a number of milliseconds, instead of digits after a point, with `millis`.
     """
@@ -277,7 +277,7 @@ def _hour(
 def _joined(
     fields: dict[str, Integers], hour: Integers, zero: Integers, per_second: int
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """Return times in units since 1970, and whether the fields are those of a time that exists."""
+    """Return times in units since 1970, and whether a time with these fields exists."""
     one = zero + 1
     year, month, day = fields.get("y", zero + 1970), fields.get("M", one), fields.get("d", one)
     minute, second, nanos = (fields.get(letter, zero) for letter in "msS")

@@ -91,7 +91,7 @@ _REPEATING: Final = _seconds(2100)
 
 @cache
 def _clock(zone: str, *, repeating: bool) -> _Clock:
-    """Return the offsets until 2100, or those of the 400 years that repeat from then on."""
+    """Return the offsets until 2100, or the offsets of the 400 years that repeat from 2100 on."""
     first, last = (_REPEATING, _REPEATING + _CYCLE) if repeating else (_seconds(1800), _REPEATING)
     changes, offsets = _changes(_rules(zone), first, last)
     shown = [at + max(pair) for at, pair in zip(changes, itertools.pairwise(offsets), strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from html import escape
-from typing import TypeVar, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from headgate import unsupported
 from headgate.common.completable_future import CompletableFuture
@@ -13,8 +13,10 @@ from headgate.common.job_execution_result import JobExecutionResult
 from headgate.common.job_id import JobID
 from headgate.common.job_status import JobStatus
 from headgate.common.wait import failure_of, wait_for
-from headgate.deploy.handles.handle import JobHandle
 from headgate.elements import SavepointFormat
+
+if TYPE_CHECKING:
+    from headgate.deploy.handles.handle import JobHandle
 
 __all__ = ["JobClient"]
 

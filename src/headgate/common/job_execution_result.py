@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from headgate import unsupported
 from headgate.common.job_id import JobID
-from headgate.runtime.monitoring.outcome import JobOutcome
+
+if TYPE_CHECKING:
+    from headgate.runtime.monitoring.outcome import JobOutcome
 
 __all__ = ["JobExecutionResult"]
 

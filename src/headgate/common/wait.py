@@ -8,20 +8,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import TextIO, final
+from typing import TYPE_CHECKING, TextIO, final
 
-from headgate.deploy.handles.handle import JobHandle
-from headgate.deploy.handles.status_line import wait_with_line
 from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError, JobSuspendedError
 from headgate.job_status import JobStatus
-from headgate.runtime.monitoring.outcome import JobOutcome
+
+if TYPE_CHECKING:
+    from headgate.deploy.handles.handle import JobHandle
+    from headgate.runtime.monitoring.outcome import JobOutcome
 
 _Hook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
 
 
 def wait_for(job: JobHandle, terminal: TextIO | None = None) -> JobOutcome:
     """Block until the job has ended; return its outcome. A line on `terminal`, if given, shows the job's progress."""
-    outcome = job.wait() if terminal is None else wait_with_line(job, terminal)
+    if terminal is None:
+        outcome = job.wait()
+    else:
+        from headgate.deploy.handles.status_line import wait_with_line  # noqa: PLC0415  # it loads the whole runtime
+
+        outcome = wait_with_line(job, terminal)
     if outcome is None:
         raise InternalError(f"waiting for job {job.job_id} without limit ended before the job did")
     return outcome

@@ -21,7 +21,17 @@ from headgate.clock import Clock
 from headgate.dataflow.channel import NO_LIMIT, ChannelAddress
 from headgate.dataflow.output import Output
 from headgate.dataflow.pace import EXPANSION_MAX, Pace
-from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Payload, Watermark, WatermarkStatus
+from headgate.elements import (
+    MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
+    Barrier,
+    Batch,
+    Control,
+    Flow,
+    Payload,
+    Watermark,
+    WatermarkStatus,
+)
 from headgate.operators.base import Operator
 from headgate.operators.outputs import OutputType
 from headgate.state.formats.unpickle import loader
@@ -277,6 +287,8 @@ class Chain:
             if fired is not None:
                 self.waiting.append((index, watermark))
                 return self._through(fired, index + 1, now_ms)
+            if operator.output_lag_ms and not ends:
+                watermark = Watermark(max(watermark.timestamp_ms - operator.output_lag_ms, MIN_TIMESTAMP))
         self.broadcast(watermark)
         return None
 

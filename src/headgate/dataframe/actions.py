@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headgate.dataframe.file_sinks import json_sink, parquet_sink
-from headgate.dataframe.frame import Frame
+from headgate.dataframe.description import checked_percentiles, description
+from headgate.dataframe.frame import Frame, translation_of
 from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
-from headgate.dataframe.planner.marks import Mark, marks
-from headgate.dataframe.planner.physical import Translation, environment_of
-from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.planner.marks import marks
+from headgate.dataframe.planner.optimizer import optimized
 from headgate.dataframe.results import FORMATS, CloseableResults, JobBatches, rebatched
 from headgate.dataframe.statement_set import StatementSet
 from headgate.functions.sink import Sink
-from headgate.operators.columns.rows import RowsFactory
 from headgate.types.arrow_types import type_of_schema
 from headgate.types.row import Row
 
@@ -47,6 +46,35 @@ class Actions(Frame):
         batches = JobBatches(self._plan, self._environment)
         with CloseableResults(batches, iter(batches)) as found:
             return pa.Table.from_batches(list(found), self.schema.arrow).to_pandas()
+
+    def describe(
+        self, percentiles: Sequence[float] | float | None = (0.25, 0.5, 0.75), *, batch_format: str = "pandas"
+    ) -> Any:
+        """Run the plan, and return statistics of its columns, as Polars does. Blocks until the job ends.
+
+        The rows are count, null_count, mean, std, min, each percentile and max. `count` leaves out NULL. A percentile
+        is the nearest value. Columns of numbers and BOOLEAN have DOUBLE results, other columns texts; only numbers have
+        `std`, and collections only counts. The result is a pandas DataFrame, or with `batch_format="pyarrow"` a
+        `pyarrow.Table`. All rows are brought to this process. Raises TypeError and ValueError for percentiles that are
+        no numbers from 0 to 1.
+
+        >>> from headgate import dataframe as pf
+        >>> print(pf.range(5).describe(0.5).to_string(index=False))
+         statistic       id
+             count 5.000000
+        null_count 0.000000
+              mean 2.000000
+               std 1.581139
+               min 0.000000
+               50% 2.000000
+               max 4.000000
+        """
+        self._check_batches(1, batch_format, False, ROW_KIND)
+        wanted = checked_percentiles(percentiles)
+        batches = JobBatches(self._plan, self._environment)
+        with CloseableResults(batches, iter(batches)) as found:
+            table = pa.Table.from_batches(list(found), self.schema.arrow)
+        return _formatted(description(table, self.schema, wanted, self._scope.zone), batch_format, None)
 
     def iter_rows(
         self, *, include_row_kind: bool = False, row_kind_field: str = ROW_KIND
@@ -125,33 +153,44 @@ class Actions(Frame):
         The stream belongs to the environment of the streams that the DataFrame is made of, else to a new one. Points in
         time are `Instant`, as in the DataStream API.
         """
-        run = environment_of([self._plan], self._environment)
-        time = next((place for place, mark in enumerate(marks(self._plan)) if mark is Mark.EVENT_TIME), None)
-        schema = self.schema.arrow
-        stream = Translation(run).stream(optimized(self._plan))
-        return stream._then("Rows", RowsFactory(schema, time), None)._typed(type_of_schema(schema))
+        time = next((place for place, mark in enumerate(marks(self._plan)) if mark and mark.is_time), None)
+        return translation_of([self._plan], self._environment).rows(self._plan, time)
 
     def to_spark(self) -> SparkDataFrame:
         """Run the plan to its end, and return its rows as a Spark DataFrame. Blocks.
 
-        Raises ProgramError if the input does not end.
+        The job writes the columns as Parquet files, which Spark reads. Raises ProgramError if the input does not end,
+        or for a column whose type Spark does not have.
         """
-        return self.to_data_stream().to_spark()
+        translation = translation_of([self._plan], self._environment)
+        return translation.environment.collect_frame(
+            type_of_schema(self.schema.arrow), lambda sink: translation.write(self._plan, sink, "DataFrame", None)
+        )
 
-    def write(self, sink: Sink[Any], name: str = "Sink", *, statement_set: StatementSet | None = None) -> None:
+    def write(
+        self,
+        sink: Sink[Any],
+        name: str = "Sink",
+        *,
+        parallelism: int | None = None,
+        statement_set: StatementSet | None = None,
+    ) -> None:
         """Run the plan, and write its rows to a sink of the DataStream API, as record batches if it takes them.
 
-        Blocks until the job has ended, and raises JobFailedError if the job fails. With `statement_set`, the write is
-        added to the set, and runs with it. Raises TypeError for another object, ValueError for another environment.
+        Blocks until the job has ended, and raises JobFailedError if the job fails. `parallelism` is the number of
+        subtasks that write. With `statement_set`, the write is added to the set, and runs with it. Raises TypeError for
+        another object, ValueError for another environment, or a parallelism below 1.
         """
+        if parallelism is not None:
+            _check_parallelism(parallelism)
         if statement_set is not None:
             if not isinstance(statement_set, StatementSet):
                 raise TypeError(f"statement_set is made by create_statement_set(), not {statement_set!r:.100}")
-            statement_set.add(self._plan, sink, name, self._environment)
+            statement_set.add((self._plan, sink, name, parallelism), self._environment)
             return
-        run = environment_of([self._plan], self._environment)
-        Translation(run).stream(optimized(self._plan)).sink_to(sink).name(name)
-        run.execute()
+        translation = translation_of([self._plan], self._environment)
+        translation.write(self._plan, sink, name, parallelism)
+        translation.environment.execute()
 
     def write_parquet(
         self,
@@ -167,6 +206,8 @@ class Actions(Frame):
         SNAPPY, GZIP, ZSTD, LZ4, BROTLI or UNCOMPRESSED. Raises ValueError for another one, or a mode that is not
         "append".
         """
+        from headgate.dataframe.connectors.file_sinks import parquet_sink  # noqa: PLC0415  # takes long to load
+
         sink = parquet_sink(self.schema, path, mode, compression)
         self.write(sink, f"files {path}", statement_set=statement_set)
 
@@ -184,11 +225,89 @@ class Actions(Frame):
         `timestamp_format` is "SQL", such as `2024-01-01 12:00:00.5`, or "ISO-8601". With `ignore_null_fields`, fields
         that are NULL are left out.
         """
+        from headgate.dataframe.connectors.file_sinks import json_sink  # noqa: PLC0415  # takes long to load
+
         sink = json_sink(self.schema, path, mode, timestamp_format, ignore_null_fields=bool(ignore_null_fields))
         self.write(sink, f"files {path}", statement_set=statement_set)
 
+    def write_kafka(  # noqa: PLR0913  # PyFlink's arguments
+        self,
+        bootstrap_servers: str,
+        *,
+        topic: str,
+        format: str = "json",
+        format_options: Mapping[str, str] | None = None,
+        key_format: str | None = None,
+        key_format_options: Mapping[str, str] | None = None,
+        key_fields: list[str] | None = None,
+        value_format: str | None = None,
+        value_format_options: Mapping[str, str] | None = None,
+        value_fields_include: str = "ALL",
+        delivery_guarantee: str = "at-least-once",
+        transactional_id_prefix: str | None = None,
+        partitioner: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        sink_parallelism: int | None = None,
+        options: Mapping[str, str] | None = None,
+        statement_set: StatementSet | None = None,
+    ) -> None:
+        """Run the plan, and write each row as a message to a topic of Kafka. Blocks until the job ends.
+
+        Formats are those of `read_kafka`. With `key_format`, the columns `key_fields` are the key, and with
+        `value_fields_include="EXCEPT_KEY"` they are not part of the value. `delivery_guarantee` is none, at-least-once
+        or exactly-once, which needs a `transactional_id_prefix` that no other sink has: rows then become visible to
+        read-committed consumers with each checkpoint. `partitioner` is default (by key, else at random), fixed (each
+        subtask writes to one partition) or round-robin. `properties` are those of librdkafka's producer.
+
+        Raises TypeError and ValueError for wrong arguments.
+        """
+        # Imports the client of Kafka, which is an extra.
+        from headgate.dataframe.connectors import kafka_arguments as arguments  # noqa: PLC0415
+        from headgate.dataframe.connectors.kafka_sink import kafka_sink  # noqa: PLC0415
+
+        arguments.refuse_options(options)
+        sink = kafka_sink(
+            self.schema,
+            arguments.clients(bootstrap_servers, None, properties),
+            topic,
+            arguments.formats(
+                format, format_options, (key_format, key_format_options), (value_format, value_format_options)
+            ),
+            key_fields,
+            value_fields_include,
+            delivery_guarantee,
+            transactional_id_prefix,
+            partitioner,
+        )
+        self.write(sink, f"kafka {topic}", parallelism=sink_parallelism, statement_set=statement_set)
+
+    def write_generic(
+        self, connector: str, *, options: Mapping[str, str], statement_set: StatementSet | None = None
+    ) -> None:
+        """Run the plan, and write its rows to a connector, by Flink's identifier and options.
+
+        `filesystem` writes files in the formats `json`, `parquet`, `csv`, `orc` and `avro`, `delta` a table of Delta
+        Lake, `jdbc` a table of PostgreSQL, each row exactly once, and `kafka` a topic as `write_kafka` does. `print`
+        writes a line for each row to the output of the slot, `blackhole` drops rows. The option `sink.parallelism` is
+        the number of subtasks that write. Raises the errors of `read_generic`.
+
+        >>> from headgate import dataframe as pf
+        >>> pf.range(2).write_generic("print", options={"print-identifier": "ids"})
+        ids> +I[0]
+        ids> +I[1]
+        """
+        if connector == "kafka":
+            from headgate.dataframe.connectors.kafka_options import written_arguments  # noqa: PLC0415  # takes long to load
+
+            self.write_kafka(**written_arguments(options), statement_set=statement_set)
+            return
+        from headgate.dataframe.connectors.factories import sink_of  # noqa: PLC0415  # takes long to load
+
+        sink, parallelism = sink_of(connector, self.schema, options)
+        self.write(sink, connector, parallelism=parallelism, statement_set=statement_set)
+
     def explain(self) -> str:
-        """Return the plan as text: as written, and after the planner's rules. Runs nothing.
+        """Return the plan as text: as written, after the planner's rules, and as a job graph. Runs nothing.
 
         >>> from headgate import dataframe as pf
         >>> print(pf.range(9).filter(pf.col("id") > 5).select(twice=pf.col("id") + pf.col("id")).explain())
@@ -202,8 +321,13 @@ class Actions(Frame):
             Scan range [id]
         == Functions that call Python for each value ==
         none
+        == Job graph ==
+        1: Source: range -> Calc, parallelism 1
+           Source: range, uid Scan-149b2cb9f7c14ebb: columns
+           Calc: columns
         """
         made = optimized(self._plan)
+        translation = translation_of([self._plan], self._environment)
         return "\n".join(
             [
                 "== Logical plan ==",
@@ -212,6 +336,8 @@ class Actions(Frame):
                 text_of_plan(made),
                 "== Functions that call Python for each value ==",
                 ", ".join(calls_by_value(made)) or "none",
+                "== Job graph ==",
+                translation.job_text(lambda: translation.stream(made)),
             ]
         )
 
@@ -241,6 +367,14 @@ class Actions(Frame):
                 raise TypeError(f"{name} is a {kind.__name__}, not {given!r}")
         if include and (not field or field in self.schema):
             raise ValueError(f"row_kind_field is {field!r}, but must be a name that no column has")
+
+
+def _check_parallelism(given: Any) -> None:
+    """Raise TypeError unless a parallelism is an int, and ValueError if it is below 1."""
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise TypeError(f"a parallelism is an int, not {given!r}")
+    if given < 1:
+        raise ValueError(f"a parallelism is at least 1, not {given}")
 
 
 def _check_take(n: int, timeout: float | None) -> None:

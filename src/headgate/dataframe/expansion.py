@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
-import typing
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Self, final
+from collections.abc import Iterable
+from typing import Any, Final, Self
 
-import pyarrow as pa
-
+from headgate.columns import logical_types as types
 from headgate.columns.given_types import logical_type
 from headgate.columns.logical_types import Kind, LogicalType
-from headgate.columns.nodes import Column, name_of
-from headgate.columns.python_values import column_of_values, python_values
-from headgate.columns.schema import Schema
+from headgate.columns.nodes import Call, Column, Node, UserCall, literal, name_of
 from headgate.columns.typed import Typed
-from headgate.dataframe.frame import Columns, Frame, node_of_column
-from headgate.dataframe.planner.logical import Batches, Expand
+from headgate.columns.user_kernels import DeclaredFunction, OfDict
+from headgate.dataframe.declarations import called_of, check_positive, check_takes_row, name_of_function
+from headgate.dataframe.frame import Columns, Frame, node_of_column, refuse
+from headgate.dataframe.planner.logical import Expand, MapBatches
+from headgate.dataframe.udf import udf
+from headgate.dataframe.udtf import SINGLE, TableFunctionCall, UserDefinedTableFunction, udtf
 from headgate.errors import InvalidExpressionError
-from headgate.types.row import Row
+from headgate.table.expression import Expression
 
 FORMATS: Final = ("pandas", "pyarrow", "polars")
-SINGLE: Final = "f0"
-"""The name of the column of a function whose results have no fields."""
 
 
 class Expansion(Frame):
@@ -58,17 +54,14 @@ class Expansion(Frame):
         names = _output_names(output_column, typed.type, name_of(node))
         own = node.name if isinstance(node, Column) else None
         kept = [(name, field) for name, field in self._all() if name != own]
-        clash = next((name for name in names if name in dict(kept)), None)
-        if clash is not None:
-            raise InvalidExpressionError(f"explode(): there is a column {clash!r} already: give output_column")
+        _check_new(dict(kept), names, "explode()")
         return self._expanded_with(kept, typed, names, own, outer=not ignore_empty_and_null)
 
     def _expanded_with(
         self, kept: list[tuple[str, Typed]], typed: Typed, names: list[str], own: str | None, *, outer: bool
     ) -> Self:
         inner = [kind.nulls(kind.nullable or outer) for _, kind in typed.type.fields]
-        hidden = next(name for name in map("$".__mul__, itertools.count(1)) if name not in dict(kept))
-        below = self._projected([*kept, (hidden, typed)])
+        below = self._projected([*kept, (_unused(name for name, _ in kept), typed)])
         expanded = self._with(Expand(below._plan, tuple(names), tuple(inner), outer))
         if own is None:
             return expanded
@@ -80,48 +73,137 @@ class Expansion(Frame):
     def flat_map(self, func: Any, *, return_dtype: Any = None) -> Self:
         """Return the rows that a function yields or returns for each row; only their columns remain.
 
-        `func` gets a dict of the row. It is a function, an object that can be called, or a class of such objects, which
-        each subtask instantiates. The columns are those of its results' type: `return_dtype`, or the element of its
-        return annotation (`Iterator[T]`, `list[T]`), a TypedDict or a struct; another type makes one column, `f0`.
-        A function that returns None emits no row; a text, a dict, a tuple or a `Row` is one row. Raises TypeError for
-        an object that cannot be called, or if the type of the results is missing.
-        """
-        kind = _element_type(func, return_dtype, "flat_map")
-        return self._of_rows("FlatMap", func, kind, _many)
+        `func` gets a dict of the row. It is a function of `udtf`, or what `udtf` takes, with the same types of rows and
+        results. A row without fields makes one column, `f0`. Raises TypeError for an object that cannot be called, or
+        if the type of the results is missing; ValueError for a function that does not take one dict, a tuple without
+        names, or `return_dtype` together with a function of `udtf`.
 
-    def map(self, func: Any, *, return_dtype: Any = None) -> Self:
+        >>> from headgate import dataframe as pf
+        >>> lines = pf.from_records([{"line": "to be"}])
+        >>> lines.flat_map(lambda row: row["line"].split(), return_dtype=str).collect()
+        [Row(f0='to'), Row(f0='be')]
+        """
+        if isinstance(func, UserDefinedTableFunction):
+            if return_dtype is not None:
+                raise ValueError(f"{func.name}() has its return_dtype from udtf(): remove it from flat_map()")
+            declared = func
+            check_takes_row(declared.function, "flat_map")
+        else:
+            check_takes_row(func, "flat_map")
+            declared = udtf(func, return_dtype=return_dtype)
+        names = declared.names
+        if names is None and declared.row_type.kind is Kind.ROW:
+            raise ValueError(
+                f"flat_map() needs names for the fields of {declared.name}(): emit a TypedDict or a struct"
+            )
+        call = declared.typed(tuple(own for _, own in self._all()), self._scope.zone, OfDict(tuple(self.columns)))
+        return self._with_rows([], call, [SINGLE] if names is None else names, outer=False)
+
+    def join_lateral(
+        self, table_function_call: TableFunctionCall, *, on: Expression | None = None, ignore_empty: bool = True
+    ) -> Self:
+        """Return each row together with each of the rows that a function of `udtf` emits for it.
+
+        The columns of the function follow the columns of the row; `.alias(...)` names them. `on` is a predicate on all
+        columns, for the rows to keep. A row for which the function emits nothing is dropped, or, with
+        `ignore_empty=False`, stays with NULL in the columns of the function.
+
+        Raises TypeError for other arguments; ValueError for columns without names, names that exist already, and `on`
+        together with `ignore_empty=False`.
+
+        >>> from headgate import dataframe as pf
+        >>> letters = pf.udtf(lambda text: list(text), return_dtype=str, name="letters")
+        >>> words = pf.from_records([{"word": "ab"}, {"word": ""}])
+        >>> words.join_lateral(letters(pf.col("word")).alias("letter"), ignore_empty=False).collect()
+        [Row(word='ab', letter='a'), Row(word='ab', letter='b'), Row(word='', letter=None)]
+        """
+        if not isinstance(table_function_call, TableFunctionCall):
+            raise TypeError(f"join_lateral() takes the call of a function of udtf(), not {table_function_call!r:.100}")
+        if not isinstance(ignore_empty, bool):
+            raise TypeError(f"ignore_empty is true or false, not {ignore_empty!r}")
+        if on is not None and not isinstance(on, Expression):
+            refuse("join_lateral", on)
+        if on is not None and not ignore_empty:
+            raise ValueError("join_lateral() takes no predicate with ignore_empty=False: filter the result instead")
+        function, names = table_function_call.function, table_function_call.names
+        if names is None:
+            raise ValueError(f"join_lateral() needs names for the columns of {function.name}(): add .alias(...)")
+        _check_new(self.columns, names, "join_lateral()")
+        call = self._typed(UserCall(function, table_function_call.arguments), "join_lateral()")
+        made = self._with_rows(self._all(), call, names, outer=not ignore_empty)
+        return made if on is None else made._filtered(made._scope.predicate(on.node))
+
+    def _with_rows(self, kept: list[tuple[str, Typed]], call: Typed, names: list[str], *, outer: bool) -> Self:
+        """Return the kept columns with the rows of the ARRAY that a call returns, whose fields become columns."""
+        if call.type.element.kind is not Kind.ROW:
+            return self._expanded_with(kept, call, names, None, outer=outer)
+        whole = _unused(name for name, _ in kept)
+        rows = self._expanded_with(kept, call, [whole], None, outer=outer)
+        return rows._with_fields(len(kept), Column(whole), names)
+
+    def _with_fields(self, kept: int, row: Node, names: list[str]) -> Self:
+        """Return the first columns, and the fields of a ROW with these names."""
+        typed = self._scope.typed(row)
+        fields = [self._scope.typed(Call("get", (row, literal(name)))) for name, _ in typed.type.fields]
+        return self._projected([*self._all()[:kept], *zip(names, fields, strict=True)])
+
+    def map(self, func: Any, *, return_dtype: Any = None, concurrency: int | None = None) -> Self:
         """Return the row that a function returns for each row, which it gets as a dict; only its columns remain.
 
-        `func` and `return_dtype` are as in `flat_map`, but the function returns exactly one row.
+        `func` is a function, an object that can be called or has a method `eval`, or a class of such objects, which
+        each subtask instantiates. `concurrency` is the number of subtasks that call it. The columns are the fields of
+        `return_dtype`, or of the return annotation: a TypedDict or a struct; another type makes one column, `f0`.
+        Raises TypeError for an object that cannot be called, or if the type of the results is missing; ValueError for a
+        function that does not take one dict.
         """
-        kind = _row_type(func, return_dtype, "map")
-        return self._of_rows("Map", func, kind, _one)
+        check_takes_row(func, "map")
+        declared = udf(
+            func, return_dtype=return_dtype, deterministic=False, func_type="general", concurrency=concurrency
+        )
+        arguments = tuple(own for _, own in self._all())
+        call = declared.typed(arguments, self._scope.zone, OfDict(tuple(self.columns)))
+        made = self._projected([(SINGLE, call)])
+        if call.type.kind is not Kind.ROW:
+            return made
+        return made._with_fields(0, Column(SINGLE), [name for name, _ in call.type.fields])
 
-    def _of_rows(self, name: str, func: Any, kind: LogicalType, results: Callable[[Any], Iterable[Any]]) -> Self:
-        _check_callable(func, name)
-        schema = Schema(kind.fields if kind.kind is Kind.ROW else [(SINGLE, kind)])
-        make = RowFunction(func, self._scope.zone, kind, schema.arrow, results)
-        return self._with(Batches(self._plan, name, make, schema))
-
-    def map_batches(self, func: Any, *, return_dtype: Any = None, batch_format: str = "pyarrow") -> Self:
+    def map_batches(
+        self,
+        func: Any,
+        *,
+        return_dtype: Any = None,
+        batch_format: str = "pyarrow",
+        concurrency: int | None = None,
+        batch_size: int | None = None,
+    ) -> Self:
         """Return the rows of the batches that a function returns for batches of rows.
 
         `func` gets a pandas DataFrame, a `pyarrow.RecordBatch` or a Polars DataFrame, by `batch_format`, and returns
-        a frame of the same kind, or a dict of columns, with any number of rows. The job determines the size of the
-        batches. `return_dtype`, a struct or a TypedDict, declares the columns; the default is this DataFrame's columns.
+        a frame of the same kind, or a dict of columns, with any number of rows. It is a function, an object that can be
+        called or has a method `eval`, or a class of such objects, which each subtask instantiates. `concurrency` is the
+        number of subtasks that call it. The job determines the size of the batches, which is at most `batch_size`.
+        `return_dtype`, a struct or a TypedDict, declares the columns; the default is this DataFrame's columns.
 
-        Raises ValueError for an unknown format, TypeError for an object that cannot be called, or another type.
+        Raises ValueError for an unknown format, or numbers below 1; TypeError for an object that cannot be called, or
+        another type.
+
+        >>> import pyarrow.compute as pc
+        >>> from headgate import dataframe as pf
+        >>> numbers = pf.range(3)
+        >>> numbers.map_batches(lambda batch: {"id": pc.multiply(batch["id"], 10)}).collect()
+        [Row(id=0), Row(id=10), Row(id=20)]
         """
         if batch_format not in FORMATS:
             raise ValueError(f"batch_format is one of {', '.join(FORMATS)}, not {batch_format!r}")
-        _check_callable(func, "map_batches")
-        schema = self.schema
-        if return_dtype is not None:
-            kind = logical_type(return_dtype)
-            if kind.kind is not Kind.ROW:
-                raise TypeError(f"return_dtype of map_batches() is a struct of the columns, not {kind}")
-            schema = Schema(kind.fields)
-        return self._with(Batches(self._plan, "MapBatches", BatchFunction(func, batch_format, schema.arrow), schema))
+        called_of(func, "map_batches")
+        check_positive("concurrency", concurrency)
+        check_positive("batch_size", batch_size)
+        kind = types.row(self.schema) if return_dtype is None else logical_type(return_dtype)
+        if kind.kind is not Kind.ROW:
+            raise TypeError(f"return_dtype of map_batches() is a struct of the columns, not {kind}")
+        name = name_of_function(func, None, deterministic=False)
+        declared = DeclaredFunction(name, func, kind, False, concurrency, batch_size)
+        return self._with(MapBatches(self._plan, declared, batch_format))
 
 
 def _output_names(given: Any, kind: LogicalType, own: str | None) -> list[str]:
@@ -138,122 +220,14 @@ def _output_names(given: Any, kind: LogicalType, own: str | None) -> list[str]:
     return names
 
 
-def _check_callable(func: Any, method: str) -> None:
-    if not callable(func):
-        raise TypeError(f"{method}() takes a function, or a class of objects that can be called, not {func!r:.100}")
+def _check_new(columns: Iterable[str], names: Iterable[str], where: str) -> None:
+    taken = set(columns)
+    clash = next((name for name in names if name in taken), None)
+    if clash is not None:
+        raise InvalidExpressionError(f"{where}: there is a column {clash!r} already: give another name")
 
 
-def _returned(func: Any, method: str) -> Any:
-    called = func.__call__ if isinstance(func, type) else func
-    called = called if inspect.isroutine(called) else type(called).__call__
-    try:
-        return typing.get_type_hints(called).get("return")
-    except Exception as error:  # noqa: BLE001  # whatever evaluating an annotation raises
-        raise TypeError(f"{method}() needs return_dtype: the annotations cannot be resolved ({error})") from None
-
-
-def _row_type(func: Any, given: Any, method: str) -> LogicalType:
-    hint = given if given is not None else _returned(func, method)
-    if hint is None:
-        raise TypeError(f"{method}() needs return_dtype, the type of its results")
-    return logical_type(hint)
-
-
-def _element_type(func: Any, given: Any, method: str) -> LogicalType:
-    if given is not None:
-        return logical_type(given)
-    hint = _returned(func, method)
-    if typing.get_origin(hint) in (list, Iterator, Iterable, Generator):
-        hint = typing.get_args(hint)[0]
-    if hint is None:
-        raise TypeError(f"{method}() needs return_dtype, the type of the rows that it emits")
-    return logical_type(hint)
-
-
-def _one(result: Any) -> Iterable[Any]:
-    return (result,)
-
-
-def _many(result: Any) -> Iterable[Any]:
-    if result is None:
-        return ()
-    single = isinstance(result, str | bytes | Mapping | tuple | Row) or not isinstance(result, Iterable)
-    return (result,) if single else result
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class RowFunction:
-    """Makes the function from batch to batch of a function of rows."""
-
-    function: Any
-    zone: str
-    kind: LogicalType
-    schema: pa.Schema
-    results: Callable[[Any], Iterable[Any]]
-
-    def __call__(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        call = self.function() if isinstance(self.function, type) else self.function
-
-        def batch_of(batch: pa.RecordBatch) -> pa.RecordBatch:
-            names = batch.schema.names
-            columns = [python_values(column, self.zone) for column in batch.columns]
-            results = self.results
-            rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
-            made = [own for row in rows for own in results(call(row))]
-            column = column_of_values(made, self.kind)
-            if self.kind.kind is Kind.ROW:
-                return pa.RecordBatch.from_arrays(column.flatten(), schema=self.schema)
-            return pa.RecordBatch.from_arrays([column], schema=self.schema)
-
-        return batch_of
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BatchFunction:
-    """Makes the function from batch to batch of a function of pandas, Arrow or Polars frames."""
-
-    function: Any
-    batch_format: str
-    schema: pa.Schema
-
-    def __call__(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        call = self.function() if isinstance(self.function, type) else self.function
-
-        def batch_of(batch: pa.RecordBatch) -> pa.RecordBatch:
-            return self._columns(call(self._frame(batch)))
-
-        return batch_of
-
-    def _frame(self, batch: pa.RecordBatch) -> Any:
-        match self.batch_format:
-            case "pandas":
-                return batch.to_pandas()
-            case "polars":
-                import polars  # noqa: PLC0415  # optional, and takes long to load
-
-                return polars.from_arrow(batch)
-        return batch
-
-    def _columns(self, made: Any) -> pa.RecordBatch:
-        if isinstance(made, Mapping):
-            table = pa.table({name: _array(column) for name, column in made.items()})
-        elif isinstance(made, pa.RecordBatch | pa.Table):
-            table = pa.Table.from_batches([made]) if isinstance(made, pa.RecordBatch) else made
-        elif hasattr(made, "to_arrow"):
-            table = made.to_arrow()
-        elif type(made).__module__.startswith("pandas"):
-            table = pa.Table.from_pandas(made, preserve_index=False)
-        else:
-            raise TypeError(f"the function of map_batches() returned a {type(made).__name__}, which is no frame")
-        missing = [name for name in self.schema.names if name not in table.column_names]
-        if missing:
-            raise ValueError(f"the function of map_batches() returned no column {missing[0]!r}: give return_dtype")
-        cast = table.select(self.schema.names).cast(self.schema)
-        columns = [column.combine_chunks() for column in cast.columns]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-def _array(column: Any) -> Any:
-    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
+def _unused(names: Iterable[str]) -> str:
+    """Return a name that is not among the names."""
+    taken = set(names)
+    return next(name for name in map("$".__mul__, itertools.count(1)) if name not in taken)

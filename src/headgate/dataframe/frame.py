@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headgate.columns.nodes import Column, Node
@@ -11,11 +11,14 @@ from headgate.columns.resolve import ExpressionScope
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.planner.logical import Filter, Project, Relation
+from headgate.dataframe.planner.optimizer import optimized
+from headgate.dataframe.planner.plan_file import CompiledPlan, Uids
 from headgate.errors import InvalidExpressionError
 from headgate.table.expression import Expression
 from headgate.unsupported import Missing
 
 if TYPE_CHECKING:
+    from headgate.dataframe.planner.physical import Translation
     from headgate.table.table_environment import TableEnvironment
 
 Columns = str | Expression
@@ -72,6 +75,15 @@ class Frame:
         if isinstance(vars(type(self)).get(name), Missing):
             getattr(type(self), name)  # raises its error again, which Python dropped for `__getattr__`
         raise AttributeError(f"a DataFrame has no attribute {name!r}, and no such column")
+
+
+def translation_of(
+    plans: Sequence[Relation], environment: TableEnvironment, pinned: CompiledPlan | None = None
+) -> Translation:
+    """Return a translation of plans into one job. Raises ValueError if they have streams of several environments."""
+    from headgate.dataframe.planner.physical import Translation, environment_of  # noqa: PLC0415  # loads all operators
+
+    return Translation(environment_of(plans, environment), Uids([optimized(plan) for plan in plans], pinned))
 
 
 def node_of_column(column: Any, method: str) -> Node:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final, Generic, Self, TypeVar, final
 
 from headgate.columns.aggregates import Aggregate, aggregate_of, is_aggregate
 from headgate.columns.functions.registry import CallSite
 from headgate.columns.logical_types import Kind
-from headgate.columns.nodes import Call, Cast, Column, Named, Node, name_of
+from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, UserCall, name_of
 from headgate.columns.resolve import ExpressionScope
 from headgate.columns.typed import Field, Typed
 from headgate.dataframe.frame import Columns, Frame, node_of_column, refuse
-from headgate.dataframe.planner.logical import Project, WindowAggregate
+from headgate.dataframe.planner.logical import Delay, LateRows, Project, WindowAggregate
 from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.udaf import UserDefinedAggregateFunction
 from headgate.errors import InvalidExpressionError, UnsupportedError
 from headgate.table.expression import Expression
 
@@ -76,6 +78,50 @@ class GroupedDataFrame(Generic[F]):
             raise ValueError("agg() takes at least one aggregate")
         return _aggregated(self._frame, self._keys, nodes, self._gap_ms)
 
+    def allowed_lateness(self, lateness: timedelta) -> GroupedDataFrame[F]:
+        """Return the groups with windows that wait for late rows: they end so much later than the watermark says.
+
+        A window still emits one result. It does so when the watermark passes the end of the window plus the lateness,
+        while Flink's streams emit a result at the end, and another one for each late row. For an early result and a
+        late one, aggregate the same windows twice. Event time after the aggregation is later by the lateness, too.
+        Raises TypeError for another object, ValueError for a negative length, and UnsupportedError without windows.
+        """
+        if not isinstance(lateness, timedelta):
+            raise TypeError(f"allowed_lateness() takes a timedelta, not {lateness!r}")
+        if lateness < timedelta(0):
+            raise ValueError(f"the allowed lateness must not be negative, but is {lateness}")
+        self._end()
+        plan = Delay(self._frame._plan, lateness // timedelta(milliseconds=1))
+        return GroupedDataFrame(self._frame._with(plan), self._keys, self._gap_ms)
+
+    def late_rows(self) -> F:
+        """Return the rows that come too late for their window, with all columns: `agg` drops them.
+
+        A row is too late when the watermark has passed the end of its window plus the allowed lateness. A row of
+        several windows is returned for each window that it missed. Operators of their own find these rows, from a
+        source of their own unless they come from a `DataStream`. So with several subtasks, whose watermarks arrive in
+        another order, `agg` may count a row that is here. Raises UnsupportedError without windows and for sessions,
+        where a late row may join a session that has not ended.
+        """
+        end = self._end()
+        if self._gap_ms is not None:
+            raise UnsupportedError(
+                "late_rows() is not for sessions: use to_data_stream() and side_output_late_data() of its windows"
+            )
+        typed = self._frame._typed(end, "late_rows()")
+        assert isinstance(typed, Field)
+        is_point = marks(self._frame._plan)[typed.index] is Mark.WINDOW_END_IN_ZONE
+        return self._frame._with(LateRows(self._frame._plan, typed, is_point, self._frame._scope.zone))
+
+    def _end(self) -> Node:
+        """Return the key that is the end of the windows. Raises UnsupportedError if there is none."""
+        found = marks(self._frame._plan)
+        for node in self._keys:
+            typed = self._frame._typed(node, "group_by()")
+            if isinstance(typed, Field) and found[typed.index] in _ENDS:
+                return node
+        raise _updating("group_by() without the columns window_start and window_end")
+
 
 def _aggregate_node(given: Any, name: str | None = None) -> Node:
     if not isinstance(given, Expression):
@@ -96,7 +142,7 @@ def _aggregated(frame: F, keys: list[Node], nodes: list[Node], gap_ms: int | Non
         if mark is Mark.WINDOW_START or mark in _ENDS:
             window[mark] = typed
             outputs.append((name, _bound_of(mark)))
-        elif mark is Mark.EVENT_TIME and _is_window_time(node):
+        elif mark is Mark.WINDOW_TIME:
             outputs.append((name, Call("window_time", (Column("end"),), (typed.type.nulls(nullable=False),))))
         else:
             _check_key(name, typed)
@@ -116,10 +162,6 @@ def _bound_of(mark: Mark) -> Node:
     return Call("window_end", (Column("end"),), (0, mark is Mark.WINDOW_END_IN_ZONE))
 
 
-def _is_window_time(node: Node) -> bool:
-    return isinstance(node, Column) and node.name == "window_time"
-
-
 def _check_key(name: str, typed: Typed) -> None:
     if typed.type.kind in (Kind.ARRAY, Kind.MAP, Kind.ROW):
         raise InvalidExpressionError(
@@ -135,7 +177,7 @@ def _in_windows(  # noqa: PLR0913  # the parts of an aggregation
     nodes: Iterable[Node],
     gap_ms: int | None,
 ) -> F:
-    calls = _Calls(frame)
+    calls = _Calls(frame, merges=gap_ms is not None)
     rest = [(name_of(node) or f"EXPR${place}", calls.replaced(node)) for place, node in enumerate(nodes)]
     end = next(mark for mark in _ENDS if mark in window)
     plan = WindowAggregate(
@@ -159,8 +201,9 @@ def _in_windows(  # noqa: PLR0913  # the parts of an aggregation
 class _Calls:
     """The different aggregates within expressions, which columns `v0`, `v1` and so on replace."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, *, merges: bool) -> None:
         self._frame = frame
+        self._merges = merges
         self._places: dict[Node, int] = {}
         self.aggregates: list[tuple[Aggregate, Typed]] = []
 
@@ -170,6 +213,10 @@ class _Calls:
             case Call() if is_aggregate(node.function):
                 return Column(f"v{self._place(node)}")
             case Call():
+                return replace(node, arguments=tuple(map(self.replaced, node.arguments)))
+            case UserCall(UserDefinedAggregateFunction() as function):
+                return self._of_user(function, node)
+            case UserCall():
                 return replace(node, arguments=tuple(map(self.replaced, node.arguments)))
             case Cast() | Named():
                 return replace(node, argument=self.replaced(node.argument))
@@ -188,6 +235,23 @@ class _Calls:
             found = self._places[node] = len(self.aggregates)
             self.aggregates.append((made, arguments[0]))
         return found
+
+    def _of_user(self, function: UserDefinedAggregateFunction, node: UserCall) -> Node:
+        """Return the column of a function's results, or, of pandas columns, its call with the values of each group."""
+        aggregate = function.aggregate(self._frame._scope.zone)
+        if aggregate is None:
+            lists = [
+                own if isinstance(own, Literal) else self.replaced(Call("array_agg", (own,))) for own in node.arguments
+            ]
+            return UserCall(function.of_lists(), tuple(lists))
+        if self._merges and not function.can_merge:
+            raise InvalidExpressionError(f"agg(): {function.name}() has no merge(), which sessions need: add it")
+        if node not in self._places:
+            self._places[node] = len(self.aggregates)
+            self.aggregates.append(
+                (aggregate, self._frame._typed(Call("row", node.arguments), f"agg(), {function.name}"))
+            )
+        return Column(f"v{self._places[node]}")
 
     def values(self, plan: WindowAggregate) -> tuple[tuple[str, Typed], ...]:
         """Return the keys and the bounds of the window as they are, and the value of each aggregate."""

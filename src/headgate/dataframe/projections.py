@@ -10,7 +10,8 @@ from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, lit
 from headgate.columns.schema import nearest
 from headgate.columns.typed import Typed
 from headgate.dataframe.frame import Columns, Frame, applied, node_of_column, refuse
-from headgate.dataframe.planner.logical import Distinct, Limit, UnionAll
+from headgate.dataframe.over import with_overs
+from headgate.dataframe.planner.logical import Distinct, Limit
 from headgate.errors import InvalidExpressionError, UnsupportedError
 from headgate.table.expression import Expression
 
@@ -38,7 +39,8 @@ class Projections(Frame):
         nodes += [_named(name, own, "select") for name, own in projections.items()]
         if not nodes:
             raise ValueError("select() takes at least one column")
-        return self._projected(self._named(nodes, "select"))
+        frame = with_overs(self, nodes)
+        return frame._projected(frame._named(nodes, "select"))
 
     def _named(self, nodes: Iterable[Node], method: str) -> list[tuple[str, Typed]]:
         outputs = []
@@ -90,9 +92,10 @@ class Projections(Frame):
         return self._with_all(nodes, "with_columns")
 
     def _with_all(self, nodes: list[Node], method: str) -> Self:
+        frame = with_overs(self, nodes)
         outputs = dict(self._all())
-        outputs.update(self._named(nodes, method))
-        return self._projected(outputs.items())
+        outputs.update(frame._named(nodes, method))
+        return frame._projected(outputs.items())
 
     def drop_columns(self, *columns: Columns, strict: bool = True) -> Self:
         """Return the DataFrame without these columns. With `strict` false, unknown names are ignored.
@@ -205,35 +208,6 @@ class Projections(Frame):
     def offset(self, n: int) -> Self:
         """Return the rows without the first `n`."""
         return self._with(Limit(self._plan, _count(n, "offset"), None))
-
-    def union_all(self, other: Self) -> Self:
-        """Return the rows of both DataFrames. Columns are matched by position, and have the names of this one.
-
-        Types are converted to the common type of both columns. Raises TypeError for another object, ValueError for
-        another number of columns, types without a common type, or another environment.
-        """
-        if not isinstance(other, Frame):
-            raise TypeError(f"union_all() takes a DataFrame, not {other!r:.100}")
-        if other._environment is not self._environment:
-            raise ValueError("union_all() takes a DataFrame of the same environment")
-        if len(other.schema) != len(self.schema):
-            raise ValueError(f"union_all() takes equally many columns, not {len(self.schema)} and {len(other.schema)}")
-        inputs = [self._widened(self, other), self._widened(other, self)]
-        return self._with(UnionAll(tuple(frame._plan for frame in inputs)))
-
-    def _widened(self, frame: Frame, beside: Frame) -> Frame:
-        from headgate.columns.casting import coerced  # noqa: PLC0415
-        from headgate.columns.logical_types import widest  # noqa: PLC0415
-
-        outputs = []
-        for (name, own), theirs in zip(frame._all(), beside.schema.types, strict=True):
-            common = widest([own.type, theirs])
-            made = None if common is None else coerced(own, common.nulls(own.type.nullable))
-            if made is None:
-                raise ValueError(f"union_all(): column {name!r} is {own.type}, but {theirs} in the other DataFrame")
-            outputs.append((name, made))
-        same = all(own is made for (_, own), (_, made) in zip(frame._all(), outputs, strict=True))
-        return frame if same else frame._projected(outputs)
 
     def drop_duplicates(
         self,

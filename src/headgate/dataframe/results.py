@@ -10,13 +10,9 @@ from typing import Any, Final, Generic, Self, TypeVar, final
 import pyarrow as pa
 
 from headgate.columns.python_values import rows_of
+from headgate.dataframe.frame import translation_of
 from headgate.dataframe.planner.logical import Relation
-from headgate.dataframe.planner.physical import Translation, environment_of
-from headgate.dataframe.planner.rules import optimized
-from headgate.datastream.closeable_iterator import CloseableIterator as Records
 from headgate.errors import JobCancelledError
-from headgate.operators.collect import CollectFactory
-from headgate.operators.columns.rows import EncodeFactory
 from headgate.table.table_environment import TableEnvironment
 from headgate.types.arrow import of_stream
 from headgate.types.row import Row
@@ -72,11 +68,7 @@ class JobBatches:
     def __init__(self, plan: Relation, environment: TableEnvironment, timeout_s: float | None = None) -> None:
         self.closed = False
         self._zone = environment.get_config().get_local_timezone()
-        run = environment_of([plan], environment)
-        encoded = Translation(run).stream(optimized(plan))._then("Results", EncodeFactory(plan.schema.arrow), None)
-        encoded._end("Collect", CollectFactory())
-        self._job = run.submit()
-        self._records = Records(self._job)
+        self._job, self._records = translation_of([plan], environment).collect(plan)
         self._late = threading.Event()
         self._timer = None if timeout_s is None else threading.Timer(timeout_s, self._end)
         if self._timer is not None:

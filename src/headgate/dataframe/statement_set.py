@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from functools import partial
+from typing import TYPE_CHECKING, Any, final
 
-from headgate.common.job_client import JobClient
+from headgate.dataframe.frame import translation_of
 from headgate.dataframe.planner.explain import text_of_plan
 from headgate.dataframe.planner.logical import Relation
-from headgate.dataframe.planner.physical import Translation, environment_of
-from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.planner.optimizer import optimized
+from headgate.dataframe.planner.plan_file import CompiledPlan
 from headgate.dataframe.session import get_or_create_table_environment
 from headgate.functions.sink import Sink
 from headgate.table.table_environment import TableEnvironment
+
+if TYPE_CHECKING:
+    from headgate.common.job_client import JobClient
+    from headgate.dataframe.planner.physical import Translation
 
 
 @final
@@ -35,6 +40,10 @@ class TableResult:
         result.result(None if timeout_ms is None else timeout_ms / 1000)
 
 
+StagedWrite = tuple[Relation, Sink[Any], str, int | None]
+"""A plan, its sink, the name of the sink, and the number of subtasks that write, None for the job's."""
+
+
 @final
 class StatementSet:
     """Gathers writes of DataFrames. `execute` runs them as one job; a source that several plans share is read by each.
@@ -50,32 +59,49 @@ class StatementSet:
     def __init__(self, environment: TableEnvironment) -> None:
         """Use `create_statement_set`."""
         self._environment = environment
-        self._writes: list[tuple[Relation, Sink[Any], str]] = []
+        self._writes: list[StagedWrite] = []
 
-    def add(self, plan: Relation, sink: Sink[Any], name: str, environment: TableEnvironment) -> None:
+    def add(self, write: StagedWrite, environment: TableEnvironment) -> None:
         """Add a write; the `write_...` methods of DataFrames do. Raises ValueError for another environment."""
         if environment is not self._environment:
             raise ValueError("the statement set and the DataFrame belong to different environments")
-        self._writes.append((plan, sink, name))
+        self._writes.append(write)
 
     def explain(self) -> str:
-        """Return the plans of all writes as text, after the planner's rules. Runs nothing."""
-        return "\n".join(f"== {name} ==\n{text_of_plan(optimized(plan))}" for plan, _, name in self._writes)
+        """Return the plans of all writes as text, after the planner's rules, and the job graph. Runs nothing."""
+        plans = [f"== {name} ==\n{text_of_plan(optimized(plan))}" for plan, _, name, _ in self._writes]
+        translation = self._translation(None)
+        return "\n".join([*plans, "== Job graph ==", translation.job_text(partial(self._write_all, translation))])
 
-    def execute(self) -> TableResult:
-        """Submit all writes as one job, and leave the set empty. Does not wait for the job.
+    def compile_plan(self, plan: CompiledPlan | None = None) -> CompiledPlan:
+        """Return the uids of the operators with state, with the uids that an earlier plan pins. Runs nothing.
 
-        Raises ValueError for a set without writes, and the errors that `execute()` of a stream environment raises
-        before a job runs.
+        `write_to_file` keeps them for later versions of the program, which pass the plan to `execute`.
         """
+        translation = self._translation(plan)
+        translation.job_text(partial(self._write_all, translation))
+        return CompiledPlan(translation.uids.given)
+
+    def _translation(self, plan: CompiledPlan | None) -> Translation:
         if not self._writes:
             raise ValueError("the statement set has no writes: pass it to write_parquet() or write_json()")
-        writes, self._writes = self._writes, []
-        run = environment_of([plan for plan, _, _ in writes], self._environment)
-        translation = Translation(run)
-        for plan, sink, name in writes:
-            translation.stream(optimized(plan)).sink_to(sink).name(name)
-        return TableResult(run.execute_async())
+        return translation_of([own for own, _, _, _ in self._writes], self._environment, plan)
+
+    def _write_all(self, translation: Translation) -> None:
+        for plan, sink, name, parallelism in self._writes:
+            translation.write(plan, sink, name, parallelism)
+
+    def execute(self, plan: CompiledPlan | None = None) -> TableResult:
+        """Submit all writes as one job, and leave the set empty. Does not wait for the job.
+
+        Operators of `plan` keep the uids that it pins, so that a savepoint finds them in a changed program. Raises
+        ProgramError if the state of such an operator has another form now, ValueError for a set without writes, and the
+        errors that `execute()` of a stream environment raises before a job runs.
+        """
+        translation = self._translation(plan)
+        self._write_all(translation)
+        self._writes = []
+        return TableResult(translation.environment.execute_async())
 
 
 def create_statement_set() -> StatementSet:

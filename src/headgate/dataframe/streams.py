@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from headgate.columns import logical_types as types
 from headgate.columns.schema import Schema
+from headgate.dataframe.connectors.files import read_columns, schema_of
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
-from headgate.dataframe.files import schema_of
 from headgate.dataframe.planner.logical import Stream
 from headgate.dataframe.session import get_or_create_table_environment
-from headgate.datastream.data_stream import DataStream
 from headgate.errors import ProgramError
-from headgate.types.arrow_types import arrow_schema, schema_in_micros
+from headgate.types.arrow_types import arrow_schema
 from headgate.types.typeinfo import RowTypeInfo
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame as SparkDataFrame
+
+    from headgate.datastream.data_stream import DataStream
 
 
 def from_data_stream(
@@ -36,6 +34,8 @@ def from_data_stream(
     DataFrame runs the program of the stream's environment. Raises TypeError for another object, and ProgramError for a
     stream without a declared row type and without `schema`.
     """
+    from headgate.datastream.data_stream import DataStream  # noqa: PLC0415  # it loads all operators
+
     if not isinstance(stream, DataStream):
         raise TypeError(f"from_data_stream() takes a DataStream, not {stream!r:.100}")
     own = _declared(stream) if schema is None else schema_of(schema)
@@ -50,20 +50,47 @@ def _declared(stream: DataStream) -> Schema:
             f"from_data_stream() needs to know the columns, but the stream's type is {declared}: give schema, or the "
             "operator before it output_type=Types.ROW_NAMED([...], [...])"
         )
-    return _schema_of(arrow_schema(declared))
+    return Schema.of_arrow(arrow_schema(declared))
 
 
-def _schema_of(columns: pa.Schema) -> Schema:
-    return Schema((field.name, types.of_arrow(field.type, field.name)) for field in columns)
+def from_spark(  # noqa: PLR0913  # the settings of a query, by name
+    frame: SparkDataFrame,
+    *,
+    checkpoint_location: str | None = None,
+    output_mode: str = "append",
+    processing_time: str | None = None,
+    available_now: bool = False,
+    free_cores: int = 1,
+    watermark: tuple[str, str] | None = None,
+) -> DataFrame:
+    """Return a DataFrame of the rows of a Spark DataFrame, in columns. Only the columns that the plan uses are read.
 
+    Spark computes a bounded DataFrame once, when a job starts. A streaming DataFrame needs a `checkpoint_location`, a
+    folder or URI that only this DataFrame uses: there Spark stores its position, and each row is read exactly once.
+    `output_mode`, `processing_time` and `available_now` are Spark's output mode and triggers, and `free_cores` is the
+    number of cores that Spark needs besides the slots, as for `from_spark_stream` of a stream environment.
 
-def from_spark(frame: SparkDataFrame, *, watermark: tuple[str, str] | None = None) -> DataFrame:
-    """Return a DataFrame of the rows of a bounded Spark DataFrame, which Spark computes once, when a job starts.
-
-    The rows stay in columns. Raises ProgramError for a streaming DataFrame, or a column whose type SQL does not have.
+    Raises ProgramError for another object, a wrong setting, or a column whose type SQL does not have; ValueError for a
+    streaming DataFrame without `checkpoint_location`, or a bounded one with it.
     """
+    from headgate.dataframe.connectors.spark_tables import spark_scan, spark_stream_scan  # noqa: PLC0415  # pyspark is optional
+
     environment = get_or_create_table_environment()
-    run = environment.stream_environment()
-    stream = run.from_spark(frame)
-    own = _schema_of(schema_in_micros(stream.get_type()))  # Spark's times
-    return DataFrame(Stream(stream, own), environment)._with_time(watermark)
+    is_streaming = getattr(frame, "isStreaming", False)
+    if is_streaming is not (checkpoint_location is not None):
+        raise ValueError(
+            "a streaming DataFrame needs a checkpoint_location, a folder that only it uses"
+            if is_streaming
+            else "checkpoint_location is for streaming DataFrames, but this one is bounded"
+        )
+    if checkpoint_location is None:
+        return read_columns(spark_scan(frame, environment), "spark", None, watermark)
+    scan = spark_stream_scan(
+        frame,
+        checkpoint_location,
+        output_mode=output_mode,
+        processing_time=processing_time,
+        available_now=available_now,
+        free_cores=free_cores,
+    )
+    return read_columns(scan, f"spark {checkpoint_location}", None, watermark)

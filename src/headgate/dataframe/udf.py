@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import typing
 from collections.abc import Callable
 from typing import Any, Final, final, overload
 
@@ -14,11 +13,20 @@ from headgate.columns.given_types import logical_type
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.nodes import UserCall
 from headgate.columns.operand import node_of
-from headgate.columns.typed import Apply, Constant, Typed
-from headgate.columns.user_kernels import ArrowKernel, GeneralKernel, PandasKernel, UserKernel
+from headgate.columns.typed import Constant, Typed
+from headgate.columns.user_kernels import (
+    Adapt,
+    ArrowKernel,
+    AsyncKernel,
+    DeclaredFunction,
+    GeneralKernel,
+    PandasKernel,
+    UserKernel,
+    as_it_is,
+)
 from headgate.dataframe.data_type import DataType
-from headgate.errors import UnsupportedError
-from headgate.operators.slot_function import is_coroutine_function
+from headgate.dataframe.declarations import called_of, check_positive, hints_of, name_of_function, user_call
+from headgate.functions.asynchronous import is_coroutine_function
 from headgate.table.expression import Expression
 
 FUNC_TYPES: Final = ("general", "pandas", "arrow")
@@ -28,50 +36,39 @@ FUNC_TYPES: Final = ("general", "pandas", "arrow")
 class UserDefinedFunction:
     """A function for expressions: called with expressions and Python values, it returns an expression."""
 
-    def __init__(self, function: Any, name: str, result: LogicalType, func_type: str, deterministic: bool) -> None:
+    def __init__(self, declared: DeclaredFunction, func_type: str) -> None:
         """Made by `udf`."""
-        self._function = function
-        self.name = name
-        self._result = result
+        self._declared = declared
         self._func_type = func_type
-        self._deterministic = deterministic
-        self.__name__ = name
-        self.__doc__ = inspect.getdoc(function)
+        self.name = self.__name__ = declared.name
+        self.__doc__ = inspect.getdoc(declared.function)
 
     def __repr__(self) -> str:
-        return f"udf {self.name} -> {self._result}"
+        return f"udf {self._declared!r}"
 
     @property
     def return_dtype(self) -> DataType:
         """The type of the results."""
-        return DataType(self._result)
+        return DataType(self._declared.result)
 
     def __call__(self, *arguments: Any) -> Expression:
         return Expression(UserCall(self, tuple(map(node_of, arguments))))
 
-    def typed(self, arguments: tuple[Typed, ...], zone: str) -> Typed:
+    def typed(self, arguments: tuple[Typed, ...], zone: str, adapt: Adapt = as_it_is) -> Typed:
         """Return the call with typed arguments. Raises TypeError for an arrow function without a column."""
         if self._func_type == "arrow" and all(isinstance(own, Constant) for own in arguments):
             raise TypeError(f"{self.name}() is an arrow function, which needs at least one column")
-        return Apply(
-            function=self.name,
-            arguments=arguments,
-            type=self._result,
-            kernel=self._kernel(zone),
-            options=(self,),
-            can_fail=True,
-            deterministic=self._deterministic,
-            takes_rows=True,
-            by_value=self._func_type == "general",
-        )
+        return user_call(self._kernel(zone, adapt), arguments)
 
-    def _kernel(self, zone: str) -> UserKernel:
+    def _kernel(self, zone: str, adapt: Adapt) -> UserKernel:
         match self._func_type:
             case "pandas":
-                return PandasKernel(self.name, self._function, self._result)
+                return PandasKernel(self._declared)
             case "arrow":
-                return ArrowKernel(self.name, self._function, self._result)
-        return GeneralKernel(self.name, self._function, self._result, zone)
+                return ArrowKernel(self._declared)
+        if is_coroutine_function(called_of(self._declared.function, "udf")):
+            return AsyncKernel(self._declared, zone)
+        return GeneralKernel(self._declared, zone, adapt)
 
 
 @overload
@@ -82,6 +79,8 @@ def udf(
     deterministic: bool = ...,
     name: str | None = ...,
     func_type: str | None = ...,
+    concurrency: int | None = ...,
+    batch_size: int | None = ...,
 ) -> UserDefinedFunction: ...
 @overload
 def udf(
@@ -91,16 +90,20 @@ def udf(
     deterministic: bool = ...,
     name: str | None = ...,
     func_type: str | None = ...,
+    concurrency: int | None = ...,
+    batch_size: int | None = ...,
 ) -> Callable[[Any], UserDefinedFunction]: ...
 
 
-def udf(
+def udf(  # noqa: PLR0913  # as in PyFlink
     func: Any = None,
     *,
     return_dtype: Any = None,
     deterministic: bool = True,
     name: str | None = None,
     func_type: str | None = None,
+    concurrency: int | None = None,
+    batch_size: int | None = None,
 ) -> Any:
     """Make a function for expressions: as a decorator, with or without arguments, or by a call.
 
@@ -109,10 +112,18 @@ def udf(
     follows from its return annotation unless `return_dtype` is given. A function whose annotations name pandas or Arrow
     columns is a *pandas* or *arrow* function: it gets and returns whole columns, and needs `return_dtype`.
 
+    A *coroutine* function gets the values of one row, too. Many of its calls are in progress at a time, and their
+    results keep the order of the rows. `table.exec.async-scalar.max-concurrent-operations` limits the calls,
+    `table.exec.async-scalar.timeout` the time for a row, and a call that raises is repeated by
+    `table.exec.async-scalar.retry-strategy`, `retry-delay` and `max-attempts`. After a restart the calls in progress
+    are repeated.
+
     The planner merges equal calls into one call. It does not do so for a function that is not `deterministic`.
+    `concurrency` is the number of subtasks that call the function, by default the parallelism of the job. A pandas or
+    arrow function gets at most `batch_size` rows at a time.
 
     Raises TypeError for an object that cannot be called, or a missing type of the results; ValueError for an unknown
-    `func_type`, an empty name, or annotations of both kinds; UnsupportedError for an `async` function.
+    `func_type`, an empty name, annotations of both kinds, or numbers below 1.
 
     >>> from headgate import dataframe as pf
     >>> @udf
@@ -123,75 +134,30 @@ def udf(
     """
     if func is None:
         return functools.partial(
-            udf, return_dtype=return_dtype, deterministic=deterministic, name=name, func_type=func_type
+            udf,
+            return_dtype=return_dtype,
+            deterministic=deterministic,
+            name=name,
+            func_type=func_type,
+            concurrency=concurrency,
+            batch_size=batch_size,
         )
-    called = _callable(func)
+    called = called_of(func, "udf")
     kind = _func_type(called, func_type)
-    if not isinstance(deterministic, bool):
-        raise TypeError(f"deterministic is true or false, not {deterministic!r}")
-    if name is not None and not isinstance(name, str):
-        raise TypeError(f"the name of a function is a str, not {name!r}")
+    is_async = is_coroutine_function(called)
+    if is_async and kind != "general":
+        raise ValueError(f"a function of {kind} columns cannot be async: it must return a column")
+    if inspect.isasyncgenfunction(called) or (not is_async and is_coroutine_function(inspect.unwrap(called))):
+        raise TypeError(f"{func!r:.100} is no coroutine function, but makes one: declare it with async def")
     if name == "":
         raise ValueError("the name of a function must not be empty")
-    own_name = name or getattr(func, "__name__", None) or type(func).__name__
-    return UserDefinedFunction(func, own_name, _result(called, kind, return_dtype, own_name), kind, deterministic)
-
-
-def _callable(func: Any) -> Callable[..., Any]:
-    """Return what is called for the values. Raises TypeError if there is nothing."""
-    found = getattr(func, "eval", None)
-    if found is None and isinstance(func, type):
-        found = next((vars(own)["__call__"] for own in func.__mro__ if "__call__" in vars(own)), None)
-    elif found is None:
-        found = func
-    if not callable(found):
-        raise TypeError(f"udf() takes a function, or a class or object with a method __call__, not {func!r:.100}")
-    if isinstance(func, type):
-        _check_constructor(func)
-    if is_coroutine_function(found):
-        raise UnsupportedError(
-            "async functions within expressions are not supported yet: use to_data_stream() and AsyncDataStream"
-        )
-    called: Callable[..., Any] = found
-    return called
-
-
-def _check_constructor(made: type) -> None:
-    if inspect.isabstract(made):
-        raise TypeError(f"{made.__name__} is abstract: give a class that can be instantiated")
-    required = [
-        own.name
-        for own in inspect.signature(made).parameters.values()
-        if own.default is own.empty and own.kind not in (own.VAR_POSITIONAL, own.VAR_KEYWORD)
-    ]
-    if required:
-        raise TypeError(f"{made.__name__} is instantiated without arguments, but needs {', '.join(required)}")
-
-
-def _hints(called: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations by name, as text where they cannot be resolved; not those of arguments of a `partial`."""
-    bound: set[str] = set()
-    if isinstance(called, functools.partial):
-        bound = set(called.keywords) | set(list(inspect.signature(called.func).parameters)[: len(called.args)])
-        called = called.func
-    raw = getattr(called, "__annotations__", None)
-    if raw is None:
-        raw = getattr(getattr(called, "__call__", None), "__annotations__", {})  # noqa: B004
-    resolved = {}
-    scope = getattr(inspect.unwrap(called), "__globals__", {})
-    for name, own in raw.items():
-        if name not in bound:
-            resolved[name] = _resolved(own, scope)
-    return resolved
-
-
-def _resolved(hint: Any, scope: dict[str, Any]) -> Any:
-    if not isinstance(hint, str):
-        return hint
-    try:
-        return typing.get_type_hints(type("_", (), {"__annotations__": {"own": hint}}), scope)["own"]
-    except Exception:  # noqa: BLE001  # whatever evaluating an annotation raises
-        return hint
+    check_positive("concurrency", concurrency)
+    check_positive("batch_size", batch_size)
+    if batch_size is not None and kind == "general":
+        raise ValueError("batch_size is for functions of pandas and Arrow columns: a general function gets one row")
+    own_name = name_of_function(func, name, deterministic=deterministic)
+    result = _result(called, kind, return_dtype, own_name)
+    return UserDefinedFunction(DeclaredFunction(own_name, func, result, deterministic, concurrency, batch_size), kind)
 
 
 def _kind_of(hint: Any) -> str | None:
@@ -206,7 +172,7 @@ def _func_type(called: Callable[..., Any], given: str | None) -> str:
         if given not in FUNC_TYPES:
             raise ValueError(f"func_type is one of {', '.join(FUNC_TYPES)}, not {given!r}")
         return given
-    kinds = {kind for hint in _hints(called).values() if (kind := _kind_of(hint)) is not None}
+    kinds = {kind for hint in hints_of(called).values() if (kind := _kind_of(hint)) is not None}
     if len(kinds) > 1:
         raise ValueError("the annotations name columns of pandas and of Arrow: give func_type")
     return kinds.pop() if kinds else "general"
@@ -215,7 +181,7 @@ def _func_type(called: Callable[..., Any], given: str | None) -> str:
 def _result(called: Callable[..., Any], kind: str, given: Any, name: str) -> LogicalType:
     if given is not None:
         return logical_type(given)
-    hint = _hints(called).get("return")
+    hint = hints_of(called).get("return")
     if kind != "general" or hint is None or isinstance(hint, str):
         raise TypeError(f"{name}() needs return_dtype, the type of its results, such as DataType.int64()")
     return logical_type(hint)

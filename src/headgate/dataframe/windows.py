@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Self
@@ -13,7 +14,7 @@ from headgate.columns.typed import Constant
 from headgate.dataframe.frame import Columns, Frame, node_of_column
 from headgate.dataframe.grouping import SessionOf
 from headgate.dataframe.planner.logical import EventTime, Expand
-from headgate.dataframe.planner.marks import Mark, marks
+from headgate.dataframe.planner.marks import marks
 from headgate.table.expression import Expression
 
 Length = timedelta | Expression
@@ -77,8 +78,7 @@ class Windows(Frame):
         """Assign each row to all windows of this size that contain it. A window begins at each multiple of `slide`."""
         lengths = (self._millis("slide", slide), self._millis("size", size))
         node = self._time(on, "hop")
-        expanded = self._expanded(Call("hop_starts", (node,), lengths), START)
-        start = Column(START)
+        expanded, start = self._expanded(Call("hop_starts", (node,), lengths))
         return expanded._bounded(node, start, Call(END, (start,), (lengths[1], False)))
 
     def cumulate(self, *, on: Columns, step: Length, size: Length) -> Self:
@@ -90,8 +90,7 @@ class Windows(Frame):
         if size_ms % step_ms:
             raise ValueError(f"the size of cumulate(), {size_ms} ms, is no multiple of the step, {step_ms} ms")
         node = self._time(on, "cumulate")
-        expanded = self._expanded(Call("cumulate_ends", (node,), lengths), END)
-        end = Column(END)
+        expanded, end = self._expanded(Call("cumulate_ends", (node,), lengths))
         start = Call("tumble_start", (Call(START, (end,), (-1, False)),), (size_ms,))
         return expanded._bounded(node, start, end)
 
@@ -117,7 +116,8 @@ class Windows(Frame):
     def _time(self, on: Any, method: str) -> Node:
         node = node_of_column(on, method)
         place = self.schema.index(node.name) if isinstance(node, Column) else None
-        if place is None or marks(self._plan)[place] is not Mark.EVENT_TIME:
+        mark = None if place is None else marks(self._plan)[place]
+        if mark is None or not mark.is_time:
             raise TypeError(
                 f"{method}() takes a column of event time, and {on!r} is none: make it with the watermark of the "
                 "source, or with_watermark()"
@@ -137,16 +137,20 @@ class Windows(Frame):
             raise ValueError(f"{name} is at least a millisecond, not {length}")
         return millis
 
-    def _expanded(self, windows: Call, name: str) -> Self:
+    def _expanded(self, windows: Call) -> tuple[Self, Column]:
+        """Return a row for each window of each row, and the column of a bound of the window."""
+        name = next(name for name in map("$".__mul__, itertools.count(1)) if name not in self.schema)
         listed = self._projected([*self._all(), (name, self._typed(windows, "windows"))])
-        return self._with(Expand(listed._plan, (name,), (types.timestamp(3).nulls(nullable=False),), outer=False))
+        kind = types.timestamp(3).nulls(nullable=False)
+        return self._with(Expand(listed._plan, (name,), (kind,), outer=False)), Column(name)
 
     def _bounded(self, time: Node, start: Node, end: Node) -> Self:
-        """Return the columns, then the window's columns. Columns of the same names are dropped."""
+        """Return the columns, then the window's columns. Columns of the same names, and `_expanded`'s, are dropped."""
         assert isinstance(time, Column)
         own = self.schema.type_of(time.name).nulls(nullable=False)
         is_point = own.kind is Kind.TIMESTAMP_LTZ
-        outputs = {name: column for name, column in self._all() if name not in (START, END, TIME)}
+        dropped = {START, END, TIME, *(own.name for own in (start, end) if isinstance(own, Column))}
+        outputs = {name: column for name, column in self._all() if name not in dropped}
         outputs[START] = self._typed(Call(START, (start,), (0, is_point)), START)
         outputs[END] = self._typed(Call(END, (end,), (0, is_point)), END)
         outputs[TIME] = self._typed(Call(TIME, (end,), (own,)), TIME)

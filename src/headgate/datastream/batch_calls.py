@@ -8,9 +8,9 @@ from typing import Any, Final
 from headgate.datastream.checks import check_choice, check_positive, check_retry_strategy
 from headgate.errors import ProgramError
 from headgate.functions.api import Function
-from headgate.functions.asynchronous import AsyncRetryStrategy
+from headgate.functions.asynchronous import AsyncRetryStrategy, class_of
 from headgate.functions.windows.assigner import millis_of
-from headgate.operators.slot_function import BatchCalls, class_of
+from headgate.operators.slot_function import BatchCalls
 from headgate.types.instant import Duration, Time
 from headgate.types.typeinfo import TypeInformation
 

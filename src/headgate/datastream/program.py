@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -64,6 +64,18 @@ class Program:
     def graph(self) -> LogicalGraph:
         """Return the graph of the next job: the operators added since the last job, and all operators upstream."""
         return self._graph.upstream_of(self._new)
+
+    def attempted(self, add: Callable[[], object]) -> tuple[LogicalGraph, int]:
+        """Return the graph of the next job if `add` adds its operators, and the id of the first of these.
+
+        The program stays as it is.
+        """
+        nodes, edges, new = len(self._graph.nodes), len(self._graph.edges), len(self._new)
+        try:
+            add()
+            return self.graph(), nodes + 1
+        finally:
+            del self._graph.nodes[nodes:], self._graph.edges[edges:], self._new[new:]
 
     def check_bounded(self, method: str) -> None:
         """Raise ProgramError if a source of the next job is unbounded; the error names the source and `method`."""

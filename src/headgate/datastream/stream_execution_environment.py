@@ -35,9 +35,11 @@ from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.job_folder import stored_max_parallelism
 from headgate.errors import OrderWarning, ProgramError
 from headgate.functions.source import Source
+from headgate.graph.chain import ChainedGraph, chain
 from headgate.graph.job_graph import JobGraph, JobOptions, execution_plan, plan
 from headgate.graph.logical import GraphDefaults, LogicalGraph
 from headgate.graph.order import lost_orders
+from headgate.graph.resolve import resolve
 from headgate.ids import JobId, new_job_id, new_lineage
 from headgate.operators.source import SourceFactory
 from headgate.options import CHECKPOINT_INTERVAL, JOB_ID, JOB_NAME, NATIVE
@@ -278,6 +280,14 @@ class StreamExecutionEnvironment(EnvironmentOptions, PythonDependencies, OlderEn
     def uids(self) -> set[str]:
         """Return the uids that the program has given to operators of the next job."""
         return {node.uid for node in self._program.graph().nodes if node.uid is not None}
+
+    def chained(self, add: Callable[[], object]) -> tuple[ChainedGraph, int]:
+        """Return the vertices of the next job if `add` adds its operators, and the id of the first of these.
+
+        The program stays as it is.
+        """
+        graph, first = self._program.attempted(add)
+        return chain(resolve(graph, self._defaults(self._settings()))), first
 
     def get_execution_plan(self) -> str:
         """Return the program's operators as JSON. Raises ProgramError if the program cannot run as written."""

@@ -5,10 +5,12 @@ A retry strategy decides whether and when a call is repeated.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, TypeVar, final
 
 from headgate.errors import ProgramError
@@ -251,3 +253,19 @@ def _above_0(name: str, number: N) -> N:
     if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
         raise ProgramError(f"{name} must be a number above 0, not {number!r}")
     return number
+
+
+def class_of(func: object) -> type | None:
+    """Return the class whose instances are the function: `func` itself, or the class in a `partial`; None for others.
+
+    >>> class_of(partial(int, base=2)), class_of(len)
+    (<class 'int'>, None)
+    """
+    made = func.func if isinstance(func, partial) else func
+    return made if isinstance(made, type) else None
+
+
+def is_coroutine_function(func: object) -> bool:
+    """Return whether a function, or a method `__call__` of a class or an instance, is declared with `async def`."""
+    of_call = getattr(class_of(func) or func, "__call__", None)  # noqa: B004  # to see how it is declared
+    return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(of_call)

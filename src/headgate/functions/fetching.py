@@ -14,9 +14,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, SourceContext, SourceReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Split = TypeVar("Split")
 
@@ -34,7 +37,7 @@ class Fetched(Generic[Split]):
     """
 
     split: str
-    records: list[Any]
+    records: list[Any] | pa.RecordBatch
     after: Callable[[int], Split]
     timestamps: list[int] | None = None
     ended: bool = False

@@ -16,10 +16,13 @@ as exactly once, and readers see the record before the checkpoint is complete. S
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Never, final
+from typing import TYPE_CHECKING, Any, Never, final
 
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class FlushingWriter(ABC):
@@ -28,6 +31,12 @@ class FlushingWriter(ABC):
     @abstractmethod
     def write(self, records: list[Any]) -> None:
         """Write records, in order. Raises SinkError when that fails: the job then restarts."""
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        """Write the rows of an Arrow batch, in order. By default they are written as records, each a `Row`."""
+        from headgate.types.arrow import rows_from_batch  # noqa: PLC0415  # Arrow takes long to load
+
+        self.write(rows_from_batch(columns))
 
     @abstractmethod
     def flush(self) -> None:
@@ -63,6 +72,9 @@ class _Flushing(SinkWriter[Never]):
 
     def write(self, records: list[Any]) -> None:
         self._writer.write(records)
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        self._writer.write_columns(columns)
 
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Never]:
         self._writer.flush()

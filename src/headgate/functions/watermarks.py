@@ -5,10 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 from headgate.errors import ProgramError
 from headgate.types.instant import Duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headgate.columns.program import ColumnProgram
 
 
 class TimestampAssigner(ABC):
@@ -77,6 +82,20 @@ class OwnGenerator:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnTime:
+    """Event time follows the latest time in record batches, less `delay_ms`.
+
+    The program computes the times from the columns at the positions `reads` of a batch, whose schema is `schema`.
+    """
+
+    schema: pa.Schema
+    reads: tuple[int, ...]
+    time: ColumnProgram
+    delay_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkAlignment:
     """The sources of a group wait for each other: a source more than `max_drift_ms` ahead of the slowest stops reading.
 
@@ -114,7 +133,7 @@ class WatermarkStrategy:
     ... )
     """
 
-    progress: BoundedOutOfOrderness | OwnGenerator | None = None
+    progress: BoundedOutOfOrderness | OwnGenerator | ColumnTime | None = None
     timestamp_assigner: AnyTimestampAssigner | None = None
     idle_timeout_ms: int | None = None
     alignment: WatermarkAlignment | None = None

@@ -135,6 +135,10 @@ class Operator:
     """Whether the operator makes the watermarks of its stream. The chain then calls `mark` instead of `process`, and
     drops incoming watermarks, except the last one, which ends event time."""
 
+    output_lag_ms = 0
+    """How far event times of results may be behind the watermark that the operator has reached. The chain passes
+    watermarks on that much earlier, except the last one."""
+
     wake_ms: float | None = None
     """When to call `tick`, in milliseconds of the monotonic clock; None if only records cause work."""
 

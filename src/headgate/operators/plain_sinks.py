@@ -11,7 +11,7 @@ from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, failed_at
 from headgate.operators.plain import RecordContext
 from headgate.operators.user_function import FunctionOperator
-from headgate.types.text import printed_text_of
+from headgate.types.text import printed_prefix, printed_text_of
 from headgate.types.type_information import TypeInformation
 
 
@@ -25,9 +25,7 @@ class PrintOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        subtask = str(context.subtask + 1) if context.parallelism > 1 else None
-        parts = [part for part in (self._identifier, subtask) if part]
-        self._prefix = ":".join(parts) + "> " if parts else ""
+        self._prefix = printed_prefix(self._identifier, context.subtask, context.parallelism)
 
     def process(self, batch: Batch) -> Batch:
         prefix, text = self._prefix, self._text

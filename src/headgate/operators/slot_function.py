@@ -6,7 +6,6 @@ The function takes and returns lists of records or Arrow batches.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -15,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from headgate.errors import ProgramError
-from headgate.functions.asynchronous import AsyncRetryStrategy, retry_after_s
+from headgate.functions.asynchronous import AsyncRetryStrategy, class_of, is_coroutine_function, retry_after_s
 from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.service_calls import TokenBucket, retried
 from headgate.operators.services import Services
@@ -38,22 +37,6 @@ class BatchCalls:
     timeout_s: float | None
     async_retry_strategy: AsyncRetryStrategy
     calls_per_second: float | None
-
-
-def class_of(func: object) -> type | None:
-    """Return the class whose instances are the function: `func` itself, or the class in a `partial`; None for others.
-
-    >>> class_of(partial(int, base=2)), class_of(len)
-    (<class 'int'>, None)
-    """
-    made = func.func if isinstance(func, partial) else func
-    return made if isinstance(made, type) else None
-
-
-def is_coroutine_function(func: object) -> bool:
-    """Return whether a function, or a method `__call__` of a class or an instance, is declared with `async def`."""
-    of_call = getattr(class_of(func) or func, "__call__", None)  # noqa: B004  # to see how it is declared
-    return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(of_call)
 
 
 def batch_of(records: list[Any], schema: pa.Schema | None) -> Any:

@@ -19,6 +19,7 @@ from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Flow, Waterma
 from headgate.errors import ProgramError
 from headgate.functions.watermarks import (
     BoundedOutOfOrderness,
+    ColumnTime,
     OwnGenerator,
     WatermarkGenerator,
     WatermarkOutput,
@@ -33,7 +34,7 @@ STALLS_PER_TIMEOUT: Final = 4
 
 
 @final
-class _Marks(WatermarkOutput):
+class MarkedFlow(WatermarkOutput):
     """Gathers records, watermarks and statuses in order, and drops watermarks that do not rise."""
 
     def __init__(self) -> None:
@@ -71,11 +72,11 @@ class _Marks(WatermarkOutput):
 class _Progress(Protocol):
     """Derives watermarks from records."""
 
-    def on_batch(self, batch: Batch, marks: _Marks) -> None:
+    def on_batch(self, batch: Batch, marks: MarkedFlow) -> None:
         """Add the batch to `marks`, with the watermarks between and after its records."""
         ...
 
-    def on_period(self, marks: _Marks) -> None:
+    def on_period(self, marks: MarkedFlow) -> None:
         """Add the periodic watermark to `marks`, if it has risen."""
         ...
 
@@ -84,10 +85,10 @@ class _Progress(Protocol):
 class _NoProgress:
     """Emits no watermarks."""
 
-    def on_batch(self, batch: Batch, marks: _Marks) -> None:
+    def on_batch(self, batch: Batch, marks: MarkedFlow) -> None:
         marks.out.append(batch)
 
-    def on_period(self, marks: _Marks) -> None:
+    def on_period(self, marks: MarkedFlow) -> None:
         """There are no periodic watermarks."""
 
 
@@ -100,14 +101,14 @@ class _Bounded:
         self._greatest: Callable[[list[int]], int] = max if native is None else native.greatest
         self._greatest_ms: int | None = None
 
-    def on_batch(self, batch: Batch, marks: _Marks) -> None:
+    def on_batch(self, batch: Batch, marks: MarkedFlow) -> None:
         if batch.timestamps:
             greatest_ms = self._greatest(batch.timestamps)
             if self._greatest_ms is None or greatest_ms > self._greatest_ms:
                 self._greatest_ms = greatest_ms
         marks.out.append(batch)
 
-    def on_period(self, marks: _Marks) -> None:
+    def on_period(self, marks: MarkedFlow) -> None:
         if self._greatest_ms is not None:
             marks.emit_watermark(self._greatest_ms - self._bound_ms - 1)
 
@@ -122,7 +123,7 @@ class _Own:
         except USER_ERRORS as error:
             raise UserCodeError(during="making the WatermarkGenerator") from error
 
-    def on_batch(self, batch: Batch, marks: _Marks) -> None:
+    def on_batch(self, batch: Batch, marks: MarkedFlow) -> None:
         on_event, out = self._generator.on_event, marks.out
         times = repeat(MIN_TIMESTAMP) if batch.timestamps is None else batch.timestamps
         position = iter(batch.records)
@@ -138,7 +139,7 @@ class _Own:
         if start < len(batch):
             out.append(batch.piece(start, len(batch)) if start else batch)
 
-    def on_period(self, marks: _Marks) -> None:
+    def on_period(self, marks: MarkedFlow) -> None:
         try:
             self._generator.on_periodic_emit(marks)
         except USER_ERRORS as error:
@@ -153,6 +154,10 @@ def _progress(strategy: WatermarkStrategy, native: ModuleType | None) -> _Progre
             return _Bounded(bound_ms, native)
         case OwnGenerator(supplier):
             return _Own(supplier)
+        case ColumnTime():
+            from headgate.operators.columns.event_time import LatestTime  # noqa: PLC0415  # Arrow takes long to load
+
+            return LatestTime(strategy.progress)
 
 
 @final
@@ -171,7 +176,7 @@ class WatermarkMaker:
         self._inputs = inputs
         self._assign = strategy.extract_timestamp
         self._progress = _progress(strategy, context.native)
-        self._marks = _Marks()
+        self._marks = MarkedFlow()
         self._interval_ms = interval_ms
         self._period_ms = now_ms + interval_ms if strategy.progress is not None and interval_ms > 0 else None
         self._timeout_ms = strategy.idle_timeout_ms
@@ -184,7 +189,7 @@ class WatermarkMaker:
 
     def mark(self, batch: Batch) -> list[Flow]:
         """Return the records with timestamps, and the watermarks and statuses among them. Raises `UserCodeError`."""
-        if not batch.records:
+        if not len(batch):
             return []
         if self._timeout_ms is not None:
             self._note_records()

@@ -70,10 +70,23 @@ SUSPEND_GRACE: Final = Option[int](
     20_000,
     "Time for the last checkpoint when the driver gets SIGTERM. Kubernetes and Spark kill after 30 s.",
 )
+SOURCE_IDLE_TIMEOUT: Final = Option[int](
+    "table.exec.source.idle-timeout",
+    DURATION_MS,
+    0,
+    "Time without a row after which the watermarks of DataFrames do not wait for a split of a source, or for a subtask "
+    "of with_watermark(). 0: they always wait.",
+)
 LOCAL_TIME_ZONE: Final = Option[str](
     "table.local-time-zone",
     TEXT,
     "default",
     "The time zone of a session, such as Asia/Tokyo: points in time (TIMESTAMP_LTZ) are shown, divided into days and "
     "hours, and converted in it. default: the zone of the machine.",
+)
+STATE_TTL: Final = Option[int](
+    "table.exec.state.ttl",
+    DURATION_MS,
+    0,
+    "How long a join of DataFrames without bounds on event time keeps a row after it has arrived. 0: for ever.",
 )

@@ -50,3 +50,41 @@ ASYNC_STATE_LIMIT: Final = Option[int](
     (),
     1,
 )
+ASYNC_SCALAR_CAPACITY: Final = Option[int](
+    "table.exec.async-scalar.max-concurrent-operations",
+    INTEGER,
+    10,
+    "Calls of an async function in expressions that a subtask may have in progress.",
+    ("table.exec.async-scalar.buffer-capacity",),
+    1,
+)
+ASYNC_SCALAR_TIMEOUT: Final = Option[int](
+    "table.exec.async-scalar.timeout",
+    DURATION_MS,
+    180_000,
+    "Time for the call of an async function for a row, repeated calls included. Then the job fails.",
+    (),
+    1,
+)
+ASYNC_SCALAR_RETRY: Final = Option[str](
+    "table.exec.async-scalar.retry-strategy",
+    one_of("FIXED_DELAY", "NO_RETRY"),
+    "FIXED_DELAY",
+    "Whether the call of an async function in expressions is repeated after an exception.",
+)
+ASYNC_SCALAR_RETRY_DELAY: Final = Option[int](
+    "table.exec.async-scalar.retry-delay",
+    DURATION_MS,
+    100,
+    "Time before a call of an async function in expressions is repeated.",
+    (),
+    1,
+)
+ASYNC_SCALAR_ATTEMPTS: Final = Option[int](
+    "table.exec.async-scalar.max-attempts",
+    INTEGER,
+    3,
+    "Repeated calls of an async function for a row. After the last one the job fails.",
+    (),
+    1,
+)

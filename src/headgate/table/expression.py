@@ -13,6 +13,7 @@ from headgate.table.arithmetic_expression import ArithmeticExpression
 from headgate.table.collection_expression import CollectionExpression
 from headgate.table.json_expression import JsonExpression
 from headgate.table.logic_expression import LogicExpression
+from headgate.table.over_expression import OverExpression
 from headgate.table.text_expression import TextExpression
 from headgate.table.time_expression import TimeExpression, TimeIntervalUnit, TimePointUnit
 
@@ -26,6 +27,7 @@ class Expression(
     CollectionExpression,
     JsonExpression,
     LogicExpression,
+    OverExpression,
     TextExpression,
     TimeExpression,
 ):

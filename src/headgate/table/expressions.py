@@ -17,6 +17,7 @@ from headgate.table.time_functions import (
     current_date,
     current_time,
     current_timestamp,
+    current_watermark,
     date_format,
     from_unixtime,
     local_time,
@@ -42,6 +43,7 @@ __all__ = [
     "current_date",
     "current_time",
     "current_timestamp",
+    "current_watermark",
     "date_format",
     "e",
     "from_unixtime",
@@ -70,6 +72,7 @@ __all__ = [
     "to_date",
     "to_timestamp",
     "to_timestamp_ltz",
+    "typeof",
     "unix_timestamp",
     "uuid",
 ]
@@ -212,6 +215,16 @@ def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression
 def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression:
     """Return a JSON array of the values, as a text. Results of `json_object` and `json_array` are nested as JSON."""
     return Expression(json_construction("json_array", on_null.name, [*map(node_of, args)]))
+
+
+def typeof(input: Any) -> Expression:
+    """Return the type of an expression in SQL, as a text.
+
+    >>> from headgate import dataframe as pf
+    >>> pf.range(1).select(own=typeof(pf.col("id") / 2)).collect()
+    [Row(own='BIGINT NOT NULL')]
+    """
+    return _call("typeof", input)
 
 
 def json_string(value: Any) -> Expression:

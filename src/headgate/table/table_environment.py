@@ -9,12 +9,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headgate import unsupported
 from headgate.common.configuration import Configuration
-from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from headgate.errors import ConfigError
 from headgate.options import BATCH_RECORDS, LOCAL_TIME_ZONE, RUNTIME_MODE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 _ROWS: Final = 8192
 """Rows of a full batch. A call of a kernel costs a microsecond, whatever the number of rows."""
@@ -162,11 +163,13 @@ class TableEnvironment:
         return TableConfig(self._configuration)
 
     def stream_environment(self) -> StreamExecutionEnvironment:
-        """Return a new environment for one job. Batches are larger than those of records, unless their size is set."""
+        """Return a new environment for one job. Its batches are large, unless their size is set."""
+        from headgate.datastream import stream_execution_environment as streams  # noqa: PLC0415  # loads all operators
+
         configuration = Configuration(self._configuration)
         if not configuration.contains_key(BATCH_RECORDS.key):
             configuration.write(BATCH_RECORDS, _ROWS)
-        return StreamExecutionEnvironment.get_execution_environment(configuration, self._spark)
+        return streams.StreamExecutionEnvironment.get_execution_environment(configuration, self._spark)
 
 
 unsupported.guard(__name__, globals())

@@ -64,7 +64,7 @@ def unit_name(unit: Any, kind: type[Enum]) -> str:
 
 
 class TimeExpression(Operand):
-    """Times and intervals. The parts of a TIMESTAMP_LTZ are those of its local time in the session's time zone."""
+    """Times and intervals. The parts of a TIMESTAMP_LTZ are read from its local time in the session's time zone."""
 
     __slots__ = ()
 

@@ -23,6 +23,15 @@ def current_timestamp() -> Expression:
     return call_of("current_timestamp")
 
 
+def current_watermark(rowtime_attribute: Any) -> Expression:
+    """Return the current watermark, as a time of the type of a column of event time; NULL before the first one.
+
+    The rows of a batch have the watermark that was there before them: `ts > current_watermark(ts)` is false for rows
+    that are late.
+    """
+    return call_of("current_watermark", rowtime_attribute)
+
+
 def local_time() -> Expression:
     """Return the time of day at which a batch of rows is computed, in the session's time zone, as a TIME(0)."""
     return call_of("local_time")

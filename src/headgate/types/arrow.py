@@ -131,6 +131,20 @@ def concatenated(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=one.schema)
 
 
+def compacted(columns: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows in memory of their own, if they are less than half of what they keep in memory.
+
+    A slice keeps the whole batch. The copies of all slices that a batch is cut into are as large as the batch.
+
+    >>> whole = pa.RecordBatch.from_pydict({"n": range(1000)})
+    >>> [own.get_total_buffer_size() for own in (whole, whole.slice(0, 10), compacted(whole.slice(0, 10)))]
+    [8000, 8000, 80]
+    """
+    if 2 * columns.nbytes >= columns.get_total_buffer_size():
+        return columns
+    return pa.RecordBatch.from_arrays([pa.concat_arrays([own]) for own in columns.columns], schema=columns.schema)
+
+
 def taken(columns: pa.RecordBatch, positions: list[int]) -> pa.RecordBatch:
     """Return the rows at these positions."""
     return columns.take(pa.array(positions, pa.int64()))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
-_UNQUOTED_MAX: Final = 24
+UNQUOTED_MAX: Final = 24
 """Number of characters above which a text is quoted unchecked, as in Flink's CSV writer."""
 
 
@@ -54,7 +54,7 @@ class CsvDialect:
         is_unsafe = re.compile(f"[\0-{last_unsafe}\\\\{re.escape(escape or '')}]").search
 
         def quoted(text: str) -> str:
-            if len(text) <= _UNQUOTED_MAX and not is_unsafe(text):
+            if len(text) <= UNQUOTED_MAX and not is_unsafe(text):
                 return text
             if escape is not None:
                 text = text.replace(escape, escape * 2)

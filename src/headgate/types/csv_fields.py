@@ -67,7 +67,7 @@ class CsvRows:
         Lines have `width` fields; the fields at `places`, by default all, make the row. Raises ProgramError naming a
         field whose type CSV does not have.
         """
-        names, columns = self.types.field_names, [self._column_reader(name, form) for name, form in self._forms()]
+        names, columns = self.types.field_names, [self._column_reader(name, form) for name, form in self.forms()]
         width = len(names) if width is None else width
         is_plain = (
             places is None and self.dialect.null_literal is None and {*self.types.field_types} <= {Types.STRING()}
@@ -86,7 +86,8 @@ class CsvRows:
 
         return read
 
-    def _forms(self) -> list[tuple[str, CsvForm]]:
+    def forms(self) -> list[tuple[str, CsvForm]]:
+        """Return the name and the form of each field. Raises ProgramError for a type that CSV does not have."""
         return [
             (name, _Forms(self, self.array_delimiters.get(name, self.dialect.array_delimiter)).of(kind, name))
             for name, kind in zip(self.types.field_names, self.types.field_types, strict=True)
@@ -144,7 +145,7 @@ class CsvRows:
         Raises ProgramError naming a field whose type CSV does not have.
         """
         names, delimiter = self.types.field_names, self.dialect.delimiter
-        columns = [self._column_writer(form) for _, form in self._forms()]
+        columns = [self._column_writer(form) for _, form in self.forms()]
         return lambda records: list(map(delimiter.join, zip(*write_columns(records, names, columns), strict=True)))
 
     def _column_writer(self, form: CsvForm) -> Callable[[list[Any]], list[str]]:

@@ -48,6 +48,16 @@ def printed_text_of(type_info: TypeInformation | None) -> ToText:
     return _printed_row if isinstance(type_info, RowTypeInfo) else text_of(type_info)
 
 
+def printed_prefix(identifier: str | None, subtask: int, parallelism: int) -> str:
+    """Return Flink's prefix of printed lines: the identifier, and of several subtasks the number of the subtask.
+
+    >>> printed_prefix("orders", 0, 2)
+    'orders:1> '
+    """
+    parts = [part for part in (identifier, str(subtask + 1) if parallelism > 1 else None) if part]
+    return ":".join(parts) + "> " if parts else ""
+
+
 def _printed_row(row: Any) -> str:
     return f"{row.get_row_kind()}[{','.join(map(str, row))}]" if isinstance(row, Row) else str(row)
 

@@ -202,35 +202,19 @@ FEATURES: Final = (
         instead="group by windows, or use the DataStream API, which has keyed state, joins and timers, or Spark before "
         "and after the job",
         names="""
-            dataframe.DataFrame: sort top_n join join_asof join_lateral
-            dataframe.DataFrame: union intersect intersect_all minus minus_all describe
-            dataframe: UNBOUNDED UNBOUNDED_PRECEDING UNBOUNDED_FOLLOWING CURRENT_ROW preceding following proctime
-            table.expression.Expression: over rowtime proctime
+            dataframe.DataFrame: top_n
+            dataframe: proctime
+            table.expression.Expression: rowtime proctime
         """,
-    ),
-    Feature(
-        title="Functions of users that return tables or aggregates",
-        instead="use flat_map() for a function that returns rows, and built-in aggregates, or an AggregateFunction of "
-        "the DataStream API",
-        names="dataframe: udtf udaf",
     ),
     Feature(
         title="Expressions that are not built yet",
         instead="compute the value with udf(), or with map_batches()",
         names="""
             table.expression.Expression: collect list_agg percentile
-            table.expressions: call current_database current_watermark range_ reinterpret_cast row_interval
-            table.expressions: source_watermark typeof with_columns without_columns
+            table.expressions: call current_database range_ reinterpret_cast row_interval
+            table.expressions: source_watermark with_columns without_columns
             table.expressions: UNBOUNDED_ROW UNBOUNDED_RANGE CURRENT_ROW CURRENT_RANGE
-        """,
-    ),
-    Feature(
-        title="Connectors of DataFrames by name",
-        instead="read files with read_parquet() and read_json(), and write to any sink of the DataStream API with "
-        "DataFrame.write(sink)",
-        names="""
-            dataframe: read_generic read_kafka
-            dataframe.DataFrame: write_generic write_kafka
         """,
     ),
     Feature(

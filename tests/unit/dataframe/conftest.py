@@ -6,15 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from headgate.common import Configuration
-from headgate.dataframe import set_table_environment
 from headgate.table.table_environment import TableEnvironment
+from tests.dataframe_session import session_in_this_process
 
 
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[TableEnvironment]:
-    settings = {"headgate.deploy.target": "minicluster", "table.local-time-zone": "UTC"}
-    made = TableEnvironment.create(Configuration.from_dict(settings))
-    set_table_environment(made)
-    yield made
-    set_table_environment(None)
+    with session_in_this_process() as made:
+        yield made

@@ -10,8 +10,8 @@ import pytest
 
 from headgate import dataframe as pf
 from headgate.dataframe.planner.identity import uid_of
-from headgate.dataframe.planner.logical import Distinct, Limit, Relation, Scan, WindowAggregate, inputs_of
-from headgate.dataframe.planner.rules import optimized
+from headgate.dataframe.planner.logical import Distinct, Join, Limit, Relation, Scan, WindowAggregate, inputs_of
+from headgate.dataframe.planner.optimizer import optimized
 
 SECOND = dt.timedelta(seconds=1)
 
@@ -28,7 +28,11 @@ def counted(frame: pf.DataFrame, size: int = 10, *keys: str, **more: Any) -> pf.
 
 def uids(frame: pf.DataFrame) -> dict[str, str]:
     def walk(plan: Relation) -> dict[str, str]:
-        own = {type(plan).__name__: uid_of(plan)} if isinstance(plan, WindowAggregate | Scan | Distinct | Limit) else {}
+        own = (
+            {type(plan).__name__: uid_of(plan)}
+            if isinstance(plan, WindowAggregate | Scan | Distinct | Limit | Join)
+            else {}
+        )
         for below in inputs_of(plan):
             own |= walk(below)
         return own
@@ -79,3 +83,43 @@ def test_equal_operators_of_a_job_have_uids_of_their_own() -> None:
     frame = counted(source())
     both = frame.union_all(frame)
     assert len(both.collect()) == 2
+
+
+def joined(left: pf.DataFrame, seconds: int = 5, key: str = "k") -> pf.DataFrame:
+    at = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    right = pf.from_dict({"at": [at], "j": ["a"], "x": [1], "y": [1]}).with_watermark("at")
+    near = pf.col("at").between(pf.col("ts"), pf.col("ts") + pf.lit(seconds).seconds)
+    found = left.join(right, on=(pf.col(key) == pf.col("j")) & near, how="left")
+    return found.select(key, "v", "x", "ts", "y")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: joined(frame.filter(pf.col("w") > 1)),
+        lambda frame: joined(frame.with_column("z", pf.col("w") * 2)),
+        lambda frame: joined(frame.select("w", "v", "ts", "k")),
+        lambda frame: joined(frame.rename("k", "key"), key="key").rename("y", "other"),
+        lambda frame: joined(frame).filter("x > 3").select("y", "x", "v", "ts", "k"),
+    ],
+)
+def test_a_join_keeps_its_uid(change: Callable[[pf.DataFrame], pf.DataFrame]) -> None:
+    assert uids(change(source()))["Join"] == uids(joined(source()))["Join"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: joined(frame, 6),
+        lambda frame: joined(frame.with_column("k", pf.col("k").upper_case)),
+        lambda frame: joined(frame).drop("v"),
+    ],
+)
+def test_another_state_of_a_join_has_another_uid(change: Callable[[pf.DataFrame], pf.DataFrame]) -> None:
+    assert uids(change(source()))["Join"] != uids(joined(source()))["Join"]
+
+
+def test_the_order_of_columns_does_not_change_a_join() -> None:
+    frame = joined(source())
+    assert frame.collect() == joined(source().select("w", "v", "ts", "k")).collect()
+    assert [(row.k, row.v, row.x, row.y) for row in frame.collect()] == [("a", 1, 1, 1)]

@@ -135,6 +135,13 @@ def test_a_failing_predicate_is_not_computed_for_rows_that_an_earlier_filter_dro
     assert rows(texts.with_column("n", number).filter("n > 0")) == [["1", 1]]
 
 
+def test_an_and_with_false_is_false_beside_an_and_that_may_fail() -> None:
+    frame = pf.from_dict({"yes": [True, False], "text": ["1", "one"]})
+    guarded = pf.col("yes") & (pf.col("text").cast("INT") == 1)
+    false = pf.col("yes") & pf.lit(False)  # a value, no flag
+    assert rows(frame.select(guarded=guarded, false=false)) == [[True, False], [False, False]]
+
+
 def test_columns_that_read_a_column_twice_do_not_double_the_work_of_the_planner() -> None:
     frame = pf.from_dict({"n": [1, 2]})
     for _ in range(60):

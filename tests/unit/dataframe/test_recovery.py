@@ -74,6 +74,38 @@ def test_windows_count_each_row_once_over_a_failure(
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.parametrize("mode", ["unaligned", "rocksdb"])
+def test_aggregates_over_rows_go_on_after_a_failure(
+    environment: Any, tmp_path: Path, parallelism: int, mode: str
+) -> None:
+    failing(environment, tmp_path, parallelism, mode)
+    rows = 4_000
+    times = [EPOCH + dt.timedelta(milliseconds=10 * number) for number in range(rows)]
+    frame = pf.from_dict({"ts": times, "n": list(range(rows))}).with_column("k", pf.col("n") % 7)
+    done = tmp_path / "failed"
+    timed = frame.map_batches(FailsOnce(done, rows // 2 // parallelism)).with_watermark("ts", dt.timedelta(seconds=9))
+    n, window = pf.col("n"), {"order_by": "ts", "partition_by": "k"}
+    found = timed.select("n", row=pf.row_number().over(**window), total=n.sum.over(**window, rows=2)).collect()
+    assert done.exists()
+    assert sorted(map(tuple, found)) == [
+        (n, n // 7 + 1, sum(own for own in (n, n - 7, n - 14) if own >= 0)) for n in range(rows)
+    ]
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_rows_stay_sorted_over_a_failure(environment: Any, tmp_path: Path, parallelism: int) -> None:
+    failing(environment, tmp_path, parallelism, "unaligned")
+    rows = 4_000
+    times = [EPOCH + dt.timedelta(milliseconds=10 * (number ^ 5)) for number in range(rows)]
+    frame = pf.from_dict({"ts": times, "n": [number ^ 5 for number in range(rows)]})
+    done = tmp_path / "failed"
+    timed = frame.map_batches(FailsOnce(done, rows // 2 // parallelism)).with_watermark("ts", dt.timedelta(seconds=9))
+    found = [row.n for row in timed.sort("ts").collect()]
+    assert done.exists()
+    assert found == list(range(rows))
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
 def test_a_limit_counts_on_after_a_failure(environment: Any, tmp_path: Path, parallelism: int) -> None:
     failing(environment, tmp_path, parallelism, "aligned")
     done = tmp_path / "failed"
@@ -81,3 +113,30 @@ def test_a_limit_counts_on_after_a_failure(environment: Any, tmp_path: Path, par
     found = [row.id for row in frame.collect()]
     assert done.exists()
     assert len(found) == len(set(found)) == 20_000
+
+
+@pytest.mark.parametrize("how", ["full", "anti"])
+@pytest.mark.parametrize("mode", ["aligned", "unaligned", "rocksdb"])
+def test_joins_find_each_pair_once_over_a_failure(environment: Any, tmp_path: Path, mode: str, how: str) -> None:
+    failing(environment, tmp_path, 2, mode)
+    rows = 2_000
+    times = [EPOCH + dt.timedelta(milliseconds=10 * number) for number in range(rows)]
+    left = pf.from_dict({"ts": times, "k": [number % 7 for number in range(rows)], "n": list(range(rows))})
+    right = pf.from_dict({"at": times[::3], "m": list(range(0, rows, 3))}).with_column("j", pf.col("m") % 7)
+    done = tmp_path / "failed"
+    ts = pf.col("ts")
+    near = pf.col("at").between(ts - pf.lit(100).millis, ts + pf.lit(50).millis) & (pf.col("n") % 2 == 0)
+    joined = (
+        left.map_batches(FailsOnce(done, rows // 3))
+        .with_watermark("ts")
+        .join(right.with_watermark("at"), on=(pf.col("k") == pf.col("j")) & near, how=how)
+    )
+    found = Counter(tuple(row) for row in joined.select("n", *(["m"] if how == "full" else [])).collect())
+    assert done.exists()
+    pairs = [
+        (n, n + apart) for n in range(0, rows, 2) for apart in (-7, 0) if 0 <= n + apart < rows and (n + apart) % 3 == 0
+    ]
+    lone = set(range(rows)) - {n for n, _ in pairs}
+    other = set(range(0, rows, 3)) - {m for _, m in pairs}
+    expected = Counter(pairs) + Counter((n, None) for n in lone) + Counter((None, m) for m in other)
+    assert found == (Counter((n,) for n in lone) if how == "anti" else expected)

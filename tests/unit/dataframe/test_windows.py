@@ -176,6 +176,17 @@ def test_windows_of_windows_and_expressions_of_aggregates() -> None:
     assert [(seconds(row.window_start), row.n, row.most) for row in found] == [(0, 3, 24.5), (30, 3, 54.5)]
 
 
+@pytest.mark.parametrize("assigned", [tumbled, hopped, cumulated])
+def test_windows_of_windows_replace_the_bounds(assigned: Callable[[pf.DataFrame], pf.DataFrame]) -> None:
+    rows = frame_of([(time, "a", 1.0) for time in range(24)])
+    counts = rows.tumble(on="ts", size=12 * SECOND).group_by("window_start", "window_end", "window_time")
+    first = counts.agg(n=pf.lit(1).count)
+    again = assigned(first.with_column("ts", pf.col("window_time")))
+    assert again.columns == ["n", "ts", "window_start", "window_end", "window_time"]
+    direct = assigned(first.select("n", pf.col("window_time").alias("ts")))
+    assert again.collect() == direct.collect() != []
+
+
 def test_keys_are_equal_as_in_sql() -> None:
     nan = float("nan")
     frame = pf.from_dict({"ts": [at(1)] * 6, "x": [0.0, -0.0, nan, nan, None, None]}).with_watermark("ts")

@@ -12,7 +12,7 @@ from headgate.common import Time, Types
 from headgate.datastream import AsyncFunction, DataStream, MapFunction, RecordErrors, StreamExecutionEnvironment
 from headgate.datastream.async_retry_strategies import RetryAfter
 from headgate.errors import ProgramError
-from headgate.operators.slot_function import is_coroutine_function
+from headgate.functions.asynchronous import is_coroutine_function
 
 
 class Model:

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from headgate.elements import Batch
 from headgate.errors import ProgramError, SerializationError
 from headgate.types.arrow import arrow_schema, batch_from_rows, rows_from_batch, type_of_arrow, type_of_schema
 from headgate.types.instant import Instant
@@ -213,3 +214,23 @@ def test_an_instant_does_not_go_into_a_column_without_a_zone() -> None:
 def test_a_record_that_does_not_fit_is_shown(record: object, message: str) -> None:
     with pytest.raises(SerializationError, match=message):
         batch_from_rows([(1, "fine"), record], pa.schema([("a", pa.int64()), ("b", pa.string())]))
+
+
+def test_a_small_piece_of_a_batch_does_not_keep_the_whole_batch_in_memory() -> None:
+    numbers = range(4_000)
+    whole = pa.RecordBatch.from_pydict(
+        {
+            "n": pa.array(numbers),
+            "text": pa.array([None if n % 3 else str(n) for n in numbers]),
+            "row": pa.array([{"x": n, "list": [n] * (n % 4)} for n in numbers]),
+            "word": pa.array(["a", "b"] * 2_000).dictionary_encode(),
+            "nothing": pa.nulls(4_000),
+            "flag": pa.array([n % 2 == 0 for n in numbers]),
+        }
+    )
+    small, large = (Batch.of_arrow(whole).piece(start, 3_999) for start in (3_900, 100))
+    assert small.columns is not None
+    assert small.columns.equals(whole.slice(3_900, 99))
+    assert small.columns.get_total_buffer_size() < whole.get_total_buffer_size() / 20
+    assert large.columns is not None
+    assert large.columns.column(0).buffers()[1].address == whole.column(0).buffers()[1].address  # not copied

@@ -61,7 +61,7 @@ def _has_members(found: object, members: list[str]) -> bool:
         "from headgate.datastream.functions import JavaFunctionWrapper",
         "import headgate.table.udf",
         "from headgate.table import StreamTableEnvironment",
-        "from headgate.dataframe import udaf",
+        "from headgate.dataframe import read_catalog_table",
         "from headgate.datastream.connectors.pulsar import PulsarSource",
     ],
 )

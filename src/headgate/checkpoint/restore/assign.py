@@ -63,6 +63,17 @@ def assign(
     return assignment
 
 
+def told_of_state(manifest: Manifest, shapes: Iterable[OperatorShape]) -> str:
+    """Return which operators of a job get their state from a snapshot, and which do not, as text."""
+    stored = {operator.uid: operator.name for operator in manifest.operators if operator.handles()}
+    current = {shape.uid: shape.name for shape in shapes}
+    kept = [f"{current[uid]!r} (uid {uid})" for uid in stored if uid in current]
+    new = [f"{name!r} (uid {uid})" for uid, name in current.items() if uid not in stored]
+    left = [f"{name!r} (uid {uid})" for uid, name in stored.items() if uid not in current]
+    told = f"with their state: {', '.join(kept) or 'no operators'}; without state: {', '.join(new) or 'no operators'}"
+    return f"{told}; left behind: {', '.join(left)}" if left else told
+
+
 def follow_uid_hashes(manifest: Manifest, shapes: Iterable[OperatorShape]) -> Manifest:
     """Return the manifest with current uids: an operator's `uid_hash` names the uid that its state was stored under."""
     shapes = list(shapes)

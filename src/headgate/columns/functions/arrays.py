@@ -131,7 +131,7 @@ def _position(arrays: pa.Array, needle: pa.Array) -> pa.Array:
 
 @function("array_remove")
 def array_remove(call: CallSite) -> Typed:
-    """The array without the elements that are the same; a NULL removes those that are NULL."""
+    """The array without the elements that are equal to the second argument; NULL removes the elements that are NULL."""
     given, needle = _with_element(call)
     compute = partial(_removed, given.type.arrow)
     return _compared(call, compute, given.type, [given, needle], nullable=given.type.nullable)

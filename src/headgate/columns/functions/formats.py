@@ -114,7 +114,7 @@ class _Directive:
         return text.ljust(least) if "-" in self.flags else text.rjust(least)
 
     def text(self, value: Any, bits: int) -> str:
-        """Return a value as text; `bits` are those of an integer, 0 for other values."""
+        """Return a value as text; `bits` is the width of an integer, 0 for other values."""
         kind = self.conversion.lower()
         if value is None or kind in "bs":
             made = _text(value is not None and value is not False) if kind == "b" else _text(value)

@@ -62,7 +62,7 @@ def _both(call: CallSite, one: Typed, other: Typed) -> Typed:
     both = call.apply(pc.and_kleene, BOOLEAN, (one, other))
     if not can_fail(other):
         return both
-    refuted = call.apply(pc.equal, BOOLEAN, (one, _constant(value=False)))
+    refuted = call.apply(pc.equal, BOOLEAN, (one, _constant(value=False)), options=("refuted",))
     return folded(Choose(refuted, _constant(value=False), both, both.type))
 
 
@@ -146,7 +146,7 @@ def member(call: CallSite) -> Typed:
         raise InvalidExpressionError("in_() takes at least one value")
     tests = [call.apply(pc.equal, BOOLEAN, (first, value), options=()) for value in values]
     if not all(isinstance(value, Constant) and value.value.is_valid for value in values):
-        return reduce(lambda one, other: call.apply(pc.or_kleene, BOOLEAN, (one, other)), tests)
+        return reduce(lambda one, other: call.apply(pc.or_kleene, BOOLEAN, (one, other), options=("any",)), tests)
     members = pa.array([value.value.as_py() for value in values if isinstance(value, Constant)], first.type.arrow)
     return call.apply(partial(_among, members), BOOLEAN, (first,), options=tuple(members.to_pylist()))
 

@@ -1,4 +1,4 @@
-"""Mathematical functions: of DOUBLEs, but for those that keep the type of the number."""
+"""Mathematical functions. Most compute with DOUBLE; the others keep the type of the number."""
 
 from __future__ import annotations
 

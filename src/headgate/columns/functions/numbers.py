@@ -77,7 +77,7 @@ def _quotient(dividend: Values, divisor: Values) -> Values:
 
 
 def _remainder(result: pa.DataType, dividend: Values, divisor: Values) -> Values:
-    """The sign is that of the dividend. A remainder fits the type of the divisor, which may be narrower."""
+    """The result has the sign of the dividend. A remainder fits the type of the divisor, which may be narrower."""
     refuse_zero(dividend, divisor)
     return pc.cast(on_columns(partial(on_numbers, np.fmod, dividend.type), dividend, divisor), result)
 

@@ -1,7 +1,7 @@
 """The built-in functions of expressions: how a call is checked, which type it has, and what computes it.
 
 A function is a *rule*: it gets a `CallSite` with typed arguments, and returns a typed expression. Modules of this
-package register their rules when they are imported.
+package register their rules when they are imported, which `all_functions` does for all of them.
 """
 
 from __future__ import annotations
@@ -145,17 +145,24 @@ def simple(
         function(name)(rule)
 
 
+def _rules() -> Mapping[str, Rule]:
+    """Return the rules of all functions. The first call imports the modules that define them."""
+    from headgate.columns.functions import all_functions  # noqa: F401, PLC0415  # takes long, and imports this module
+
+    return _RULES
+
+
 def rule_of(name: str) -> Rule:
     """Return the rule of a function. Raises `InvalidExpressionError` with the nearest name for an unknown one."""
-    found = _RULES.get(name)
+    found = _rules().get(name)
     if found is None:
         raise InvalidExpressionError(f"there is no function {name}(){nearest(name, _RULES)}")
     return found
 
 
 def names() -> list[str]:
-    """Return the names of all registered functions, sorted."""
-    return sorted(_RULES)
+    """Return the names of all functions, sorted."""
+    return sorted(_rules())
 
 
 def for_each(compute: Callable[..., Any], result: pa.DataType, *columns: Values) -> Values:

@@ -103,7 +103,7 @@ def _of_type(values: Values, result: pa.DataType) -> pa.Array:
 
 
 def _groups(rows: int, options: Sequence[Values]) -> tuple[list[tuple[tuple[Any, ...], int]], np.ndarray]:
-    """Return each combination of options with its count, and the rows, those of a combination together."""
+    """Return each combination of options with its count, and the rows, grouped by combination."""
     codes = np.zeros(rows, np.int64)
     for own in options:
         if not isinstance(own, pa.Scalar):

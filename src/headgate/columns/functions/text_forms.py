@@ -218,7 +218,7 @@ def _inside(own: LogicalType, zone: str, values: pa.Array) -> pa.Array:
 
 
 def _entries(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the offsets of lists or maps, and what they are offsets of. NULL has no elements."""
+    """Return the offsets of lists or maps, and the elements that they point into. NULL has no elements."""
     plain = pc.take(values, pa.array(np.arange(len(values))))  # without elements outside, or under NULL
     offsets = plain.offsets
     if pa.types.is_map(values.type):

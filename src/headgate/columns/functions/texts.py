@@ -74,7 +74,7 @@ def _initials(value: pa.Array) -> pa.Array:
 
 @function("upper_case", "lower_case", "init_cap")
 def change_case(call: CallSite) -> Typed:
-    """The type is that of the argument."""
+    """The result has the type of the argument."""
     given = checked(call, ["text"])
     kernel = _CASES[call.function]
     return call.apply(kernel, given[0].type, given)

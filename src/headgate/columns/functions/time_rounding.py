@@ -1,7 +1,7 @@
 """EXTRACT, and FLOOR and CEIL of dates, times and timestamps.
 
 A TIMESTAMP_LTZ is taken apart, and rounded, as the clocks of the session's time zone show it. Weeks begin on Sunday
-for FLOOR and CEIL, as in Flink, and weeks of the year are those of ISO 8601.
+for FLOOR and CEIL, as in Flink, and weeks of the year follow ISO 8601.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ _NOW: Final[dict[str, LogicalType]] = {
     "local_time": types.time(0),
     "current_timestamp": types.timestamp_ltz(3),
     "now": types.timestamp_ltz(3),
+    "proctime": types.timestamp_ltz(3),
     "local_timestamp": types.timestamp(3),
 }
 
@@ -111,7 +112,7 @@ def _dates(expression: str, texts: Values) -> Values:
 
 
 def _local(expression: str, default: str | None, unit: str, texts: Values) -> Values:
-    """Return the TIMESTAMPs of texts; those that are none by the first expression are read by the second."""
+    """Return the TIMESTAMPs of texts. A text that does not match the first expression is read by the second."""
     if isinstance(texts, pa.Scalar):
         return _local(expression, default, unit, pa.repeat(texts, 1))[0]
     found = read(expression, texts, unit).local
@@ -270,7 +271,7 @@ def _rewritten(expression: str, pattern: str, texts: Values) -> Values:
 
 @function("convert_tz")
 def convert_tz(call: CallSite) -> Typed:
-    """A text such as `2024-02-29 12:00:00`, as clocks of one zone show it, as those of another zone show it."""
+    """A text such as `2024-02-29 12:00:00`, from the clocks of one zone to the clocks of another."""
     call.expect_count(3)
     text = _texts(call, 3)
     if text is None:

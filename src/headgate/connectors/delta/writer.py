@@ -64,7 +64,12 @@ class DeltaWriter(SinkWriter[DataFile]):
     def write(self, records: list[Any]) -> None:
         if not records:
             return
-        batches = batches_of(records, self._kind.columns)
+        self._hold(batches_of(records, self._kind.columns))
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        self._hold(batches_of([columns], self._kind.columns))
+
+    def _hold(self, batches: list[pa.RecordBatch]) -> None:
         self._held += batches
         self._rows_held += sum(batch.num_rows for batch in batches)
         self._bytes_held += sum(batch.nbytes for batch in batches)

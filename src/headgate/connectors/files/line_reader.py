@@ -201,7 +201,7 @@ class OpenSplit:
         return SourceError(
             f"{str(self._split.place)!r}, line {_line_number(self._split.place, offset)} (byte {offset}): "
             f"{broken.reason}; repair the line, or leave such lines out: broken_lines=BrokenLines.SKIP, "
-            "or ignore_parse_errors=True in read_json()"
+            "or ignore_parse_errors=True in read_json(), or the format's option ignore-parse-errors"
         )
 
     def close(self) -> None:

@@ -1,11 +1,11 @@
 """Reads Parquet files that Spark wrote for a job, as rows of a known type.
 
-Columns are found by position, because names of Spark's columns may be equal in a file. Dates, times with a zone, and
-durations are stored as numbers.
+The columns of a file are numbered: c0, c1 and so on. Dates, times with a zone, and durations are stored as numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
 
@@ -26,17 +26,18 @@ ROW_GROUP_BYTES: Final = 16 << 20
 
 @final
 class SparkParquetFormat(BulkFormat[RowGroupSplit]):
-    """The format of Spark's files for a DataFrame with these columns."""
+    """The format of Spark's files for a DataFrame with columns `row_type`. `chosen` names the columns to read."""
 
-    def __init__(self, row_type: RowTypeInfo) -> None:
-        self._row_type = row_type
-        self._files = ParquetFormat()
+    def __init__(self, row_type: RowTypeInfo, chosen: Sequence[str] | None = None) -> None:
+        schema = schema_in_micros(row_type)
+        self._schema = schema if chosen is None else pa.schema([schema.field(name) for name in chosen])
+        self._files = ParquetFormat(None if chosen is None else [f"c{schema.names.index(name)}" for name in chosen])
 
     def cut(self, files: list[FoundFile], part_bytes: int) -> list[RowGroupSplit]:
         return self._files.cut(files, part_bytes)
 
     def reader(self, context: SourceContext) -> SparkParquetReader:
-        return SparkParquetReader(self._files.reader(context), schema_in_micros(self._row_type))
+        return SparkParquetReader(self._files.reader(context), self._schema)
 
 
 @final

@@ -112,9 +112,9 @@ class AvroFormat(BulkFormat[AvroSplit]):
 
 @final
 class AvroReader(SourceReader[AvroSplit]):
-    """Reads files one after the other, and one block at a time."""
+    """Reads files one after the other, and one block at a time. Without a schema, records are as the file has them."""
 
-    def __init__(self, schema: AvroSchema) -> None:
+    def __init__(self, schema: AvroSchema | None) -> None:
         self._schema = schema
         self._splits: deque[AvroSplit] = deque()
         self._blocks: Iterator[Any] | None = None
@@ -136,7 +136,7 @@ class AvroReader(SourceReader[AvroSplit]):
                 self._splits.popleft()
                 return Records([], split=name_of(split), ended=True)
         except _BROKEN as error:
-            said = f"cannot read {str(split.place)!r} as Avro with the schema: {error!r:.300}"
+            said = f"cannot read {str(split.place)!r} as Avro: {error!r:.300}"
             raise unreadable(said, error, is_local=not split.place.root) from error
         records, self._records = self._records[:records_max], self._records[records_max:]
         self._splits[0] = replace(split, start=split.start + len(records))
@@ -146,7 +146,7 @@ class AvroReader(SourceReader[AvroSplit]):
         place = where_it_is(split)
         self._file = BufferedReader(place.system.open_input_file(place.path), BLOCK_BYTES)
         self._skip = split.start
-        self._blocks = iter(block_reader(self._file, self._schema.parsed))
+        self._blocks = iter(block_reader(self._file, None if self._schema is None else self._schema.parsed))
         return self._blocks
 
     def _load(self, blocks: Iterator[Any]) -> bool:

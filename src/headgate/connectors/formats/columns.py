@@ -1,10 +1,11 @@
-"""Common parts of Parquet and ORC writers for a row type: the order of fields, and settings of Hadoop."""
+"""Common parts of formats: the order of fields for a row type, settings of Hadoop, and texts of columns of times."""
 
 from __future__ import annotations
 
 from typing import Any, final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory, ColumnWriterFactory
 from headgate.errors import ProgramError, SinkError
@@ -59,3 +60,18 @@ def codec(key: str, name: str, codecs: dict[str, str]) -> str:
     if str(name).upper() not in codecs:
         raise ProgramError(f"{key} must be one of {', '.join(codecs)}, not {name!r}")
     return codecs[str(name).upper()]
+
+
+def timestamp_texts(column: pa.Array, separator: str, zone: str) -> pa.Array:
+    """Return timestamps as texts with no more digits after the second than needed. `zone` ends each text."""
+    texts = pc.cast(pc.cast(column, pa.timestamp(column.type.unit)), pa.string())
+    if column.type.unit != "s":
+        texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")  # all have a fraction
+    if separator != " ":
+        texts = pc.replace_substring(texts, " ", separator)
+    return pc.binary_join_element_wise(texts, pa.scalar(zone), pa.scalar("")) if zone else texts
+
+
+def fraction_trimmed(texts: pa.Array) -> pa.Array:
+    """Return texts of times without zeros at the end of the fraction of a second."""
+    return pc.if_else(pc.match_substring(texts, "."), pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), "."), texts)

@@ -11,9 +11,8 @@ import datetime as dt
 import io
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import islice
 from typing import Any, Final, final
 
 import pyarrow as pa
@@ -21,13 +20,15 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from headgate.columns.functions.explicit_casts import cast
-from headgate.columns.logical_types import STRING, Kind, LogicalType
+from headgate.columns.logical_types import STRING, TIMESTAMPS, Kind, LogicalType
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Field
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
 from headgate.connectors.files.lines import BrokenLine, BrokenLines, Decoded, LineDecoder, split_raw_lines
 from headgate.connectors.files.stream_format import StreamFormat
+from headgate.connectors.formats.json_texts import JsonTexts
+from headgate.connectors.formats.message_columns import batch_of_values
 from headgate.types.arrow import batch_from_rows
 
 _DIRECT: Final = frozenset(
@@ -36,6 +37,28 @@ _DIRECT: Final = frozenset(
 """The kinds that Arrow's reader reads as they are."""
 _BY_TEXT: Final = frozenset([Kind.CHAR, Kind.VARCHAR, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ])
 """The kinds that are read as text and cast."""
+
+
+def _as_read(kind: LogicalType) -> LogicalType | None:
+    """Return the type that Arrow's reader reads for a type, to which the values are then cast. None for MAP, BYTES."""
+    if kind.kind in _DIRECT:
+        return kind.nulls()
+    if kind.kind in _BY_TEXT:
+        return STRING
+    if kind.kind not in (Kind.ARRAY, Kind.ROW):
+        return None
+    inner = [(name, _as_read(own)) for name, own in kind.fields]
+    found = tuple((name, own) for name, own in inner if own is not None)
+    return replace(kind, nullable=True, fields=found) if len(found) == len(inner) else None
+
+
+def _are_documents(block: bytes) -> bool:
+    """Whether each line is one or more JSON objects, and nothing else, if the whole block can be parsed.
+
+    A line that begins with `{` and ends with `}` cannot be continued by the next such line: within an object or an
+    array, a comma would have to follow. (Arrow's reader ends the process for a document that is `null`.)
+    """
+    return block[:1] == b"{" and block[-1:] == b"}" and block.count(b"}\n{") == block.count(b"\n")
 
 
 @final
@@ -53,26 +76,34 @@ class JsonColumns:
     _casts: ColumnProgram | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        kinds = [own.kind for own in self.schema.types]
-        is_direct = all(kind in _DIRECT or kind in _BY_TEXT for kind in kinds) and not self.fail_on_missing
-        read = [(name, STRING if own.kind in _BY_TEXT else own.nulls()) for name, own in self.schema]
-        object.__setattr__(self, "_read", pa.schema([(name, own.arrow) for name, own in read]))
+        read = [(name, _as_read(own)) for name, own in self.schema]
+        found = [(name, own) for name, own in read if own is not None]
+        object.__setattr__(self, "_read", pa.schema([(name, own.arrow) for name, own in found]))
+        object.__setattr__(self, "_casts", self._cast_all(found) if len(found) == len(read) else None)
+
+    def _cast_all(self, read: list[tuple[str, LogicalType]]) -> ColumnProgram:
         fields = (Field(place, own) for place, (_, own) in enumerate(read))
-        casts = [cast(given, own, "UTC") for given, own in zip(fields, self.schema.types, strict=True)]
-        object.__setattr__(self, "_casts", ColumnProgram(casts) if is_direct else None)
+        return ColumnProgram([cast(given, own, "UTC") for given, own in zip(fields, self.schema.types, strict=True)])
 
     def at_once(self, block: bytes) -> pa.RecordBatch | None:
-        """Return the records of a block of lines; None if a line has to be looked at by itself."""
-        if self._casts is None:
+        """Return the records of lines with newlines between them; None if a line has to be looked at by itself."""
+        if self._casts is None or not _are_documents(block):
             return None
         options = pa.json.ParseOptions(explicit_schema=self._read, unexpected_field_behavior="ignore")
         reading = pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         try:
             table = pa.json.read_json(io.BytesIO(block), read_options=reading, parse_options=options)
-            if table.num_rows != block.count(b"\n") + (not block.endswith(b"\n")):
-                return None
-            batch = pa.RecordBatch.from_arrays([own.combine_chunks() for own in table.columns], schema=self._read)
+            if table.num_rows != block.count(b"\n") + 1:
+                return None  # a line has two documents
+            read = [own.combine_chunks() for own in table.columns]
+            columns = [
+                _in_sql(own) if kind.kind in TIMESTAMPS else own
+                for own, kind in zip(read, self.schema.types, strict=True)
+            ]
+            batch = pa.RecordBatch.from_arrays(columns, schema=self._read)
             batch.validate(full=True)  # raises for bytes that are no UTF-8
+            if self.fail_on_missing and any(own.null_count for own in batch.columns):
+                return None
             return pa.RecordBatch.from_arrays(self._casts.columns(batch), schema=self.schema.arrow)
         except (pa.ArrowException, ValueError, ArithmeticError):
             return None
@@ -85,16 +116,16 @@ class JsonColumns:
         missing = [name for name, _ in self.schema if name not in value] if self.fail_on_missing else []
         if missing:
             raise ValueError(f"there is no field {missing[0]!r}")
-        return [_stored(value.get(name), own, name) for name, own in self.schema]
-
-    def batch_of(self, rows: list[list[Any]]) -> pa.RecordBatch:
-        """Return the records of lines, as `one` returned them."""
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self.schema)
-        made = [pa.array(list(own), kind.arrow) for own, kind in zip(columns, self.schema.types, strict=True)]
-        return pa.RecordBatch.from_arrays(made, schema=self.schema.arrow)
+        return [stored(value.get(name), own, name) for name, own in self.schema]
 
 
-def _stored(value: Any, kind: LogicalType, name: str) -> Any:
+def _in_sql(texts: pa.Array) -> pa.Array:
+    """Return the texts of times as casts read them: without a `T`, and without the `Z` of points in time in UTC."""
+    spaced = pc.replace_substring(texts, "T", " ")
+    return pc.if_else(pc.ends_with(spaced, "Z"), pc.utf8_slice_codeunits(spaced, 0, -1), spaced)
+
+
+def stored(value: Any, kind: LogicalType, name: str) -> Any:
     """Return a JSON value as Arrow takes it. Raises ValueError naming the field of a value that does not fit."""
     if value is None:
         return None
@@ -156,15 +187,15 @@ def _bytes(value: Any, kind: LogicalType, name: str) -> bytes:
 def _array(value: Any, kind: LogicalType, name: str) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError("an ARRAY is an array")
-    return [_stored(own, kind.element, f"{name}[]") for own in value]
+    return [stored(own, kind.element, f"{name}[]") for own in value]
 
 
 def _map(value: Any, kind: LogicalType, name: str) -> list[Any]:
-    return [(_stored(key, kind.key, name), _stored(own, kind.value, f"{name}.{key}")) for key, own in value.items()]
+    return [(stored(key, kind.key, name), stored(own, kind.value, f"{name}.{key}")) for key, own in value.items()]
 
 
 def _row(value: Any, kind: LogicalType, name: str) -> dict[str, Any]:
-    return {own: _stored(value.get(own), inner, f"{name}.{own}") for own, inner in kind.fields}
+    return {own: stored(value.get(own), inner, f"{name}.{own}") for own, inner in kind.fields}
 
 
 _STORED: Final[dict[Kind, Callable[[Any, LogicalType, str], Any]]] = {
@@ -202,7 +233,7 @@ class JsonColumnsDecoder(LineDecoder):
     def decode(self, block: bytes, is_last: bool) -> Decoded:
         if not block:
             return Decoded([])
-        made = self._columns.at_once(block)
+        made = self._columns.at_once(block.removesuffix(b"\n"))
         return Decoded(made) if made is not None else self._each(split_raw_lines(block))
 
     def _each(self, lines: Iterable[bytes]) -> Decoded:
@@ -218,100 +249,35 @@ class JsonColumnsDecoder(LineDecoder):
                 broken.append(BrokenLine(index, str(error)))
             else:
                 lines_after.append(index + 1)
-        return Decoded(self._columns.batch_of(rows), lines_after, broken)
+        return Decoded(batch_of_values(rows, self._columns.schema), lines_after, broken)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class JsonColumnsWriterFactory(BulkWriterFactory):
-    """Makes writers of JSON lines of record batches. `iso` writes a `T` between date and time of day."""
+    """Makes writers of JSON lines of record batches."""
 
-    schema: Schema
-    iso: bool = False
-    ignore_null_fields: bool = False
+    texts: JsonTexts
     suffix: str = ".json"
 
     def create(self, stream: pa.NativeFile) -> JsonColumnsWriter:
-        return JsonColumnsWriter(self, stream)
+        return JsonColumnsWriter(self.texts, stream)
 
 
 @final
 class JsonColumnsWriter(BulkWriter):
-    """Writes each row as one line. Times become text by the column."""
+    """Writes each row as one line."""
 
-    def __init__(self, factory: JsonColumnsWriterFactory, stream: pa.NativeFile) -> None:
-        self._separator = "T" if factory.iso else " "
-        self._ignores_null = factory.ignore_null_fields
-        self._schema = factory.schema
-        self._names = [_text_of(name) for name in factory.schema.names]
-        self._types = factory.schema.types
+    def __init__(self, texts: JsonTexts, stream: pa.NativeFile) -> None:
+        self._texts = texts
         self._stream = stream
 
     def write(self, records: list[Any]) -> None:
-        self.write_columns(batch_from_rows(records, self._schema.arrow))
+        self.write_columns(batch_from_rows(records, self._texts.schema.arrow))
 
     def write_columns(self, columns: pa.RecordBatch) -> None:
-        texts = [
-            _json_texts(own, kind, self._separator) for own, kind in zip(columns.columns, self._types, strict=True)
-        ]
-        lines = [_object(self._names, row, self._ignores_null) for row in zip(*texts, strict=True)]
-        self._stream.write(("\n".join(lines) + "\n").encode())
+        lines = self._texts.of(columns).to_pylist()
+        self._stream.write("".join(f"{line}\n" for line in lines).encode())
 
     def finish(self) -> None:
         """Do nothing: everything is written."""
-
-
-_NULL: Final = "null"
-_text_of: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def _object(names: Iterable[str], texts: Iterable[str], ignores_null: bool = False) -> str:
-    """Return an object of names and values, which are JSON already."""
-    pairs = zip(names, texts, strict=True)
-    return "{" + ",".join(f"{name}:{own}" for name, own in pairs if not ignores_null or own != _NULL) + "}"
-
-
-def _json_texts(column: pa.Array, kind: LogicalType, separator: str) -> list[str]:
-    """Return the values of a column as JSON. A decimal is a number with all of its digits."""
-    match kind.kind:
-        case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ:
-            texts = _time_texts(column, separator, "Z" if kind.kind is Kind.TIMESTAMP_LTZ else "")
-            return list(map(_text_of, texts))
-        case Kind.DATE | Kind.TIME:
-            return list(map(_text_of, pc.cast(column, pa.string()).to_pylist()))
-        case Kind.BINARY | Kind.VARBINARY:
-            return [_NULL if own is None else f'"{base64.b64encode(own).decode()}"' for own in column.to_pylist()]
-        case Kind.DECIMAL:
-            return [_NULL if own is None else format(own, "f") for own in column.to_pylist()]
-        case Kind.ARRAY:
-            elements = _each_of(column, _json_texts(column.flatten(), kind.element, separator))
-            return [_NULL if own is None else f"[{','.join(own)}]" for own in elements]
-        case Kind.ROW:
-            inner = [
-                _json_texts(own, inner, separator)
-                for own, (_, inner) in zip(column.flatten(), kind.fields, strict=True)
-            ]
-            names = [_text_of(name) for name, _ in kind.fields]
-            rows = zip(column.is_valid().to_pylist(), zip(*inner, strict=True), strict=True)
-            return [_object(names, row) if is_valid else _NULL for is_valid, row in rows]
-        case Kind.MAP:
-            entries = column.cast(pa.list_(pa.struct([column.type.key_field, column.type.item_field])))
-            keys, items = entries.flatten().flatten()
-            names = [_text_of(str(key)) for key in keys.to_pylist()]
-            pairs = _each_of(entries, list(zip(names, _json_texts(items, kind.value, separator), strict=True)))
-            return [_NULL if own is None else f"{{{','.join(map(':'.join, own))}}}" for own in pairs]
-    return list(map(_text_of, column.to_pylist()))
-
-
-def _each_of(lists: pa.Array, elements: list[Any]) -> list[Any]:
-    """Return the elements of each list, of the elements of all lists; None for NULL."""
-    flat = iter(elements)
-    return [None if count is None else list(islice(flat, count)) for count in pc.list_value_length(lists).to_pylist()]
-
-
-def _time_texts(column: pa.Array, separator: str, zone: str) -> list[Any]:
-    plain = pc.cast(column, pa.timestamp(column.type.unit))
-    texts = pc.replace_substring_regex(pc.cast(plain, pa.string()), r"\.(\d*?)0*$", r".\1")
-    trimmed = pc.replace_substring_regex(texts, r"\.$", "")
-    made: list[Any] = pc.replace_substring(trimmed, " ", separator).to_pylist()
-    return [None if own is None else own + zone for own in made]

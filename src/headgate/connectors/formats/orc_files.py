@@ -15,7 +15,7 @@ from headgate.types.arrow import arrow_schema
 from headgate.types.typeinfo import RowTypeInfo
 
 _ORC_CODEC: Final = "orc.compress"
-_ORC_CODECS: Final = {name.upper(): name for name in ("zlib", "snappy", "lz4", "zstd")} | {"NONE": "uncompressed"}
+ORC_CODECS: Final = {name.upper(): name for name in ("zlib", "snappy", "lz4", "zstd")} | {"NONE": "uncompressed"}
 
 
 @final
@@ -38,14 +38,14 @@ class OrcBulkWriters:
         if not isinstance(row_type, RowTypeInfo):
             raise TypeError(f"row_type must be the type of a row, not {row_type!r:.100}")
         settings_of(hadoop_config)
-        compression = codec(_ORC_CODEC, settings_of(writer_properties, _ORC_CODEC).get(_ORC_CODEC, "ZLIB"), _ORC_CODECS)
+        compression = codec(_ORC_CODEC, settings_of(writer_properties, _ORC_CODEC).get(_ORC_CODEC, "ZLIB"), ORC_CODECS)
         open_file = partial(OrcFile, compression=compression)
         columns = arrow_schema(row_type)
-        _check(columns)
+        check_orc(columns)
         return InOrderFactory(ColumnWriterFactory(columns, open_file, ".orc"))
 
 
-def _check(columns: pa.Schema) -> None:
+def check_orc(columns: pa.Schema) -> None:
     """Raise `ProgramError` for a column whose type ORC lacks."""
     for column in columns:
         try:

@@ -114,6 +114,23 @@ _HEADER: Final = struct.Struct(">bi")
 _MAGIC: Final = 0
 
 
+def schema_id_of(message: bytes) -> tuple[int, BytesIO]:
+    """Return the id of a message's schema, and its record to read. Raises ValueError for other messages."""
+    if len(message) < _HEADER.size:
+        raise ValueError("it is too short to name its schema; it was not written with a schema registry")
+    magic, schema_id = _HEADER.unpack_from(message)
+    if magic != _MAGIC:
+        raise ValueError(f"it begins with {magic}, not 0; it was not written with a schema registry")
+    stream = BytesIO(message)
+    stream.seek(_HEADER.size)
+    return schema_id, stream
+
+
+def framed(schema_id: int) -> bytes:
+    """Return how a message begins whose schema has an id."""
+    return _HEADER.pack(_MAGIC, schema_id)
+
+
 @final
 class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
     """Converts a message to a dict. The registry has the writer's schema; the dict has the schema given here.
@@ -134,14 +151,8 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
         return ConfluentRegistryAvroDeserializationSchema(checked(schema), SchemaRegistry(url, registry_configs))
 
     def deserialize(self, message: bytes) -> Any:
-        if len(message) < _HEADER.size:
-            raise ValueError("it is too short to name its schema; it was not written with a schema registry")
-        magic, schema_id = _HEADER.unpack_from(message)
-        if magic != _MAGIC:
-            raise ValueError(f"it begins with {magic}, not 0; it was not written with a schema registry")
+        schema_id, stream = schema_id_of(message)
         writer = self._registry.schema(schema_id)
-        stream = BytesIO(message)
-        stream.seek(_HEADER.size)
         return schemaless_reader(stream, writer.parsed, None if writer == self._schema else self._schema.parsed)
 
 
@@ -173,6 +184,6 @@ class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
 
     def _written(self, datum: Any) -> bytes:
         stream = BytesIO()
-        stream.write(_HEADER.pack(_MAGIC, self._registry.register(self._subject, self._schema)))
+        stream.write(framed(self._registry.register(self._subject, self._schema)))
         schemaless_writer(stream, self._schema.parsed, datum)
         return stream.getvalue()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from itertools import compress
 from operator import not_
-from typing import Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from confluent_kafka import Message
 
@@ -15,6 +15,9 @@ from headgate.connectors.message_schemas import DeserializationSchema
 from headgate.errors import EnvironmentFault, ProgramError, SourceError
 from headgate.types.record_copies import BY_VALUE
 from headgate.types.type_information import TypeInformation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class BrokenMessages(Enum):
@@ -105,6 +108,32 @@ class ValueDeserialization(KafkaRecordDeserializationSchema):
         tombstones = [message for message, value in zip(messages, values, strict=True) if value is None]
         deleted = iter(BY_VALUE.mapped(self.deserialize, iter(tombstones))[0])
         return [next(deleted if value is None else made) for value in values]
+
+
+class MessageDecoding(ABC):
+    """Turns the messages of a partition into records, or into columns. Pickled with the source."""
+
+    produced_type: TypeInformation | None = None
+    """The type that all records are of, None where it is not known."""
+
+    @abstractmethod
+    def decode(
+        self, messages: list[Message], count: Callable[[str, int], None]
+    ) -> tuple[list[Any] | pa.RecordBatch, list[Message]]:
+        """Return records or rows, and the message of each. `count` adds to a counter of the job, such as `SKIPPED`."""
+
+
+@final
+class RecordDecoding(MessageDecoding):
+    """Makes records by a schema."""
+
+    def __init__(self, schema: KafkaRecordDeserializationSchema, broken: BrokenMessages) -> None:
+        self._schema = schema
+        self._broken = broken
+        self.produced_type = schema.produced_type
+
+    def decode(self, messages: list[Message], count: Callable[[str, int], None]) -> tuple[list[Any], list[Message]]:
+        return make_records(messages, self._schema, self._broken, count)
 
 
 def make_records(

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from headgate.connectors.kafka import stalls
 from headgate.connectors.kafka.client import open_client
-from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema, make_records
+from headgate.connectors.kafka.deserialization import MessageDecoding
 from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.stalls import Partition, Stalls
 from headgate.connectors.kafka.topic_ids import TopicIds
@@ -59,15 +59,13 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
     def __init__(
         self,
         properties: Properties,
-        schema: KafkaRecordDeserializationSchema,
-        broken: BrokenMessages,
+        decoding: MessageDecoding,
         count: Callable[[str, int], None],
         *,
         commits: bool,
     ) -> None:
         self._properties = properties
-        self._schema = schema
-        self._broken = broken
+        self._decoding = decoding
         self._count = count
         self._commits = commits
         self._splits: dict[Partition, KafkaSplit] = {}
@@ -179,13 +177,13 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         return [self._made(split, after, good, ended=at_end)] if good or at_end or after > split.offset else []
 
     def _made(self, split: KafkaSplit, after: int, messages: list[Message], *, ended: bool) -> Fetched[KafkaSplit]:
-        records, messages = make_records(messages, self._schema, self._broken, self._count)
+        records, messages = self._decoding.decode(messages, self._count)
         # After a message, the position is the offset of the next message: offsets between them may be missing.
         next_offsets = [*cast("Iterable[int]", map(Message.offset, messages[1:])), after]
         return Fetched(
             split=split.name,
             records=records,
-            timestamps=[time_ms for _, time_ms in map(Message.timestamp, messages)],
+            timestamps=_times(messages) if isinstance(records, list) else None,
             after=lambda count: replace(split, offset=next_offsets[count - 1]),
             ended=ended,
         )
@@ -232,6 +230,10 @@ def _by_partition(messages: list[Message]) -> dict[Partition, list[Message]]:
         else:
             found[key] = [message]
     return found
+
+
+def _times(messages: list[Message]) -> list[int]:
+    return [time_ms for _, time_ms in map(Message.timestamp, messages)]
 
 
 def _is_over(split: KafkaSplit) -> bool:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from headgate.connectors.kafka.client import open_client
+from headgate.connectors.kafka.client import ANSWER_S, open_client
 from headgate.connectors.kafka.properties import Properties
-from headgate.connectors.kafka.serialization import KafkaMessage, KafkaRecordSerializationSchema, SchemaSerialization
+from headgate.connectors.kafka.serialization import (
+    ColumnSerialization,
+    KafkaMessage,
+    KafkaPartitioner,
+    KafkaRecordSerializationSchema,
+    SchemaSerialization,
+)
 from headgate.errors import SinkError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _DEFAULTS: Final = {
     "delivery.report.only.error": True,
@@ -21,6 +30,9 @@ _DEFAULTS: Final = {
 }
 """The partitioner is the Java clients': messages with one key go to one partition, whichever client writes them."""
 
+_BY_KEY: Final = -1
+"""No partition: the key decides, or chance."""
+
 _FULL_S: Final = 0.1
 """Seconds between two attempts to queue a message while librdkafka's queue is full."""
 
@@ -29,7 +41,9 @@ _FULL_S: Final = 0.1
 class RecordProducer:
     """Writes records. Methods block while the brokers are slow, and during an outage up to the delivery timeout."""
 
-    def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema) -> None:
+    def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema, subtask: int = 0) -> None:
+        self._subtask = subtask
+        self._partition_count = 0
         self._failed: list[str] = []
         self._serializer = serializer
         self.topics: set[str] = set()
@@ -54,6 +68,36 @@ class RecordProducer:
                     self._send_one(message)
         self._serve(self.client.poll, 0)
         self._check()
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        """Take the rows of an Arrow batch, as `write` takes records."""
+        serializer = self._serializer
+        if not isinstance(serializer, ColumnSerialization):
+            from headgate.types.arrow import rows_from_batch  # noqa: PLC0415  # Arrow takes long to load
+
+            self.write(rows_from_batch(columns))
+            return
+        try:
+            messages = serializer.messages(columns)
+        except ValueError as error:
+            raise SinkError(f"rows cannot be made into messages for topic {serializer.topic!r}: {error}") from error
+        if serializer.partitioner is KafkaPartitioner.DEFAULT:
+            self._send(serializer.topic, messages)
+        else:
+            count = self._count(serializer.topic)
+            for place, partition in serializer.partitioner.places(count, self._subtask, self.records):
+                self._send(serializer.topic, messages[place], partition)
+        self._serve(self.client.poll, 0)
+        self._check()
+
+    def _count(self, topic: str) -> int:
+        """Return the number of partitions of a topic, asked for once."""
+        if not self._partition_count:
+            try:
+                self._partition_count = len(self.client.list_topics(topic, timeout=ANSWER_S).topics[topic].partitions)
+            except KafkaException as error:
+                raise SinkError(f"the Kafka brokers did not return the partitions of {topic!r}: {error}") from error
+        return self._partition_count
 
     def flush(self) -> None:
         """Block until the brokers have all records. Raises `SinkError` naming the topic of a record that failed."""
@@ -88,17 +132,17 @@ class RecordProducer:
                 f"the record {record!r:.200} cannot be made into a Kafka message: {error!r}; map it first"
             ) from error
 
-    def _send(self, topic: str, messages: list[dict[str, Any]]) -> None:
+    def _send(self, topic: str, messages: list[dict[str, Any]], partition: int = _BY_KEY) -> None:
         self._note(topic, len(messages))
         while messages:
-            if self._produce(topic, messages) == len(messages):
+            if self._produce(topic, messages, partition) == len(messages):
                 return
             messages = [message for message in messages if "_error" in message]
             self._wait_for_room(topic, [message.pop("_error") for message in messages])
 
-    def _produce(self, topic: str, messages: list[dict[str, Any]]) -> int:
+    def _produce(self, topic: str, messages: list[dict[str, Any]], partition: int) -> int:
         try:
-            return self.client.produce_batch(topic, messages)
+            return self.client.produce_batch(topic, messages, partition=partition)
         except (TypeError, KafkaException) as error:
             raise SinkError(f"records cannot be written to topic {topic!r} of Kafka: {error}") from error
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, final
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Self, final
 
 from headgate.connectors.message_schemas import SerializationSchema
 from headgate.errors import ProgramError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @final
@@ -55,6 +59,34 @@ class KafkaRecordSerializationSchema(ABC):
     def builder() -> KafkaRecordSerializationSchemaBuilder:
         """Return a builder, for messages that have a topic, a key and a value."""
         return KafkaRecordSerializationSchemaBuilder()
+
+
+class KafkaPartitioner(Enum):
+    """How rows are distributed over the partitions of a topic."""
+
+    DEFAULT = "default"
+    """By key; without a key, at random."""
+    FIXED = "fixed"
+    """Each subtask writes to one partition."""
+    ROUND_ROBIN = "round-robin"
+    """Each subtask writes to all partitions in turn."""
+
+    def places(self, count: int, subtask: int, first: int) -> list[tuple[slice, int]]:
+        """Return which rows go to which partition. `count` is the number of partitions, `first` of earlier rows."""
+        if self is KafkaPartitioner.FIXED:
+            return [(slice(None), subtask % count)]
+        return [(slice(place, None, count), (first + place) % count) for place in range(count)]
+
+
+class ColumnSerialization(KafkaRecordSerializationSchema):
+    """Turns the rows of an Arrow record batch into messages for one topic, in one call."""
+
+    topic: str
+    partitioner: KafkaPartitioner
+
+    @abstractmethod
+    def messages(self, columns: pa.RecordBatch) -> list[dict[str, Any]]:
+        """Return the message of each row, a dict with its key, if any, and value. Raises ValueError."""
 
 
 @final

@@ -67,7 +67,7 @@ class FlushingKafkaSink(KafkaSink, FlushingSink):
         self._waits = waits
 
     def flushing_writer(self, context: SinkContext) -> KafkaFlushingWriter:
-        return KafkaFlushingWriter(self._properties, self._serializer, waits=self._waits)
+        return KafkaFlushingWriter(self._properties, self._serializer, context.subtask, waits=self._waits)
 
 
 @final
@@ -120,6 +120,7 @@ class TransactionalKafkaSink(KafkaSink):
             self._serializer,
             lambda after: name_of(self._prefix, context, after),
             context.restored_id or CheckpointId(0),
+            context.subtask,
         )
 
     def committer(self, context: SinkContext) -> Committer[Transaction]:

@@ -11,6 +11,8 @@ from headgate.connectors.kafka.client import partitions_of, topics_of
 from headgate.connectors.kafka.deserialization import (
     BrokenMessages,
     KafkaRecordDeserializationSchema,
+    MessageDecoding,
+    RecordDecoding,
     Tombstones,
     ValueDeserialization,
 )
@@ -83,8 +85,7 @@ class KafkaSource(Source[KafkaSplit]):
 
     properties: Properties
     subscription: Subscription
-    schema: KafkaRecordDeserializationSchema
-    broken: BrokenMessages
+    decoding: MessageDecoding
     start: KafkaOffsetsInitializer
     stop: KafkaOffsetsInitializer | None
     is_bounded: bool
@@ -92,7 +93,7 @@ class KafkaSource(Source[KafkaSplit]):
 
     def __post_init__(self) -> None:
         self.watermarks_per_split = True
-        self.produced_type = self.schema.produced_type
+        self.produced_type = self.decoding.produced_type
         self.bounded = self.is_bounded
         self.discovery_interval_ms = self._discovery_ms()
         is_wanted = str(self.properties.get(_COMMITS, "true")).lower() == "true"
@@ -154,8 +155,7 @@ class KafkaSource(Source[KafkaSplit]):
         own = {} if self.client_id_prefix is None else {"client.id": f"{self.client_id_prefix}-{context.subtask}"}
         fetcher = KafkaFetcher(
             {"group.id": _GROUP, **_DEFAULTS, **self._clients, **_FIXED, **own},
-            self.schema,
-            self.broken,
+            self.decoding,
             context.count,
             commits=self._commits,
         )
@@ -230,8 +230,7 @@ class SourceSettings:
         return KafkaSource(
             properties=properties,
             subscription=subscription,
-            schema=self._schema,
-            broken=self._broken,
+            decoding=RecordDecoding(self._schema, self._broken),
             start=self._start,
             stop=self._stop,
             is_bounded=self._ends,

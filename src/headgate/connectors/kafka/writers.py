@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import KafkaException
 
@@ -18,6 +18,9 @@ from headgate.functions.flushing import FlushingWriter
 from headgate.functions.sink import SinkWriter
 from headgate.ids import CheckpointId
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _BEGIN_S: Final = 60.0
 """Seconds that a record waits for its transaction to begin, before the job fails."""
 _CLOSE_S: Final = 2.0
@@ -28,12 +31,17 @@ _TRY_S: Final = 10.0
 class KafkaFlushingWriter(FlushingWriter):
     """Writes records as they come. Waits for the brokers' acknowledgements at the end, and with `waits` at barriers."""
 
-    def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema, *, waits: bool) -> None:
-        self._producer = RecordProducer(properties, serializer)
+    def __init__(
+        self, properties: Properties, serializer: KafkaRecordSerializationSchema, subtask: int, *, waits: bool
+    ) -> None:
+        self._producer = RecordProducer(properties, serializer, subtask)
         self._waits = waits
 
     def write(self, records: list[Any]) -> None:
         self._producer.write(records)
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        self._producer.write_columns(columns)
 
     def flush(self) -> None:
         if self._waits:
@@ -61,9 +69,11 @@ class TransactionalWriter(SinkWriter[Transaction]):
         serializer: KafkaRecordSerializationSchema,
         name: Callable[[CheckpointId], str],
         after: CheckpointId,
+        subtask: int,
     ) -> None:
         self._properties = properties
         self._serializer = serializer
+        self._subtask = subtask
         self._name = name
         self._after = after
         self._closed = False
@@ -74,6 +84,10 @@ class TransactionalWriter(SinkWriter[Transaction]):
     def write(self, records: list[Any]) -> None:
         if records:
             self._producer().write(records)
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        if columns.num_rows:
+            self._producer().write_columns(columns)
 
     def _producer(self) -> RecordProducer:
         if self._current is None:
@@ -96,7 +110,8 @@ class TransactionalWriter(SinkWriter[Transaction]):
 
     def _begin(self, transactional_id: str) -> tuple[str, RecordProducer]:
         """Make a producer and begin its transaction. Blocks while no broker answers."""
-        producer = RecordProducer({**self._properties, "transactional.id": transactional_id}, self._serializer)
+        properties = {**self._properties, "transactional.id": transactional_id}
+        producer = RecordProducer(properties, self._serializer, self._subtask)
         self._connect(producer)
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Sinks to PostgreSQL. Needs the extra: pip install 'headgate[postgres]'.
+"""Sinks to PostgreSQL, and a source of its tables. Needs the extra: pip install 'headgate[postgres]'.
 
 `PostgresSink` writes each record exactly once, on any server. `PreparedPostgresSink` does the same by
 PREPARE TRANSACTION, for inserts, on servers that allow it. `PostgresFlushingSink` writes records immediately, and

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import conninfo
 from psycopg.types.json import JsonDumper
 
-from headgate.errors import SinkError
+from headgate.errors import SinkError, SourceError
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 
 Connection = psycopg.Connection[Any]
@@ -87,6 +87,14 @@ class Database:
             yield
         except psycopg.Error as error:
             raise SinkError(self._explained(doing, error)) from error
+
+    @contextmanager
+    def reading(self, doing: str) -> Iterator[None]:
+        """Turn errors of the database into `SourceError`. `doing` names the failed action."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise SourceError(self._explained(doing, error)) from error
 
     @contextmanager
     def committing(self, doing: str, whereabouts: str) -> Iterator[None]:

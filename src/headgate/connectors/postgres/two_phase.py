@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import psycopg
+import pyarrow as pa
 
 from headgate.connectors.postgres.batches import (
     Leftovers,
@@ -29,6 +30,7 @@ from headgate.connectors.postgres.table import ROWS_AT_ONCE, PostgresTable
 from headgate.connectors.postgres.values import TargetTable, Values
 from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkIdentity, SinkWriter
 from headgate.ids import CheckpointId
+from headgate.types.arrow_values import values_of
 
 
 @final
@@ -157,7 +159,13 @@ class BatchWriter(SinkWriter[WaitingRows]):
         self._target: TargetTable | None = None
 
     def write(self, records: list[Any]) -> None:
-        self._rows += self._room.table.rows(records)
+        self._take(self._room.table.rows(records))
+
+    def write_columns(self, columns: pa.RecordBatch) -> None:
+        self._take(list(zip(*map(values_of, columns.select(self._room.table.columns).columns), strict=True)))
+
+    def _take(self, rows: list[Values]) -> None:
+        self._rows += rows
         if len(self._rows) >= ROWS_AT_ONCE:
             with self._writing():
                 self._room.send(self._connected(), self._batch, self._fitted(), self._sent)

@@ -5,21 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, walk
+from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.logical import (
-    Batches,
+    Called,
+    Delay,
     Distinct,
     EventTime,
     Expand,
     Filter,
+    Join,
+    JoinKind,
+    LateRows,
     Limit,
+    MapBatches,
     Project,
     Relation,
     Scan,
+    SetOperation,
     Stream,
     UnionAll,
     WindowAggregate,
     inputs_of,
 )
+from headgate.dataframe.planner.ordered import OverAggregate, Sort, SortBy
 
 
 def text_of_plan(plan: Relation) -> str:
@@ -39,7 +47,7 @@ def _lines(plan: Relation, depth: int) -> Iterator[str]:
 def _line(plan: Relation) -> str:
     match plan:
         case Scan():
-            return f"Scan {plan.name} [{', '.join(plan.columns)}]"
+            return f"Scan {plan.name} [{', '.join(plan.columns)}]{_watermark(plan)}"
         case Stream():
             return f"Stream [{', '.join(plan.schema.names)}], rows become columns"
         case Project():
@@ -61,19 +69,72 @@ def _line(plan: Relation) -> str:
             return f"Distinct [{keys}], first rows of batches are found in columns, of keys as rows"
         case WindowAggregate():
             return _window(plan)
-        case Batches():
-            return f"{plan.name} [{', '.join(plan.schema.names)}], calls Python for each batch"
+        case Called():
+            concurrency = plan.kernel.declared.concurrency
+            kind = ", asynchronous" if isinstance(plan.kernel, AsyncKernel) else ""
+            own = "" if concurrency is None else f", concurrency {concurrency}"
+            return f"Called [{text_of_typed(plan.call, plan.input.schema.names)}]{kind}{own}"
+        case OverAggregate():
+            return _over(plan)
+        case Delay():
+            return f"Delay [watermarks are {plan.delay_ms} ms earlier]"
+        case LateRows():
+            return f"LateRows [after {text_of_typed(plan.end, plan.schema.names)}]"
+        case Sort():
+            return f"Sort [{', '.join(_key(own, plan.schema.names) for own in plan.keys)}]"
+        case Join():
+            return _join(plan)
+        case SetOperation():
+            return f"SetOperation [{plan.how}], rows of batches are counted in columns, all as rows"
+        case MapBatches():
+            concurrency = plan.declared.concurrency
+            own = "" if concurrency is None else f", concurrency {concurrency}"
+            return f"MapBatches {plan.declared.name} [{', '.join(plan.schema.names)}], calls Python for each batch{own}"
+
+
+def _watermark(plan: Scan) -> str:
+    if plan.watermark is None:
+        return ""
+    return f", watermarks of {text_of_typed(plan.watermark.time, plan.columns)}, delay {plan.watermark.delay_ms} ms"
+
+
+def _key(own: SortBy, names: Sequence[str]) -> str:
+    nulls = "first" if own.nulls_first else "last"
+    return f"{text_of_typed(own.value, names)}{' desc' if own.descending else ''} nulls {nulls}"
+
+
+def _over(plan: OverAggregate) -> str:
+    names = plan.input.schema.names
+    keys = ", ".join(text_of_typed(own, names) for own in plan.keys) or "none"
+    order = f"{text_of_typed(plan.order, names)}{' desc' if plan.descending else ''}"
+    return f"OverAggregate [keys {keys}; order {order}; {plan.frame}; {_aggregates(plan)}], aggregated as rows"
+
+
+def _aggregates(plan: WindowAggregate | OverAggregate) -> str:
+    names = plan.input.schema.names
+    return ", ".join(
+        f"{'+'.join(own.function for own in aggregate.partials)}({text_of_typed(argument, names)})"
+        for aggregate, argument in plan.aggregates
+    )
 
 
 def _window(plan: WindowAggregate) -> str:
     names = plan.input.schema.names
     keys = ", ".join(text_of_typed(own, names) for own in plan.keys) or "none"
-    aggregates = ", ".join(
-        f"{'+'.join(own.function for own in aggregate.partials)}({text_of_typed(argument, names)})"
-        for aggregate, argument in plan.aggregates
-    )
+    aggregates = _aggregates(plan)
     kind = "WindowAggregate" if plan.gap_ms is None else f"SessionAggregate, gap {plan.gap_ms} ms,"
     return f"{kind} [keys {keys}; {aggregates}], batches are aggregated in columns, their results merged as rows"
+
+
+def _join(plan: Join) -> str:
+    left, right = plan.left.schema.names, plan.right.schema.names
+    conditions = [f"{left[place]} = {right[place]}" for place in range(plan.keys)]
+    if plan.kind is JoinKind.INTERVAL:
+        conditions.append(f"right time - left time from {plan.lower_ms} to {plan.upper_ms} ms")
+    if plan.condition is not None:
+        names = [*left[plan.payload :], *right[plan.payload :]]
+        conditions.append(text_of_typed(plan.condition, names))
+    return f"{plan.kind.value} [{plan.how}; {', '.join(conditions) or 'all pairs'}], rows are kept by key"
 
 
 def _output(name: str, own: Typed, names: Sequence[str]) -> str:
@@ -114,6 +175,16 @@ def _expressions(plan: Relation) -> list[Typed]:
             return [own for _, own in plan.outputs]
         case Filter():
             return [plan.predicate]
+        case Called():
+            return [plan.call]
         case WindowAggregate():
             return [*plan.keys, *(own for _, own in plan.aggregates)]
+        case LateRows():
+            return [plan.end]
+        case Sort():
+            return [own.value for own in plan.keys]
+        case OverAggregate():
+            return [*plan.keys, plan.order, *(own for _, own in plan.aggregates)]
+        case Join():
+            return [] if plan.condition is None else [plan.condition]
     return []

@@ -14,7 +14,7 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.operators.base import Operator
 from headgate.operators.columns.calc import columns_of
-from headgate.operators.columns.keys import column_of_keys, groupable, keys_of
+from headgate.operators.columns.keys import columns_of_rows, groupable, keys_of, rows_of
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 
@@ -39,8 +39,7 @@ class FirstRowsOperator(Operator):
         first = first.take(pc.sort_indices(first))
         rows = columns.take(first)
         own = keys_of([keys[str(place)].take(first) for place in self._keys], rows.num_rows)
-        values = [groupable(column, exact=True).to_pylist() for column in rows.columns]
-        return Batch(list(zip(own, zip(*values, strict=True), strict=True)))
+        return Batch(list(zip(own, rows_of(rows.columns, rows.num_rows), strict=True)))
 
 
 @final
@@ -77,9 +76,7 @@ class ValuesOperator(Operator):
         self._schema = factory.schema
 
     def process(self, batch: Batch) -> Batch:
-        columns = zip(*batch.records, strict=True)
-        made = [column_of_keys(own, field.type) for own, field in zip(columns, self._schema, strict=True)]
-        return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._schema))
+        return Batch.of_arrow(columns_of_rows(batch.records, self._schema))
 
 
 @final

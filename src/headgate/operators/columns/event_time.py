@@ -1,55 +1,38 @@
-"""Watermarks from a column of event times."""
+"""Watermarks from the event times of record batches."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.elements import MIN_TIMESTAMP, Batch, Flow, Watermark
-from headgate.operators.base import Operator, OperatorContext
-from headgate.operators.columns.calc import columns_of
+from headgate.elements import Batch
+from headgate.functions.watermarks import ColumnTime
+from headgate.operators.columns.calc import columns_of, computed
+from headgate.operators.columns.conformity import conformed
+
+if TYPE_CHECKING:
+    from headgate.operators.watermarks import MarkedFlow
 
 
 @final
-class EventTimeOperator(Operator):
-    """Emits a watermark after each batch whose latest event time is later than those before."""
+class LatestTime:
+    """Emits a watermark after each batch whose latest event time is later than the times before."""
 
-    makes_watermarks = True
+    def __init__(self, event_time: ColumnTime) -> None:
+        self._schema = event_time.schema
+        self._reads = list(event_time.reads)
+        self._types = pa.schema([event_time.schema.field(place) for place in event_time.reads])
+        self._time = event_time.time
+        self._delay_ms = event_time.delay_ms
 
-    def __init__(self, factory: EventTimeFactory) -> None:
-        self._schema = factory.schema
-        self._column = factory.column
-        self._delay_ms = factory.delay_ms
+    def on_batch(self, batch: Batch, marks: MarkedFlow) -> None:
+        marks.out.append(batch)
+        columns = conformed(columns_of(batch, self._schema).select(self._reads), self._types)
+        latest = pc.max(computed(self._time, columns)[0])
+        if latest.is_valid:
+            marks.emit_watermark(latest.cast(pa.timestamp("ms", latest.type.tz), safe=False).value - self._delay_ms - 1)
 
-    def open(self, context: OperatorContext) -> None:
-        super().open(context)
-        self._watermark_ms = MIN_TIMESTAMP
-
-    def mark(self, batch: Batch) -> list[Flow]:
-        columns = columns_of(batch, self._schema)
-        if not columns.num_rows:
-            return []
-        latest = pc.max(columns.column(self._column))
-        if not latest.is_valid:
-            return [batch]
-        own = latest.cast(pa.timestamp("ms", latest.type.tz), safe=False).value - self._delay_ms - 1
-        if own <= self._watermark_ms:
-            return [batch]
-        self._watermark_ms = own
-        return [batch, Watermark(own)]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class EventTimeFactory:
-    """Makes an `EventTimeOperator` for the column at a position. Watermarks stay `delay_ms` behind the latest time."""
-
-    schema: pa.Schema
-    column: int
-    delay_ms: int
-
-    def create(self) -> EventTimeOperator:
-        return EventTimeOperator(self)
+    def on_period(self, marks: MarkedFlow) -> None:
+        """Do nothing: watermarks follow batches, not the clock."""

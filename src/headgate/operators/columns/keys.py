@@ -29,6 +29,16 @@ def groupable(column: pa.Array, *, exact: bool = False) -> pa.Array:
     return column
 
 
+def sortable(column: pa.Array) -> pa.Array:
+    """Return values that sort as those of the column do in SQL, in which NaN is the greatest number."""
+    numbers = groupable(column)
+    if not pa.types.is_floating(column.type):
+        return numbers
+    bits = numbers.cast(pa.int64())
+    smallest = pa.scalar(-(2 ** (column.type.bit_width - 1)), pa.int64())
+    return pc.if_else(pc.less(bits, 0), pc.subtract(pc.subtract(smallest, bits), 1), bits)
+
+
 def keys_of(columns: Sequence[Any], rows: int) -> list[Any]:
     """Return the key of each row, of columns that `groupable` has made: a value, or a tuple of the values of several.
 
@@ -45,3 +55,16 @@ def column_of_keys(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_floating(kind) or pa.types.is_temporal(kind):
         return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)  # bits
     return pa.array(values, kind)
+
+
+def rows_of(columns: Sequence[Any], rows: int) -> list[tuple[Any, ...]]:
+    """Return the values of each row, of which `columns_of_rows` makes the same columns."""
+    values = [groupable(column, exact=True).to_pylist() for column in columns]
+    return list(zip(*values, strict=True)) if values else [()] * rows
+
+
+def columns_of_rows(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Return the columns of rows, which `rows_of` has made. The schema has at least one column."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    made = [column_of_keys(own, field.type) for own, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(made, schema=schema)

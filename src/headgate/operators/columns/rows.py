@@ -1,8 +1,7 @@
-"""Operators that change the number of rows: limits, collections with a row for each element, functions of batches."""
+"""Operators that change the number of rows, or their form: limits, collections with a row for each element, rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -11,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.elements import MIN_TIMESTAMP, Barrier, Batch
-from headgate.errors import ProgramError
-from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, OperatorSnapshot, UserCodeError
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.operators.columns.calc import columns_of
 from headgate.state.operator.list_elements import ListElements
-from headgate.types.arrow import rows_from_batch
+from headgate.types.arrow import compacted, rows_from_batch
 
 LIMIT_STATE: Final = "rows"
 
@@ -38,7 +36,7 @@ class LimitOperator(Operator):
         start = max(self._from - self._arrived, 0)
         stop = columns.num_rows if self._to is None else min(self._to - self._arrived, columns.num_rows)
         self._arrived += columns.num_rows
-        return Batch.of_arrow(columns.slice(start, stop - start)) if start < stop else Batch([])
+        return Batch.of_arrow(compacted(columns.slice(start, stop - start))) if start < stop else Batch([])
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         return OperatorSnapshot(uid=self.context.uid, lists={LIMIT_STATE: ListElements.of([self._arrived])})
@@ -117,44 +115,6 @@ class ExpandFactory:
 
     def create(self) -> ExpandOperator:
         return ExpandOperator(self)
-
-
-@final
-class BatchesOperator(Operator):
-    """Passes each record batch through a function of the user."""
-
-    def __init__(self, factory: BatchesFactory) -> None:
-        self._schema = factory.schema
-        self._make = factory.make
-
-    def open(self, context: OperatorContext) -> None:
-        super().open(context)
-        try:
-            self._function = self._make()
-        except USER_ERRORS as error:
-            raise UserCodeError(during="making the function") from error
-
-    def process(self, batch: Batch) -> Batch:
-        columns = columns_of(batch, self._schema)
-        try:
-            made = self._function(columns)
-        except USER_ERRORS as error:
-            raise UserCodeError(during=f"a batch of {columns.num_rows} rows") from error
-        if not isinstance(made, pa.RecordBatch):
-            raise ProgramError(f"{self.context.name} made a {type(made).__name__}, not a pyarrow.RecordBatch")
-        return Batch.of_arrow(made) if made.num_rows else Batch([])
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BatchesFactory:
-    """Makes a `BatchesOperator`. `make` returns the function from a record batch to a record batch."""
-
-    schema: pa.Schema
-    make: Callable[[], Callable[[pa.RecordBatch], pa.RecordBatch]]
-
-    def create(self) -> BatchesOperator:
-        return BatchesOperator(self)
 
 
 @final

@@ -26,7 +26,7 @@ from headgate.checkpoint.handles import InFlightState
 from headgate.checkpoint.manifest import Arrival, Manifest, OperatorShape
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.paths import absolute
-from headgate.checkpoint.restore.assign import check_backend, follow_uid_hashes
+from headgate.checkpoint.restore.assign import check_backend, follow_uid_hashes, told_of_state
 from headgate.checkpoint.restore.in_flight import assign_in_flight
 from headgate.checkpoint.restore.latest import Resolution, Search, read_assignment, resolve_latest
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, check_files, open_snapshot
@@ -265,6 +265,8 @@ class RestoreResolver:
 
     def _opened(self, opened: OpenedSnapshot, resolution: Resolution, *, finishing: bool) -> RestorePoint:
         point = self._of(opened.store, opened.manifest, resolution)
+        assert point.manifest is not None
+        _log.info("starting from %s: %s", opened.root, told_of_state(point.manifest, self._shapes()))
         return replace(point, root=opened.root, finishing=finishing)
 
     def _of(self, store: CheckpointStore, manifest: Manifest, resolution: Resolution) -> RestorePoint:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import pickle
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Message
 
+from headgate.columns.logical_types import BIGINT, STRING
+from headgate.columns.schema import Schema
 from headgate.common import Row
+from headgate.connectors.formats.message_formats import message_format
 from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema, make_records
 from headgate.datastream.formats.avro import (
     AvroSchema,
@@ -118,3 +121,19 @@ def test_what_cannot_be_is_refused_when_it_is_made() -> None:
         reader("http://x", registry_configs={"ssl.x": "y"})
     with pytest.raises(ProgramError, match="must be an AvroSchema"):
         reader("http://x", "text")  # type: ignore[arg-type]
+
+
+def test_columns_are_written_with_the_schema_of_their_types_and_read_by_name(registry: Registry) -> None:
+    registry.add(5, str(ORDER))
+    registry.add(6, str(LATER))
+    wanted = Schema([("id", BIGINT.nulls(nullable=False)), ("note", STRING)])
+    form = message_format("avro-confluent", {"url": registry.url})
+    read = form.decoder(wanted, wanted).decode([SEVEN, b"\x00\x00\x00\x00\x06\x10\x04hi", b"\x00", SEVEN + b"!"])
+    assert read.columns.to_pylist() == [{"id": 7, "note": None}, {"id": 8, "note": "hi"}]
+    assert sorted(read.broken) == [2, 3]
+    for is_key, subject in ((False, "orders-value"), (True, "orders-key")):
+        written = form.encoder(wanted, "orders", is_key=is_key).encode(read.columns)
+        assert registry.asked[-1] == f"POST /subjects/{subject}/versions"
+        assert form.decoder(wanted, wanted).decode(cast("list[bytes]", written)).columns.equals(read.columns)
+    with pytest.raises(EnvironmentFault):
+        message_format("avro-confluent", {"url": "http://127.0.0.1:1"}).decoder(wanted, wanted).decode([SEVEN])

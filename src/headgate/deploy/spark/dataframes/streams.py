@@ -13,6 +13,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -65,9 +66,9 @@ class StreamOptions:
 
 
 def source_of(
-    frame: DataFrame, location: str | os.PathLike[str], options: StreamOptions
+    frame: DataFrame, location: str | os.PathLike[str], options: StreamOptions, columns: Sequence[str] | None = None
 ) -> tuple[MicroBatchSource, RowTypeInfo]:
-    """Return the source of a streaming DataFrame, and the type of its records.
+    """Return the source of a streaming DataFrame, and the type of its rows. `columns` are to be read, by default all.
 
     Raises ProgramError for other objects than streaming DataFrames, and for a column that no record can hold.
     """
@@ -80,7 +81,7 @@ def source_of(
     row_type, ends = row_type_of(frame.schema), options.available_now
     folder = absolute(os.fspath(location))
     feed = BatchFeed(SparkQuery(frame, folder, options), below(folder, "batches"), ends=ends)
-    format = SparkParquetFormat(row_type)
+    format = SparkParquetFormat(row_type, columns)
     return MicroBatchSource(feed, format, bounded=ends, free_cores=options.free_cores), row_type
 
 

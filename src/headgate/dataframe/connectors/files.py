@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from headgate.columns.schema import Schema
 from headgate.config_kinds import DURATION_MS
-from headgate.connectors.files.bulk_format import BulkFormat
-from headgate.connectors.files.source import FileSource, FileSourceBuilder
-from headgate.connectors.formats.json_columns import JsonColumns, JsonColumnsFormat
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
-from headgate.dataframe.file_sinks import checked_path
-from headgate.dataframe.planner.logical import Scan
+from headgate.dataframe.planner.logical import ColumnSource, Scan
 from headgate.dataframe.session import get_or_create_table_environment
 from headgate.functions.source import Source
 from headgate.types.instant import Duration
 
-BuilderOf = Callable[[str, Schema], FileSourceBuilder]
+if TYPE_CHECKING:
+    from headgate.connectors.files.source import FileSourceBuilder
+
+BuilderOf = Callable[[str, Schema], "FileSourceBuilder"]
 """Returns the builder of a source of files below a path, for some of their columns."""
 
 
@@ -42,13 +41,21 @@ class FileScan:
         return builder.build()
 
 
-def _parquet(path: str, schema: Schema) -> FileSourceBuilder:
+def parquet(path: str, schema: Schema) -> FileSourceBuilder:
+    """Return the builder of a source of Parquet files."""
+    from headgate.connectors.files.bulk_format import BulkFormat  # noqa: PLC0415  # takes long to load
+    from headgate.connectors.files.source import FileSource  # noqa: PLC0415  # takes long to load
+
     return FileSource.for_bulk_file_format(BulkFormat.parquet_format(schema.names), path)
 
 
-def _json_lines(path: str, schema: Schema, *, ignore_errors: bool, fail_on_missing: bool) -> FileSourceBuilder:
-    columns = JsonColumns(schema, ignore_errors, fail_on_missing)
-    return FileSource.for_record_stream_format(JsonColumnsFormat(columns), path)
+def json_lines(path: str, schema: Schema, *, ignore_errors: bool, fail_on_missing: bool) -> FileSourceBuilder:
+    """Return the builder of a source of JSON lines."""
+    from headgate.connectors.files.source import FileSource  # noqa: PLC0415  # takes long to load
+    from headgate.connectors.formats import json_columns  # noqa: PLC0415  # takes long to load
+
+    columns = json_columns.JsonColumns(schema, ignore_errors, fail_on_missing)
+    return FileSource.for_record_stream_format(json_columns.JsonColumnsFormat(columns), path)
 
 
 def read_parquet(
@@ -72,8 +79,8 @@ def read_parquet(
     >>> frame.columns
     ['id', 'price']
     """
-    found = FileScan(checked_path(path), schema_of(schema), _parquet, False, _millis(monitor_interval))
-    return _read(found, computed_columns, watermark)
+    found = FileScan(checked_path(path), schema_of(schema), parquet, False, _millis(monitor_interval))
+    return read_columns(found, f"files {found.path}", computed_columns, watermark)
 
 
 def read_json(  # noqa: PLR0913  # PyFlink's arguments
@@ -97,20 +104,31 @@ def read_json(  # noqa: PLR0913  # PyFlink's arguments
             raise TypeError(f"{name} is true or false, not {given!r}")
     if ignore_parse_errors and fail_on_missing_field:
         raise ValueError("ignore_parse_errors and fail_on_missing_field exclude each other")
-    lines = partial(_json_lines, ignore_errors=bool(ignore_parse_errors), fail_on_missing=bool(fail_on_missing_field))
+    lines = partial(json_lines, ignore_errors=bool(ignore_parse_errors), fail_on_missing=bool(fail_on_missing_field))
     found = FileScan(checked_path(path), schema_of(schema), lines, True, _millis(monitor_interval))
-    return _read(found, computed_columns, watermark)
+    return read_columns(found, f"files {found.path}", computed_columns, watermark)
 
 
-def _read(scan: FileScan, computed: Mapping[str, str] | None, watermark: tuple[str, str] | None) -> DataFrame:
-    """Return the rows of files, with computed columns and event time, if any."""
-    plan = Scan(f"files {scan.path}", scan, tuple(scan.schema.names))
+def read_columns(
+    source: ColumnSource, name: str, computed: Mapping[str, str] | None, watermark: tuple[str, str] | None
+) -> DataFrame:
+    """Return the rows of a source, with computed columns and event time, if any. `name` is for plans and errors."""
+    plan = Scan(name, source, tuple(source.schema.names))
     frame = DataFrame(plan, get_or_create_table_environment())
     for name, text in (computed or {}).items():
         from headgate.table.expressions import call_sql  # noqa: PLC0415  # its parser takes long to load
 
         frame = frame.with_column(name, call_sql(text))
     return frame._with_time(watermark)
+
+
+def checked_path(path: Any) -> str:
+    """Return a path. Raises TypeError unless it is a string, and ValueError if it is blank."""
+    if not isinstance(path, str):
+        raise TypeError(f"path is a str, not {path!r}")
+    if not path.strip():
+        raise ValueError("path must not be empty")
+    return path
 
 
 def schema_of(given: Any) -> Schema:
