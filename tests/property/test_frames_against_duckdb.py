@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -174,6 +175,7 @@ CONFIGURATIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=SAMPLE, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), data=st.data(), conf=CONFIGURATIONS)
 def test_a_random_plan_gives_what_duckdb_gives(plan: Plan, data: st.DataObject, conf: dict[str, str]) -> None:

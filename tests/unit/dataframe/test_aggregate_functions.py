@@ -56,7 +56,8 @@ def windows_of(given: pf.DataFrame, *keys: str) -> Any:
     return given.tumble(on="at", size=10 * SECOND).group_by(*keys, "window_start", "window_end")
 
 
-DATA = frame([0, 1, 2, 11, 12], ["a", "a", "b", "a", "b"], [1.0, 2.0, 5.0, 7.0, None])
+def data() -> pf.DataFrame:
+    return frame([0, 1, 2, 11, 12], ["a", "a", "b", "a", "b"], [1.0, 2.0, 5.0, 7.0, None])
 
 
 def found(made: pf.DataFrame) -> set[tuple[Any, ...]]:
@@ -65,7 +66,7 @@ def found(made: pf.DataFrame) -> set[tuple[Any, ...]]:
 
 def test_a_general_function_aggregates_each_group() -> None:
     v, w = pf.col("v"), pf.col("w")
-    made = windows_of(DATA, "k").agg(
+    made = windows_of(data(), "k").agg(
         mean=weighted(v, w), rows=pf.lit(1).count, spread=v.var_pop, twice=weighted(v, w) * 2
     )
     assert found(made) == {
@@ -126,7 +127,7 @@ def test_results_may_be_rows() -> None:
         def get_result_type(self) -> Any:
             return DataType.struct({"low": DataType.float64(), "opened": DataType.bool()})
 
-    made = windows_of(DATA.filter("v > 1"), "k").agg(ends=pf.udaf(Ends)(pf.col("v")))
+    made = windows_of(data().filter("v > 1"), "k").agg(ends=pf.udaf(Ends)(pf.col("v")))
     assert found(made) == {
         ("a", Row(low=2.0, opened=True)),
         ("b", Row(low=5.0, opened=True)),
@@ -136,8 +137,8 @@ def test_results_may_be_rows() -> None:
 
 def test_a_pandas_function_gets_all_values_of_a_group(environment: TableEnvironment) -> None:
     @pf.udaf(func_type="pandas")
-    def median(values: pd.Series, by: float) -> float:
-        return float(values.median()) * by
+    def mean(values: pd.Series, by: float) -> float:
+        return float(values.mean()) * by
 
     @pf.udaf(func_type="pandas", return_dtype=int)
     def missing(values: pd.Series) -> Any:
@@ -150,7 +151,7 @@ def test_a_pandas_function_gets_all_values_of_a_group(environment: TableEnvironm
     environment.get_config().set("headgate.batch.records", "2")
     largest = pf.udaf(Largest, func_type="pandas", return_dtype=float)
     v = pf.col("v")
-    made = windows_of(DATA, "k").agg(median(v, 2.0), missing(v), largest(v + 1), pf.lit(1).count)
+    made = windows_of(data(), "k").agg(mean(v, 2.0), missing(v), largest(v + 1), pf.lit(1).count)
     rows = {row if row[1] == row[1] else (row[0], None, row[2], None, row[4]) for row in found(made)}
     assert rows == {("a", 3.0, 0, 3.0, 2), ("b", 10.0, 0, 6.0, 1), ("a", 14.0, 0, 8.0, 1), ("b", None, 1, None, 1)}
 
@@ -166,7 +167,7 @@ def test_a_pandas_function_with_an_accumulator_takes_the_group_at_once() -> None
         def get_value(self, accumulator: list[Any]) -> float:
             return float(accumulator[0])
 
-    made = windows_of(DATA.filter("v > 0")).agg(span=pf.udaf(Span, func_type="pandas")(pf.col("v")))
+    made = windows_of(data().filter("v > 0")).agg(span=pf.udaf(Span, func_type="pandas")(pf.col("v")))
     assert found(made) == {(4.0,), (0.0,)}
 
 
@@ -177,15 +178,15 @@ def test_a_failure_names_the_function_and_its_values() -> None:
 
     fails = pf.udaf(Fails, accumulator_type=list[float], name="fails")
     with pytest.raises(JobFailedError) as failed:
-        windows_of(DATA).agg(fails(pf.col("v"), pf.col("w"))).collect()
+        windows_of(data()).agg(fails(pf.col("v"), pf.col("w"))).collect()
     for part in ("ZeroDivisionError", "accumulate() of fails() for (2.0, 3.0)", "# the line that fails"):
         assert part in str(failed.value)
     wrong = pf.udaf(WeightedMean, accumulator_type=int, name="wrong")
     with pytest.raises(JobFailedError, match=r"create_accumulator\(\) of wrong\(\) returned \[0.0, 0.0\]"):
-        windows_of(DATA).agg(wrong(pf.col("v"), pf.col("w"))).collect()
+        windows_of(data()).agg(wrong(pf.col("v"), pf.col("w"))).collect()
     text = pf.udaf(WeightedMean, accumulator_type=list[float], return_dtype=str, name="text")
     with pytest.raises(JobFailedError, match=r"text\(\) returned 1.75"):
-        windows_of(DATA, "k").agg(text(pf.col("v"), pf.col("w"))).collect()
+        windows_of(data(), "k").agg(text(pf.col("v"), pf.col("w"))).collect()
 
 
 def wrong_calls() -> list[tuple[Callable[[], Any], type[Exception]]]:
@@ -201,7 +202,7 @@ def wrong_calls() -> list[tuple[Callable[[], Any], type[Exception]]]:
         return 0.0
 
     no_merge = pf.udaf(NoMerge, accumulator_type=list[float], return_dtype=float)
-    sessions = DATA.session(on="at", gap=SECOND, partition_by="k").group_by("k", "window_start", "window_end")
+    sessions = data().session(on="at", gap=SECOND, partition_by="k").group_by("k", "window_start", "window_end")
     return [
         (lambda: pf.udaf(lambda values: 1, accumulator_type=list[int]), TypeError),
         (lambda: pf.udaf(WeightedMean), TypeError),
@@ -212,8 +213,8 @@ def wrong_calls() -> list[tuple[Callable[[], Any], type[Exception]]]:
         (lambda: pf.udaf(lambda values: {}, func_type="pandas", return_dtype=dict[str, int]), ValueError),
         (lambda: pf.udaf(later, func_type="pandas"), TypeError),
         (lambda: weighted(), TypeError),
-        (lambda: DATA.select(weighted(pf.col("v"), pf.col("w"))), TypeError),
-        (lambda: windows_of(DATA).agg(weighted(pf.col("no"), 1.0)), ValueError),
+        (lambda: data().select(weighted(pf.col("v"), pf.col("w"))), TypeError),
+        (lambda: windows_of(data()).agg(weighted(pf.col("no"), 1.0)), ValueError),
         (lambda: sessions.agg(no_merge(pf.col("v"), pf.col("w"))), ValueError),
     ]
 

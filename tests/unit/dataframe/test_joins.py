@@ -274,6 +274,7 @@ def run_in(environment: Any, mode: str, parallelism: int) -> None:
     config.set("headgate.batch.records", "4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @settings(
     max_examples=sample_size(60, at_most=12),
@@ -313,6 +314,7 @@ def test_interval_joins_find_what_a_nested_loop_finds(  # noqa: PLR0913  # an ex
     assert pairs_of(one.join(other, on=condition, how=how)) == expected(how, left, right, is_match)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @settings(
     max_examples=sample_size(40, at_most=10),
@@ -396,6 +398,7 @@ def test_a_null_event_time_is_named() -> None:
 # --- as-of joins
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @settings(
     max_examples=sample_size(40, at_most=10),

@@ -129,6 +129,7 @@ def check(rows: list[tuple[int, Any, Any]], arguments: dict[str, Any], taken: An
         assert row.mean == pytest.approx(statistics.fmean(values) + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize(("arguments", "taken"), ANY_MODE)
 @settings(max_examples=sample_size(6))
@@ -140,6 +141,7 @@ def test_each_row_has_the_aggregates_of_its_frame(
     check(rows, arguments, taken)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "taken"), BATCH_ONLY)
 @settings(max_examples=sample_size(6))
 @given(rows=ROWS)

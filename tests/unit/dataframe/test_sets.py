@@ -25,6 +25,7 @@ def bag(frame: pf.DataFrame) -> Counter[Any]:
     return Counter(tuple(row) for row in frame.collect())
 
 
+@pytest.mark.slow
 @settings(
     max_examples=sample_size(60, at_most=12),
     deadline=None,

@@ -189,6 +189,7 @@ def test_a_broken_message_of_json_affects_no_other(message: bytes) -> None:
         assert found.columns.to_pylist() == [value] * (before + after)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     parts=st.lists(
@@ -212,6 +213,7 @@ def test_json_messages_are_rows_or_broken_one_by_one(parts: list[tuple[bytes, An
             assert own.columns.to_pylist() == ([] if value is None else [value])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     rows=st.lists(
