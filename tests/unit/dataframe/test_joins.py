@@ -16,6 +16,7 @@ from headgate.common import Row
 from headgate.dataframe.planner.logical import Join, JoinKind, Relation, inputs_of
 from headgate.dataframe.planner.optimizer import optimized
 from headgate.errors import UnsupportedError
+from headgate.table.expressions import rand
 from tests.sample_size import sample_size
 
 EPOCH: Final = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
@@ -441,3 +442,29 @@ def test_wrong_arguments_of_an_as_of_join_are_refused() -> None:
     for other, arguments, error, text in cases:
         with pytest.raises(error, match=text):
             left.join_asof(other, **arguments)
+
+
+def test_a_join_without_keys_has_all_pairs_whichever_columns_are_read() -> None:
+    left, right = pf.from_dict({"a": [1, 2]}), pf.from_dict({"b": [10, 20, 30]})
+    pairs = left.join(right, how="cross")
+    assert bag(pairs, "a") == Counter({(1,): 3, (2,): 3})
+    assert bag(pairs, "b") == Counter({(10,): 2, (20,): 2, (30,): 2})
+    assert len(pairs.select(one=pf.lit(1)).collect()) == 6
+
+
+def test_a_choice_of_true_is_no_conjunction() -> None:
+    left = pf.from_dict({"a": [True, True, False], "b": [True, False, True]})
+    a, b = col("a"), col("b")
+    either = (a & pf.lit(True)).then(pf.lit(True), a & b)
+    assert bag(left.join(pf.from_dict({"z": [1]}), how="cross").filter(either), "a", "b", "z") == Counter(
+        [(True, True, 1), (True, False, 1)]
+    )
+
+
+def test_a_filter_that_is_not_deterministic_decides_about_each_pair() -> None:
+    left = pf.from_dict({"k": [1] * 50, "a": list(range(50))})
+    right = pf.from_dict({"k": [1] * 50, "b": list(range(50))})
+    kept = left.join(right, on="k").filter(col("a") * 0 + rand() < 0.5)
+    counts = Counter(row.a for row in kept.collect())
+    assert set(counts) == set(range(50))  # each is left out of all 50 pairs with probability 2 ** -50
+    assert max(counts.values()) < 50

@@ -191,7 +191,7 @@ def _filtered_join(join: Join, predicate: Typed) -> Relation:
 def _below_join(join: Join, part: Typed) -> tuple[int, Typed] | None:
     """Return the input, 0 or 1, to which a predicate moves, and the predicate there; None if it stays."""
     reads = fields_of(part)
-    if not reads or can_fail(part):
+    if not reads or can_fail(part) or not _is_deterministic(part):
         return None
     is_right = min(reads) >= join.split
     side, first = (join.right, join.split) if is_right else (join.left, 0)
@@ -215,7 +215,7 @@ def conjuncts(predicate: Typed) -> list[Typed]:
         case Choose(condition=one, then=other, otherwise=Constant(value=refuted)) if refuted == _false().value:
             return [*conjuncts(one), *conjuncts(other)]
         case Choose(
-            condition=Apply(function="and", arguments=(guard, Constant())),
+            condition=Apply(function="and", options=("refuted",), arguments=(guard, Constant())),
             then=Constant(),
             otherwise=Apply(function="and", arguments=(one, _)) as both,
         ) if guard == one:
@@ -320,7 +320,7 @@ def _narrowed_window(plan: WindowAggregate) -> WindowAggregate:
 def _narrowed_over(plan: OverAggregate, places: Sequence[int]) -> Relation:
     read = [*plan.keys, plan.order, *(own for _, own in plan.aggregates)]
     count = len(plan.input.schema)
-    reads = sorted({place for place in places if place < count}.union(*map(fields_of, read)))
+    reads = sorted({place for place in places if place < count}.union(*map(fields_of, read))) or [0]
     kept = {place: new for new, place in enumerate(reads)}
     narrowed = replace(
         plan,
@@ -336,7 +336,7 @@ def _narrowed_over(plan: OverAggregate, places: Sequence[int]) -> Relation:
 def _narrowed_join(plan: Join, places: Sequence[int]) -> Relation:
     """Return a join that keeps only the columns that are read."""
     condition = set() if plan.condition is None else fields_of(plan.condition)
-    reads = sorted({*places, *condition})
+    reads = sorted({*places, *condition, *_one_of_each_side(plan, {*places, *condition})})
     own = range(plan.payload)
     left = _only(plan.left, [*own, *(plan.payload + place for place in reads if place < plan.split)])
     right = _only(plan.right, [*own, *(plan.payload + place - plan.split for place in reads if place >= plan.split)])
@@ -346,6 +346,14 @@ def _narrowed_join(plan: Join, places: Sequence[int]) -> Relation:
     if made.condition is not None:
         made = replace(made, condition=moved(made.condition, kept))
     return made if reads == list(places) else _select(made, [kept[place] for place in places])
+
+
+def _one_of_each_side(plan: Join, read: set[int]) -> list[int]:
+    """Return a column of each input that would be left without any: a batch without columns has no rows."""
+    if plan.payload:
+        return []
+    sides = (range(plan.split), range(plan.split, plan.split + len(plan.right.outputs)))
+    return [side[0] for side in sides if read.isdisjoint(side)]
 
 
 def ordered(plan: Relation) -> Relation:
