@@ -254,8 +254,11 @@ def _end_of_lists(kind: pa.DataType, name: str, lists: Values) -> Values:
 
 
 def _stored(own: LogicalType) -> pa.DataType:
-    """Return the type in which Arrow aggregates values: lengths of time as the numbers that they are."""
-    return pa.int64() if own.kind is Kind.DAY_INTERVAL else own.arrow
+    """Return the type in which Arrow aggregates values: lengths of time as the numbers that they are.
+
+    Times of day, too: those of Python have no nanoseconds.
+    """
+    return pa.int64() if own.kind is Kind.DAY_INTERVAL or pa.types.is_time64(own.arrow) else own.arrow
 
 
 def _avg(call: CallSite) -> Aggregate:
@@ -345,7 +348,7 @@ def _array(call: CallSite) -> Aggregate:
 def _of_distinct(call: CallSite, made: Aggregate) -> Aggregate:
     """Return the aggregate of the distinct values: these are gathered in a list, and aggregated at the end."""
     own = call.arguments[0].type
-    values = PartialColumn("distinct", own.arrow, types.array(own), united)
+    values = PartialColumn("distinct", _stored(own), types.array(own), united)
     return Aggregate(made.type, (values,), partial(_over_lists, made))
 
 

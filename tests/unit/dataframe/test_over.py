@@ -338,3 +338,41 @@ def test_frames_show_as_sql() -> None:
     assert frame_of(None, None) == RowFrame(is_rows=False, lower=None, upper=0) == frame_of(None, UNBOUNDED)
     text = repr(V.sum.over(order_by="ts", partition_by=["k", "v"], range="1 min"))
     assert text == "sum(v) OVER (PARTITION BY k, v ORDER BY ts RANGE BETWEEN 60000 ms PRECEDING AND CURRENT ROW)"
+
+
+def test_rows_are_numbered_though_no_column_is_read(environment: Any) -> None:
+    mode(environment, "BATCH")
+    numbered = pf.from_dict({"n": [7, 8, 9]}).select(place=pf.row_number().over(order_by=pf.lit(1)))
+    assert [row.place for row in numbered.collect()] == [1, 2, 3]
+
+
+def test_times_of_day_keep_their_nanoseconds() -> None:
+    schema = pa.schema([("ts", pa.timestamp("ms", "UTC")), ("at", pa.time64("ns"))])
+    times = pa.table([pa.array([0, 1], schema.types[0]), pa.array([1, 2], schema.types[1])], schema)
+    at, over = pf.col("at"), {"order_by": "ts"}
+    found = (
+        pf.from_arrow(times)
+        .with_watermark("ts")
+        .select(n=at.count.distinct.over(**over), last=at.max.over(**over), before=pf.lag("at").over(**over))
+    )
+    made = pa.concat_tables(found.iter_batches(batch_format="pyarrow"))
+    assert made["n"].to_pylist() == [1, 2]
+    assert made["last"].cast(pa.int64()).to_pylist() == [1, 2]
+    assert made["before"].cast(pa.int64()).to_pylist() == [None, 1]
+
+
+def test_rows_that_are_late_after_a_restore_do_not_disturb_the_order() -> None:
+    def row(seconds: float) -> tuple[Any, ...]:
+        return "a", int(seconds * 1_000), (seconds,), (1,)
+
+    with over_harness(range=2 * SECOND) as over:
+        for seconds in (5, 6):
+            over.process(row(seconds), timestamp_ms=seconds * 1_000)
+        assert over.watermark(6_500) == [((5,), (1,)), ((6,), (2,))]
+        saved = over.snapshot()
+    with over_harness(range=2 * SECOND, restored=[saved]) as over:
+        over.process(row(3), timestamp_ms=3_000)
+        over.process(row(7), timestamp_ms=7_000)
+        assert over.watermark(3_500) == []
+        assert over.metrics.counter("numLateRecordsDropped").get_count() == 1
+        assert over.watermark(7_000) == [((7,), (3,))]

@@ -126,7 +126,8 @@ class OverOperator(KeyedOperator):
     def _bound(self, function: Any, runtime: Runtime) -> KeyedCall:
         kind = Types.PICKLED_BYTE_ARRAY()
         self._rows, self._before = (self._backend.state(ListStateDescriptor(name, kind)) for name in ("rows", "before"))
-        self._waiting = WaitingRecords(self._backend, self._rows, LateRecords(self.context, None))
+        self._late = LateRecords(self.context, None)
+        self._waiting = WaitingRecords(self._backend, self._rows, self._late)
         return no_call
 
     def _has_timers(self) -> bool:
@@ -159,6 +160,8 @@ class OverOperator(KeyedOperator):
         if ready:
             self._rows.update([own for own in waiting if own[0] > until_ms])
         before: list[tuple[int, Any]] = list(cell[self._before.column] or [])
+        if ready and before:
+            ready = self._in_order(ready, before[-1][0])
         needed = self._needed(self._results(before, ready) if ready else before, until_ms)
         if ready or len(needed) < len(before):
             self._before.update(needed)
@@ -166,6 +169,13 @@ class OverOperator(KeyedOperator):
         if needed and not self._frame.is_rows and self._frame.lower is not None:
             next_ms = min(next_ms, needed[-1][0] - self._frame.lower)
         return next_ms
+
+    def _in_order(self, ready: list[tuple[int, Any]], emitted_ms: int) -> list[tuple[int, Any]]:
+        """Return the rows after a time. The others are late: they came when a restored job had no watermark yet."""
+        for time, row in ready:
+            if time <= emitted_ms:
+                self._late.take(row, time, [], [])
+        return [own for own in ready if own[0] > emitted_ms]
 
     def _results(self, before: list[tuple[int, Any]], ready: list[tuple[int, Ordered]]) -> list[tuple[int, Any]]:
         """Emit the rows. Return time and partial result of these rows and of the rows before them."""
