@@ -152,6 +152,7 @@ class _Choice:
     def __init__(self, condition: int, expression: Choose) -> None:
         self.condition = condition
         self.places = (condition,)
+        self._type = expression.type.arrow
         self._reads = sorted(fields_of(expression.then) | fields_of(expression.otherwise))
         places = {index: place for place, index in enumerate(self._reads)}
         self._then = ColumnProgram([moved(expression.then, places)])
@@ -163,8 +164,8 @@ class _Choice:
         if isinstance(condition, pa.Scalar):
             return (self._then if condition.as_py() else self._otherwise).columns(read)[0]
         chosen = pc.fill_null(condition, False)  # a value, no flag
-        then = _where(chosen, self._then, read)
-        otherwise = _where(pc.invert(chosen), self._otherwise, read)
+        then = _where(chosen, self._then, read, self._type)
+        otherwise = _where(pc.invert(chosen), self._otherwise, read, self._type)
         if not len(otherwise):
             return then
         mask = chosen.to_numpy(zero_copy_only=False)
@@ -174,10 +175,13 @@ class _Choice:
         return pa.concat_arrays([then, otherwise]).take(pa.array(places))
 
 
-def _where(chosen: pa.Array, program: ColumnProgram, batch: pa.RecordBatch) -> pa.Array:
+def _where(chosen: pa.Array, program: ColumnProgram, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
     """Compute the program for the chosen rows. A failure names the position of the row in the whole batch."""
+    rows = batch.filter(chosen)
+    if not rows.num_rows:
+        return pa.nulls(0, kind)  # functions of columns are not called without rows
     try:
-        return program.columns(batch.filter(chosen))[0]
+        return program.columns(rows)[0]
     except FailedRowError as error:
         row: int = pc.indices_nonzero(chosen)[error.row].as_py()
         raise FailedRowError(row, error.during) from error.__cause__

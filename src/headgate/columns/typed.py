@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import copysign
 from typing import Any, final
 
 import pyarrow as pa
@@ -35,10 +36,17 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same value for all rows."""
+    """The same value for all rows. Arrow says that 0.0 and -0.0 are equal, but they are two constants."""
 
     value: pa.Scalar
     type: LogicalType
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant) or self.type != other.type or self.value != other.value:
+            return False
+        if not pa.types.is_floating(self.value.type) or not self.value.is_valid:
+            return True
+        return copysign(1, self.value.as_py()) == copysign(1, other.value.as_py())
 
 
 @final

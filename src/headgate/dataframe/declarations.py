@@ -47,7 +47,11 @@ def hints_of(called: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotations by name, as text where they cannot be resolved; not those of arguments of a `partial`."""
     bound: set[str] = set()
     if isinstance(called, functools.partial):
-        bound = set(called.keywords) | set(list(inspect.signature(called.func).parameters)[: len(called.args)])
+        try:
+            names = list(inspect.signature(called.func).parameters)
+        except ValueError:  # a function in C
+            names = []
+        bound = {*called.keywords, *names[: len(called.args)]}
         called = called.func
     raw = getattr(called, "__annotations__", None)
     if raw is None:

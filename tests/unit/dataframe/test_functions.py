@@ -239,3 +239,20 @@ def test_all_functions_are_closed_whatever_one_raises(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="ValueError"):
         pf.range(1).select(one(pf.col("id")).alias("a"), other(pf.col("id")).alias("b")).collect()
     assert {path.name for path in tmp_path.iterdir()} == {"one", "other"}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_a_function_of_columns_is_not_called_without_rows(kind: str) -> None:
+    def first(column: Any) -> Any:
+        assert len(column)
+        return column
+
+    own = pf.udf(first, return_dtype=int, func_type=kind)
+    frame, n = pf.from_dict({"n": [1, 2]}), pf.col("n")
+    assert values(frame.select(m=if_then_else(n > 0, n, own(n)))) == [[1], [2]]
+    assert values(frame.select(m=if_then_else(n > 5, own(n), n))) == [[1], [2]]
+
+
+def test_a_partial_of_a_function_without_a_signature() -> None:
+    at_least = pf.udf(functools.partial(max, 1), return_dtype=int)
+    assert [row.n for row in pf.range(3).select(n=at_least(pf.col("id"))).collect()] == [1, 1, 2]

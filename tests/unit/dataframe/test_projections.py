@@ -215,3 +215,16 @@ def test_flatten_makes_a_column_of_each_field() -> None:
         frame.select(pf.col("n").flatten)
     with pytest.raises(ValueError, match="flatten makes several columns"):
         frame.select(pf.col("at").flatten + 1)
+
+
+def test_zeros_of_both_signs_are_two_constants() -> None:
+    (row,) = pf.from_dict({"n": [1]}).select(one=pf.lit(0.0), other=pf.lit(-0.0)).collect()
+    assert [repr(value) for value in row] == ["0.0", "-0.0"]
+
+
+def test_zeros_and_nan_are_members_where_they_are_equal() -> None:
+    nan = float("nan")
+    frame, x = pf.from_dict({"x": [0.0, -0.0, nan]}), pf.col("x")
+    for value in (0.0, -0.0, nan):
+        rows = frame.select(one=x.in_(value, 5.0), other=(x == value) | (x == 5.0)).collect()
+        assert [row.one for row in rows] == [row.other for row in rows]

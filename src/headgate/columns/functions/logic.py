@@ -152,6 +152,9 @@ def member(call: CallSite) -> Typed:
 
 
 def _among(members: pa.Array, value: Values) -> Values:
+    if pa.types.is_floating(value.type):  # as `equals`: 0.0 is -0.0, and NaN equals nothing
+        value, members = (pc.add(own, pa.scalar(0.0, own.type)) for own in (value, members))
+        members = members.filter(pc.invert(pc.is_nan(members)))
     found = pc.is_in(value, value_set=members)
     return pc.if_else(pc.is_valid(value), found, pa.scalar(None, pa.bool_()))
 
