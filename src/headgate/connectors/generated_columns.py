@@ -111,7 +111,10 @@ def _fractions(indexes: Any, seed: str) -> Any:
 
 def sequence(start: int, kind: pa.DataType, indexes: Any) -> pa.Array:
     """Return consecutive integers."""
-    return pa.array(indexes + start, pa.int64()).cast(kind)
+    made = pa.array(indexes + start, pa.int64())
+    if pa.types.is_decimal(kind):
+        made = made.cast(pa.decimal128(38, 0))  # Arrow casts integers to no shorter decimal
+    return made.cast(kind)
 
 
 def integers(seed: str, least: int, most: int, kind: pa.DataType, indexes: Any) -> pa.Array:

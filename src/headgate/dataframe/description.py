@@ -39,7 +39,7 @@ def _described(column: pa.Array, kind: LogicalType, percentiles: Sequence[float]
     counts = [len(column) - column.null_count, column.null_count]
     nothing: list[Any] = [None] * len(percentiles)
     if kind.kind in NUMBERS or kind.kind is Kind.BOOLEAN:
-        numbers = column.cast(pa.float64())
+        numbers = column.cast(pa.float64(), safe=False)  # integers beyond 2**53 are rounded
         least, most = pc.min_max(numbers).values()
         spread = pc.stddev(numbers, ddof=1, min_count=2)
         quantiles = _quantiles(numbers, percentiles) if kind.kind in NUMBERS else nothing

@@ -70,3 +70,8 @@ def test_percentiles_are_checked_before_the_job_runs() -> None:
     with pytest.raises(ValueError, match="batch_format"):
         frame.describe(batch_format="polars")
     assert described(frame.filter("id > 5"))["id"] == [0.0, 0.0, *[None] * 7]
+
+
+def test_large_integers_are_described() -> None:
+    found = pf.from_dict({"n": [2**62 + 1, 2**62 + 3]}).describe()
+    assert found["n"].tolist()[:3] == [2.0, 0.0, 2.0**62]

@@ -235,3 +235,11 @@ def test_a_column_of_a_file_that_does_not_fit_its_type_is_named(tmp_path: Path) 
     ]:
         with pytest.raises(Exception, match=says):
             pf.read_parquet(str(tmp_path), schema=schema).collect()
+
+
+def test_a_line_of_json_without_a_field_that_is_not_null_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"n": 1}\n{"m": 2}\n{"n": null}\n')
+    schema = {"n": T.int64().not_null()}
+    with pytest.raises(JobFailedError, match=r"line 2 .*'n' is NULL, but is NOT NULL"):
+        pf.read_json(str(tmp_path), schema=schema).collect()
+    assert pf.read_json(str(tmp_path), schema=schema, ignore_parse_errors=True).collect() == [Row(n=1)]

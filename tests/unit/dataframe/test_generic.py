@@ -323,3 +323,38 @@ def test_the_number_of_subtasks_that_write(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.json"))) == 2
     with pytest.raises(ValueError, match="parallelism"):
         pf.range(1).write_generic("blackhole", options={"sink.parallelism": "0"})
+
+
+@pytest.mark.parametrize("option", ["csv.field-delimiter", "csv.quote-character"])
+def test_csv_has_delimiters_and_quotes_beyond_ascii(tmp_path: Path, option: str) -> None:
+    options = {"path": str(tmp_path), "format": "csv", option: "§"}
+    frame = pf.from_dict({"s": ["a,b", "c§d", ""], "n": [1, 2, 3]})
+    frame.write_generic("filesystem", options=options)
+    found = pf.read_generic("filesystem", schema={"s": T.string(), "n": T.int64()}, options=options)
+    assert found.collect() == frame.collect()
+
+
+@pytest.mark.parametrize(
+    "given", [{"csv.field-delimiter": '"'}, {"csv.escape-character": ","}, {"csv.quote-character": "\n"}]
+)
+def test_special_characters_of_csv_differ(given: dict[str, str]) -> None:
+    options = {"path": "p", "format": "csv", **given}
+    with pytest.raises(ValueError, match="must differ, and be no newlines"):
+        pf.read_generic("filesystem", schema={"s": T.string()}, options=options)
+
+
+@pytest.mark.parametrize("least", ["abc", "NaN", "Infinity", "1.005"])
+def test_bounds_of_generated_decimals_are_checked(least: str) -> None:
+    options = {"number-of-rows": "1", "fields.d.min": least}
+    with pytest.raises(ValueError, match=r"fields\.d\.min"):
+        pf.read_generic("datagen", schema={"d": T.decimal(4, 2)}, options=options)
+    with pytest.raises(ValueError, match="rows-per-second above 0"):
+        pf.read_generic("datagen", schema={"d": T.decimal(4, 2)}, options={"rows-per-second": "inf"})
+
+
+def test_a_sequence_of_decimals() -> None:
+    options = {"fields.d.kind": "sequence", "fields.d.start": "-1", "fields.d.end": "1"}
+    found = pf.read_generic("datagen", schema={"d": T.decimal(3, 1)}, options=options)
+    assert sorted(row.d for row in found.collect()) == [Decimal(-1), Decimal(0), Decimal(1)]
+    with pytest.raises(ValueError, match="does not fit"):
+        pf.read_generic("datagen", schema={"d": T.decimal(3, 2)}, options={**options, "fields.d.end": "10"})

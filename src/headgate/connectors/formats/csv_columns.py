@@ -6,6 +6,7 @@ column with an unusual value is converted value by value.
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Callable, Sequence
@@ -99,10 +100,11 @@ class CsvColumnsDecoder(LineDecoder):
         self._places = [self._names.index(name) for name in columns.chosen]
         self._arrow = Schema((own.name, own.type) for own in columns.columns).arrow
         dialect = columns.dialect
-        self._is_plain = dialect.escape is None and not columns.allow_comments
+        is_known = f"{dialect.delimiter}{dialect.quote or ''}".isascii()  # Arrow has no other delimiters and quotes
+        self._is_plain = is_known and dialect.escape is None and not columns.allow_comments
         self._parse = pa.csv.ParseOptions(
-            delimiter=dialect.delimiter,
-            quote_char=dialect.quote or False,
+            delimiter=dialect.delimiter if is_known else ",",
+            quote_char=(dialect.quote or False) if is_known else '"',
             newlines_in_values=True,
             ignore_empty_lines=False,
         )
@@ -152,6 +154,8 @@ class CsvColumnsDecoder(LineDecoder):
             return None
         if table.num_rows != whole.count(b"\n"):
             return None  # a field has a newline: each record's number of lines is needed
+        if any((pc.max(pc.utf8_length(own)).as_py() or 0) > csv.field_size_limit() for own in table.columns):
+            return None  # line by line, such a field makes its line a broken line
         return [own.combine_chunks() for own in table.columns]
 
     def _converted(self, texts: list[pa.Array], divided: Decoded) -> Decoded:

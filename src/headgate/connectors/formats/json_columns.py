@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cache
 from typing import Any, Final, final
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from headgate.columns.functions.explicit_casts import cast
-from headgate.columns.logical_types import STRING, TIMESTAMPS, Kind, LogicalType
+from headgate.columns.logical_types import POINTS, STRING, TIMESTAMPS, Kind, LogicalType
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Field
@@ -97,11 +98,13 @@ class JsonColumns:
                 return None  # a line has two documents
             read = [own.combine_chunks() for own in table.columns]
             columns = [
-                _in_sql(own) if kind.kind in TIMESTAMPS else own
+                _in_sql(own, kind) if kind.kind in TIMESTAMPS else own
                 for own, kind in zip(read, self.schema.types, strict=True)
             ]
             batch = pa.RecordBatch.from_arrays(columns, schema=self._read)
             batch.validate(full=True)  # raises for bytes that are no UTF-8
+            if any(own.null_count and not kind.nullable for own, kind in zip(read, self.schema.types, strict=True)):
+                return None
             if self.fail_on_missing and any(own.null_count for own in batch.columns):
                 return None
             return pa.RecordBatch.from_arrays(self._casts.columns(batch), schema=self.schema.arrow)
@@ -116,12 +119,18 @@ class JsonColumns:
         missing = [name for name, _ in self.schema if name not in value] if self.fail_on_missing else []
         if missing:
             raise ValueError(f"there is no field {missing[0]!r}")
-        return [stored(value.get(name), own, name) for name, own in self.schema]
+        made = [stored(value.get(name), own, name) for name, own in self.schema]
+        for own, (name, kind) in zip(made, self.schema, strict=True):
+            if own is None and not kind.nullable:
+                raise ValueError(f"field {name!r} is NULL, but is NOT NULL in schema")
+        return made
 
 
-def _in_sql(texts: pa.Array) -> pa.Array:
+def _in_sql(texts: pa.Array, kind: LogicalType) -> pa.Array:
     """Return the texts of times as casts read them: without a `T`, and without the `Z` of points in time in UTC."""
     spaced = pc.replace_substring(texts, "T", " ")
+    if kind.kind is Kind.TIMESTAMP:
+        return spaced
     return pc.if_else(pc.ends_with(spaced, "Z"), pc.utf8_slice_codeunits(spaced, 0, -1), spaced)
 
 
@@ -131,7 +140,11 @@ def stored(value: Any, kind: LogicalType, name: str) -> Any:
         return None
     try:
         made = _STORED[kind.kind](value, kind, name)
-        return pa.scalar(made, kind.arrow).as_py() if kind.kind in _DIRECT else made
+        if kind.kind in _DIRECT:
+            return pa.scalar(made, kind.arrow).as_py()
+        if kind.kind in POINTS and not isinstance(made, pa.Scalar):
+            pa.scalar(made, kind.arrow)  # raises for a time that is out of range
+        return made
     except (KeyError, TypeError, ValueError, ArithmeticError, pa.ArrowException) as error:
         raise ValueError(
             f"field {name!r} is {json.dumps(value, default=str):.60}, which is no {kind}: {error}"
@@ -144,10 +157,16 @@ def _text(value: Any, kind: LogicalType, name: str) -> str:
     return made
 
 
+_EXPONENT_MAX: Final = 400
+"""The largest exponent of a number that is converted to a decimal or an integer."""
+
+
 def _number(value: Any, kind: LogicalType, name: str) -> Any:
     if isinstance(value, bool):
         raise ValueError("a boolean is no number")
     exact = Decimal(value)
+    if exact.is_finite() and exact.adjusted() > _EXPONENT_MAX and kind.kind not in (Kind.FLOAT, Kind.DOUBLE):
+        raise ValueError("it is too large")  # an int of 1e999999999 would take hours, and all memory
     if kind.kind in (Kind.FLOAT, Kind.DOUBLE):
         return float(exact)
     if kind.kind is Kind.DECIMAL:
@@ -163,9 +182,27 @@ def _boolean(value: Any, kind: LogicalType, name: str) -> bool:
     return {"true": True, "false": False}[str(value).lower()]
 
 
+@cache
+def _cast_of_texts(kind: LogicalType) -> ColumnProgram:
+    return ColumnProgram([cast(Field(0, STRING), kind.nulls(), "UTC")])
+
+
+def _cast_alone(text: str, kind: LogicalType) -> pa.Scalar | None:
+    """Return a time as a whole block would have it; None if it must be read otherwise, or is wrong."""
+    texts = pa.array([text], pa.string())
+    given = _in_sql(texts, kind) if kind.kind in TIMESTAMPS else texts
+    try:
+        return _cast_of_texts(kind).columns(pa.RecordBatch.from_arrays([given], ["text"]))[0][0]
+    except (pa.ArrowException, ValueError, ArithmeticError):
+        return None
+
+
 def _time(value: Any, kind: LogicalType, name: str) -> Any:
     if not isinstance(value, str):
         raise TypeError("a time is a text")
+    made = _cast_alone(value, kind)
+    if made is not None:
+        return made
     if kind.kind is Kind.DATE:
         return dt.date.fromisoformat(value)
     if kind.kind is Kind.TIME:
@@ -191,10 +228,14 @@ def _array(value: Any, kind: LogicalType, name: str) -> list[Any]:
 
 
 def _map(value: Any, kind: LogicalType, name: str) -> list[Any]:
+    if not isinstance(value, dict):
+        raise TypeError("a MAP is an object")
     return [(stored(key, kind.key, name), stored(own, kind.value, f"{name}.{key}")) for key, own in value.items()]
 
 
 def _row(value: Any, kind: LogicalType, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("a ROW is an object")
     return {own: stored(value.get(own), inner, f"{name}.{own}") for own, inner in kind.fields}
 
 

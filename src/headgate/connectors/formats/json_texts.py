@@ -39,10 +39,10 @@ class JsonTexts:
         texts = [(name, self._texts(own, kind)) for name, kind, own in fields]
         if not self.ignore_null_fields:
             return _objects(texts)
-        members = [pc.binary_join_element_wise(f"{_quoted(name)}:", own, "") for name, own in texts]
-        return pc.binary_join_element_wise(
-            "{", pc.binary_join_element_wise(*members, ",", null_handling="skip"), "}", ""
-        )
+        # Not null_handling="skip": Arrow then leaves out rows without any value.
+        members = [pc.fill_null(pc.binary_join_element_wise(f",{_quoted(name)}:", own, ""), "") for name, own in texts]
+        joined = pc.binary_join_element_wise(*members, "")
+        return pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(joined, 1), "}", "")
 
     def _texts(self, column: pa.Array, kind: LogicalType) -> pa.Array:
         """Return each value as JSON, and NULL for NULL."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal, InvalidOperation
 from functools import partial
 from typing import Any, Final, final
 
+import numpy as np
 import pyarrow as pa
 
 from headgate.clock import SystemClock
@@ -37,7 +39,20 @@ _TEXT_LENGTH: Final = 100
 _COLLECTION_LENGTH: Final = 3
 _ROWS_PER_SECOND: Final = 10_000
 """Flink's defaults."""
-_DECIMAL: Final = ValueKind("decimal", "a number", lambda value: Decimal(str(value)))
+_EXACT: Final = Context(prec=100)
+
+
+def _decimal(value: object) -> Decimal:
+    try:
+        made = Decimal(str(value))
+    except InvalidOperation:
+        raise ValueError(value) from None
+    if not made.is_finite():
+        raise ValueError(value)
+    return made
+
+
+_DECIMAL: Final = ValueKind("decimal", "a number", _decimal)
 
 
 @final
@@ -70,7 +85,7 @@ def generated_scan(options: Options, schema: Schema) -> GeneratedScan:
         else:
             generators[name] = _Random(options).generator(f"fields.{name}", name, own)
     known = [count for count in counts if count is not None]
-    if not rate > 0 or any(count < 0 for count in known):
+    if not 0 < rate < math.inf or any(count < 0 for count in known):
         raise ValueError("the connector 'datagen' needs rows-per-second above 0, and number-of-rows not below 0")
     return GeneratedScan(schema, generators, min(known, default=None), rate)
 
@@ -83,7 +98,7 @@ def _sequence(options: Options, name: str, own: LogicalType) -> tuple[Generator,
     if end < start:
         raise ValueError(f"the sequence of column {name!r} ends at {end}, before its start at {start}")
     try:
-        pa.array([start, end], pa.int64()).cast(own.arrow)
+        generated.sequence(start, own.arrow, np.array([0, end - start]))
     except (pa.ArrowException, OverflowError) as error:
         raise ValueError(f"the sequence of column {name!r} does not fit {own}: {error}") from None
     return partial(generated.sequence, start, own.arrow), end - start + 1
@@ -123,6 +138,9 @@ class _Random:
             case Kind.DECIMAL:
                 most_decimal = (Decimal(10) ** own.precision - 1).scaleb(-own.scale)
                 bounds = self._bounds(prefix, _DECIMAL, -most_decimal, most_decimal)
+                for bound in bounds:
+                    if _EXACT.scaleb(bound, own.scale) % 1:
+                        raise ValueError(f"the options '{prefix}.min' and '.max' have more digits than {own}: {bound}")
                 return partial(generated.decimals, path, *bounds, own.arrow)
             case Kind.ARRAY:
                 element = self.generator(f"{prefix}.element", f"{path}[]", own.element)

@@ -163,10 +163,16 @@ def _dialect(options: Options) -> CsvDialect:
     if len(delimiter) != 1 or delimiter in "\r\n":
         raise ValueError(f"the option 'csv.field-delimiter' is {delimiter!r}, but must be one character")
     quote = options.get("csv.quote-character", _CHARACTER, default.quote)
+    if options.get("csv.disable-quote-character", BOOLEAN, False):
+        quote = None
+    escape = options.optional("csv.escape-character", _CHARACTER)
+    special = [own for own in (delimiter, quote, escape) if own is not None]
+    if len({*special}) < len(special) or {*special} & {"\r", "\n"}:
+        raise ValueError("the delimiter, the quote and the escape character of CSV must differ, and be no newlines")
     return CsvDialect(
         delimiter=delimiter,
-        quote=None if options.get("csv.disable-quote-character", BOOLEAN, False) else quote,
-        escape=options.optional("csv.escape-character", _CHARACTER),
+        quote=quote,
+        escape=escape,
         array_delimiter=options.get("csv.array-element-delimiter", TEXT, default.array_delimiter),
         null_literal=options.optional("csv.null-literal", TEXT),
     )

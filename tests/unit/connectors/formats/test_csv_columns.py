@@ -58,3 +58,11 @@ def test_columns_are_the_records_of_the_decoder_of_lines(ignore_errors: bool, te
     assert list(map(repr, rows_from_batch(found.records))) == list(map(repr, wanted.records))
     if ignore_errors:
         assert got.records.column("f0").equals(found.records.column("f0"))
+
+
+def test_other_lines_do_not_change_whether_a_long_field_is_read() -> None:
+    schema = Schema([("s", types.STRING), ("n", types.BIGINT)])
+    decoder = CsvColumnsFormat(CsvColumns(schema, ("s", "n"), CsvDialect())).decoder(b"")
+    long = b"x" * 200_000 + b",1\n"
+    alone, beside = decoder.decode(long, True), decoder.decode(long + b'"a\nb",2\n', True)
+    assert [own.line for own in alone.broken] == [own.line for own in beside.broken] == [0]

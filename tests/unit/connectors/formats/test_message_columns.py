@@ -343,3 +343,51 @@ def test_raw_messages_are_the_column() -> None:
 def test_wrong_options_are_refused(name: str, options: dict[str, str], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         message_format(name, options)
+
+
+def test_json_without_nulls_has_an_object_for_a_row_without_values() -> None:
+    schema = schema_of({"n": T.int64(), "s": T.string()})
+    columns = batch(schema, [{}, {"s": "a"}, {"n": 1, "s": "b"}, {}])
+    option = {"encode.ignore-null-fields": "true"}
+    assert encoded("json", schema, columns, **option) == [b"{}", b'{"s":"a"}', b'{"n":1,"s":"b"}', b"{}"]
+    one = schema_of({"n": T.int64()})
+    assert encoded("json", one, batch(one, [{}, {"n": 1}]), **option) == [b"{}", b'{"n":1}']
+
+
+@pytest.mark.parametrize("value", [b"5", b'"x"', b"[1]", b"true"])
+@pytest.mark.parametrize("kind", [T.struct({"a": T.int64()}), T.map(T.string(), T.int64())])
+def test_a_row_or_map_of_json_that_is_no_object_is_broken(kind: T, value: bytes) -> None:
+    found = decoder_of("json", schema_of({"r": kind})).decode([b'{"r": {"a": 1}}', b'{"r": ' + value + b"}"])
+    assert list(found.broken) == [1]
+    assert "is an object" in found.broken[1]
+
+
+@pytest.mark.parametrize("number", [b"1e999999999", b'"1e999999999"', b"-1E+999999999", b"0.1e999999999"])
+@pytest.mark.parametrize("kind", [T.int64(), T.int8(), T.decimal(38, 0)])
+def test_a_number_of_json_with_a_huge_exponent_is_broken_at_once(kind: T, number: bytes) -> None:
+    found = decoder_of("json", schema_of({"n": kind})).decode([b'{"n": 1}', b'{"n": ' + number + b"}"])
+    assert list(found.broken) == [1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (T.timestamp(9), b"2024-01-01T12:00:00.123456789"),
+        (T.timestamp_ltz(9), b"2024-01-01 12:00:00.123456789Z"),
+        (T.timestamp(9), b"3000-01-01 12:00:00"),
+        (T.timestamp(3), b"2024-01-01T12:00:00Z"),
+        (T.timestamp(3), b"2024-01-01"),
+        (T.timestamp(3), b"20240101T120000"),
+        (T.date(), b"2024-2-3"),
+        (T.date(), b"2024-02-03 10:00:00"),
+        (T.time(3), b"10:00"),
+    ],
+)
+def test_other_messages_do_not_change_how_a_time_of_json_is_read(kind: T, text: bytes) -> None:
+    message, broken = b'{"t": "%s"}' % text, b"{"
+    decoder = decoder_of("json", schema_of({"t": kind}))
+    alone, beside = decoder.decode([message]), decoder.decode([message, broken])
+    assert beside.columns.equals(alone.columns)
+    assert {0: "", 1: ""}.keys() - beside.broken.keys() == {0} - alone.broken.keys()
+    within = decoder_of("json", schema_of({"l": T.list(kind)}))
+    within.decode([b'{"l": ["%s", null]}' % text, broken]).columns.validate(full=True)
