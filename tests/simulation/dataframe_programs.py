@@ -94,7 +94,7 @@ def frames(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
         "sorted": frame.sort(["ts", "n"]).select("n").to_data_stream().map(tuple),
         "keys": frame.select("k").distinct().to_data_stream().map(tuple),
         "kept": _summed(frame.tumble(on="ts", size=70 * MS)),
-        "kept sessions": _summed(longer.session(on="ts", gap=60 * MS, partition_by="k")),
+        "kept_sessions": _summed(longer.session(on="ts", gap=60 * MS, partition_by="k")),
         "called": frame.select(own=_tripled(pf.col("n"))).to_data_stream().map(tuple),
         "rows": frame.filter("n % 3 = 0").select(double=pf.col("n") * 2).to_data_stream().map(tuple),
     }
