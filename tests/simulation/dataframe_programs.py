@@ -15,7 +15,6 @@ from headgate.operators.async_calls import AsyncOperator
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.columns.aggregation import MergePartials, PartialOperator
 from headgate.operators.columns.distinct import KeepFirst
-from headgate.operators.columns.over import OverOperator
 from headgate.table.expressions import call_sql
 from tests.simulation.plants import Plant
 
@@ -131,15 +130,9 @@ def calls_in_progress_are_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AsyncOperator, "snapshot", lambda self, _barrier: OperatorSnapshot(uid=self.context.uid))
 
 
-def rows_before_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """Aggregates over rows begin again with each watermark."""
-    patch.setattr(OverOperator, "_needed", lambda _self, _parts, _until_ms: [])
-
-
 PLANTS: Final[list[Plant]] = [
     partial_results_are_lost,
     keys_are_forgotten,
     windows_end_late,
     calls_in_progress_are_lost,
-    rows_before_are_forgotten,
 ]
