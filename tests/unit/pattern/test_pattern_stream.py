@@ -13,13 +13,10 @@ from headgate.pattern import CEP, Match, Pattern, PatternProcessFunction, TimedO
 
 MODES: Final = [RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH]
 EVENTS: Final = [("k", "a", 1), ("l", "a", 2), ("k", "b", 5), ("l", "x", 6), ("l", "b", 50), ("k", "a", 60)]
-AB: Final = (
-    Pattern.begin("a")
-    .where(lambda event: event[1] == "a")
-    .followed_by("b")
-    .where(lambda event: event[1] == "b")
-    .within(Time.milliseconds(20))
+A_THEN_B: Final = (
+    Pattern.begin("a").where(lambda event: event[1] == "a").followed_by("b").where(lambda event: event[1] == "b")
 )
+AB: Final = A_THEN_B.within(Time.milliseconds(20))
 
 
 class Both(PatternProcessFunction, TimedOutPartialMatchHandler):
@@ -78,7 +75,7 @@ def test_by_processing_time_records_need_no_timestamps(mode: RuntimeExecutionMod
     conf = Configuration.from_dict({"headgate.deploy.target": "minicluster"})
     env = StreamExecutionEnvironment.get_execution_environment(conf).set_runtime_mode(mode)
     keyed = env.from_collection(EVENTS).key_by(lambda event: event[0])
-    found = CEP.pattern(keyed, AB.within(Time.days(1))).in_processing_time().process(Kinds())
+    found = CEP.pattern(keyed, A_THEN_B.within(Time.days(1))).in_processing_time().process(Kinds())
     timed_out = [] if mode is RuntimeExecutionMode.STREAMING else [("timed out", 60)]
     assert collected(found) == [("found", 1, 5), ("found", 2, 50), *timed_out]
 
