@@ -12,7 +12,7 @@ from headgate.elements import MAX_TIMESTAMP, Watermark, WatermarkStatus
 from headgate.errors import UnsupportedError
 from headgate.operators.columns.lateness import DelayFactory
 from headgate.table.expressions import call_sql
-from headgate.testing.harness import OperatorHarness
+from tests.unit.runtime.subtasks import Rig
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)
@@ -99,11 +99,8 @@ def test_what_waits_for_nothing_is_refused() -> None:
 
 
 def test_watermarks_are_earlier_and_the_last_one_is_not() -> None:
-    with OperatorHarness(DelayFactory(100)) as delay:
-        operator = delay.operator
-        for progress in (Watermark(250), WatermarkStatus(idle=True), Watermark(MAX_TIMESTAMP)):
-            assert operator.hold(progress)
-        assert operator.has_pending
-        assert operator.resume(1) == [Watermark(150), WatermarkStatus(idle=True), Watermark(MAX_TIMESTAMP)]
-        assert not operator.woken
-        assert not operator.has_pending
+    rig = Rig(DelayFactory(100))
+    idle, active = WatermarkStatus(idle=True), WatermarkStatus(idle=False)
+    rig.feed(0, Watermark(250), idle, active, Watermark(MAX_TIMESTAMP))
+    rig.run()
+    assert rig.out.sent == [Watermark(150), idle, active, Watermark(MAX_TIMESTAMP)]

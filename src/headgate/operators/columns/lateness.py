@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.columns.functions.windows import points_in_time
-from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Flow, Watermark, WatermarkStatus
+from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.operators.base import Operator
 from headgate.operators.columns.calc import columns_of
-
-_ROOM: Final = 2**31
 
 
 @final
@@ -31,30 +29,11 @@ class DelayFactory:
 class DelayOperator(Operator):
     """Passes records on, and makes watermarks earlier by a length of time, except the last watermark."""
 
-    room = _ROOM
-
     def __init__(self, delay_ms: int) -> None:
-        self._delay_ms = delay_ms
-        self._held: list[Flow] = []
-
-    @property
-    def has_pending(self) -> bool:
-        return bool(self._held)
+        self.output_lag_ms = delay_ms
 
     def process(self, batch: Batch) -> Batch:
         return batch
-
-    def hold(self, progress: Watermark | WatermarkStatus) -> bool:
-        if isinstance(progress, Watermark) and progress.timestamp_ms != MAX_TIMESTAMP:
-            progress = Watermark(max(progress.timestamp_ms - self._delay_ms, MIN_TIMESTAMP))
-        self._held.append(progress)
-        self.woken = True
-        return True
-
-    def resume(self, records_max: int) -> list[Flow]:
-        held, self._held = self._held, []
-        self.woken = False
-        return held
 
 
 @final
