@@ -16,7 +16,7 @@ from headgate.functions.asynchronous import AsyncFunction
 from headgate.functions.context import RuntimeContext
 from headgate.operators.base import Operator
 from headgate.operators.columns.calc import columns_of
-from headgate.operators.columns.keys import groupable
+from headgate.operators.columns.keys import rows_of
 
 CallRecord = tuple[tuple[Any, ...], tuple[Any, ...] | None]
 """The values of a row to keep, and the arguments of the call; None if the function is not called for the row."""
@@ -33,9 +33,8 @@ class CallRecordsOperator(Operator):
         factory = self._factory
         columns = columns_of(batch, factory.schema)
         end = factory.kept + factory.arguments
-        kept = [groupable(column, exact=True).to_pylist() for column in columns.columns[: factory.kept]]
         own = [python_values(column, factory.zone) for column in columns.columns[factory.kept : end]]
-        rows = list(zip(*kept, strict=True))
+        rows = rows_of(columns.columns[: factory.kept], columns.num_rows)
         calls: list[Any] = list(zip(*own, strict=True)) if own else [()] * len(rows)
         for guard in columns.columns[end:]:
             calls = [call if called else None for call, called in zip(calls, guard.to_pylist(), strict=True)]
@@ -83,7 +82,7 @@ class AsyncCall(AsyncFunction):
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             wrong = f"{name}() returned {result!r:.100}, which is no {self._result}: {error}"
             raise ProgramError(wrong) from None
-        return [(*kept, *groupable(column, exact=True).to_pylist())]
+        return [kept + own for own in rows_of([column], 1)]
 
     def timeout(self, value: CallRecord) -> Sequence[Any]:
         """Raise TimeoutError, which names the function and its arguments."""

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from headgate.elements import Batch
 from headgate.functions.joins import ProcessJoinFunction
-from headgate.operators.base import Operator, UserCodeError
+from headgate.operators.base import Operator
 from headgate.operators.columns.calc import columns_of
-from headgate.operators.columns.keys import groupable, keys_of, rows_of
-from headgate.types.arrow import rows_from_batch
+from headgate.operators.columns.keys import check_times, groupable, keys_of, rows_of
 
 NULL_KEYS: Final = (("left",), ("right",))
 """The keys of rows with NULL in a key, on each side of a join. No other key equals one of them."""
@@ -47,11 +46,7 @@ class KeyedRowsOperator(Operator):
 
 def _millis(columns: pa.RecordBatch, place: int) -> list[int]:
     times = columns.column(place)
-    if times.null_count:
-        row = columns.filter(times.is_null()).slice(0, 1)
-        raise UserCodeError(record=rows_from_batch(row)[0]) from ValueError(
-            "the event time of a row is NULL: give it a value, or drop such rows before the join"
-        )
+    check_times(times, columns, "the join")
     found: list[int] = times.cast(pa.timestamp("ms", times.type.tz), safe=False).view(pa.int64()).to_pylist()
     return found
 

@@ -12,6 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.operators.base import UserCodeError
+from headgate.types.arrow import rows_from_batch
+
 
 def groupable(column: pa.Array, *, exact: bool = False) -> pa.Array:
     """Return numbers that are equal where SQL's values are: NaN equals NaN, and, unless `exact`, 0.0 equals -0.0."""
@@ -37,6 +40,15 @@ def sortable(column: pa.Array) -> pa.Array:
     bits = numbers.cast(pa.int64())
     smallest = pa.scalar(-(2 ** (column.type.bit_width - 1)), pa.int64())
     return pc.if_else(pc.less(bits, 0), pc.subtract(pc.subtract(smallest, bits), 1), bits)
+
+
+def check_times(times: pa.Array, rows: pa.RecordBatch, before: str) -> None:
+    """Raise `UserCodeError` naming the first of the rows whose event time is NULL, and the operation that needs it."""
+    if times.null_count:
+        row: int = pc.index(times.is_null(), True).as_py()  # a value, no flag
+        raise UserCodeError(record=rows_from_batch(rows.slice(row, 1))[0]) from ValueError(
+            f"the event time of a row is NULL: give it a value, or drop such rows before {before}"
+        )
 
 
 def keys_of(columns: Sequence[Any], rows: int) -> list[Any]:

@@ -15,7 +15,6 @@ from typing import Any, Final, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headgate.columns.aggregates import Aggregate, PartialColumn
 from headgate.columns.frames import RowFrame
@@ -24,7 +23,7 @@ from headgate.functions.context import TimeDomain
 from headgate.operators.base import USER_ERRORS, Operator, UserCodeError
 from headgate.operators.columns.aggregation import MergePartials, column_of_partials, partial_results
 from headgate.operators.columns.calc import columns_of
-from headgate.operators.columns.keys import column_of_keys, groupable, keys_of, sortable
+from headgate.operators.columns.keys import check_times, columns_of_rows, groupable, keys_of, rows_of, sortable
 from headgate.operators.columns.sliding import Sliding, bounds
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.out_of_order import LateRecords, WaitingRecords
@@ -33,7 +32,6 @@ from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.cells import KEY
 from headgate.state.keyed.timer_index import NEVER
 from headgate.time.timers import Timers
-from headgate.types.arrow import rows_from_batch
 from headgate.types.typed_key import untyped
 from headgate.types.typeinfo import Types
 
@@ -73,17 +71,14 @@ class OverInputOperator(Operator):
         if not columns.num_rows:
             return Batch([])
         *others, order = columns.columns[: own.keep + own.keys + 1]
-        if own.timed and order.null_count:
-            row = pc.index(order.is_null(), True).as_py()  # a value, no flag
-            raise UserCodeError(
-                record=rows_from_batch(columns.slice(row, 1).select(range(own.keep)))[0]
-            ) from ValueError("the event time of a row is NULL: give it a value, or drop such rows before over()")
+        if own.timed:
+            check_times(order, columns.select(range(own.keep)), "over()")
         keys = keys_of([groupable(column) for column in others[own.keep :]], columns.num_rows)
-        kept = [groupable(column, exact=True).to_pylist() for column in others[: own.keep]]
+        kept = rows_of(others[: own.keep], columns.num_rows)
         rows = pa.array(np.arange(columns.num_rows))
         parts = partial_results({"row": rows}, columns.columns[own.keep + own.keys + 1 :], own.aggregates)[1]
         places = order.cast(pa.int64()).to_pylist() if own.timed else _places(order)
-        records = list(zip(keys, places, zip(*kept, strict=True), parts, strict=True))
+        records = list(zip(keys, places, kept, parts, strict=True))
         return Batch(records, places if own.timed else [0] * len(records))
 
 
@@ -229,8 +224,7 @@ class OverOutputOperator(Operator):
     def process(self, batch: Batch) -> Batch:
         rows, results = zip(*batch.records, strict=True)
         fields = list(self._schema)
-        kept = zip(zip(*rows, strict=True), fields[: self._keep], strict=True)
+        kept = columns_of_rows(rows, pa.schema(fields[: self._keep])).columns
         merged = zip(zip(*results, strict=True), fields[self._keep :], strict=True)
-        made = [column_of_keys(own, field.type) for own, field in kept]
-        made += [column_of_partials(own, field.type) for own, field in merged]
-        return Batch.of_arrow(pa.RecordBatch.from_arrays(made, schema=self._schema))
+        made = [column_of_partials(own, field.type) for own, field in merged]
+        return Batch.of_arrow(pa.RecordBatch.from_arrays([*kept, *made], schema=self._schema))

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch
-from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, UserCodeError
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.operators.columns.calc import columns_of
-from headgate.operators.columns.keys import sortable
+from headgate.operators.columns.keys import check_times, sortable
 from headgate.operators.out_of_order import LATE_RECORDS
 from headgate.state.operator.list_elements import ListElements
-from headgate.types.arrow import of_stream, rows_from_batch, stream_of
+from headgate.types.arrow import of_stream, stream_of
 
 Key = tuple[int, bool, bool]
 """The position of a column to sort by, whether the order is descending, and whether NULL comes first."""
@@ -74,12 +74,7 @@ class SortOperator(Operator):
 
     def _in_time(self, columns: pa.RecordBatch, time: int) -> pa.RecordBatch:
         own = columns.column(time)
-        if own.null_count:
-            row = columns.slice(pc.index(own.is_null(), True).as_py(), 1)  # a value, no flag
-            record = rows_from_batch(row.select(range(len(self._output))))[0]
-            raise UserCodeError(record=record) from ValueError(
-                "the event time of a row is NULL: give it a value, or drop such rows before sort()"
-            )
+        check_times(own, columns.select(range(len(self._output))), "sort()")
         kept = columns.filter(pc.greater(own.cast(pa.int64()), self._emitted_ms))
         self._late.inc(columns.num_rows - kept.num_rows)
         return kept
