@@ -117,7 +117,7 @@ HANDED_ON = {
 }
 """Classes that no page shows, and whose objects programs hand on."""
 INTERNAL = {
-    *("DataGeneratorReader", "IndexSplit", "RateLimitedReader", "check_rate", "splits_of_all_stages"),
+    *("IndexReader", "IndexSplit", "index_splits", "RateLimitedReader", "check_rate", "splits_of_all_stages"),
     *("Handle.column", "SingleHandle.store", "SingleHandle.stored", "ReducingStateDescriptor.combine"),
     *("WatermarkStrategy.does_nothing", "StreamExecutionEnvironment.collect_frame"),
     *(f"PostgresTable.{name}" for name in ("rows", "writing", "identifier", "insert_from", "create_staging", "copy")),

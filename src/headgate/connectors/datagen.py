@@ -1,4 +1,4 @@
-"""A source of records that a function computes from their index."""
+"""Sources whose records follow from their indexes, and the source that computes each record by a function."""
 
 from __future__ import annotations
 
@@ -28,6 +28,43 @@ class IndexSplit:
         return f"{self.next % self.step}/{self.step}"
 
 
+def index_splits(parallelism: int, count: int | None) -> list[IndexSplit]:
+    """Deal the indexes below `count`, or all, to subtasks in turn; to no more subtasks than there are indexes."""
+    number = parallelism if count is None else min(parallelism, count)
+    return [IndexSplit(first, number, count) for first in range(number)]
+
+
+@final
+class IndexReader(SourceReader[IndexSplit]):
+    """Computes the records of indexes, as a list or a record batch, from each of its splits in turn."""
+
+    def __init__(self, compute: Callable[[range], Any]) -> None:
+        self._compute = compute
+        self._splits: deque[IndexSplit] = deque()
+
+    def add_splits(self, splits: list[IndexSplit]) -> None:
+        self._splits.extend(splits)
+
+    def poll(self, records_max: int) -> Poll:
+        if not self._splits:
+            return END_OF_INPUT
+        split = self._splits[0]
+        after = split.next + records_max * split.step
+        if split.end is not None:
+            after = min(after, split.end)
+        indexes = range(split.next, after, split.step)
+        records = self._compute(indexes)
+        self._splits.popleft()
+        rest = IndexSplit(indexes[-1] + split.step, split.step, split.end)
+        ended = rest.end is not None and rest.next >= rest.end
+        if not ended:
+            self._splits.append(rest)
+        return Records(records, split=split.name, ended=ended)
+
+    def snapshot(self) -> list[IndexSplit]:
+        return list(self._splits)
+
+
 @final
 class DataGeneratorSource(Source[IndexSplit]):
     """Records `generator_function(index)` for the indexes from 0, up to `count` of them or for ever.
@@ -53,51 +90,22 @@ class DataGeneratorSource(Source[IndexSplit]):
         if records_per_second is not None:
             check_rate(records_per_second)
         self._function = generator_function
-        self._count = count
         self._records_per_second = records_per_second
         self.bounded = count is not None
         self.records_total = count
 
     def splits(self, parallelism: int) -> list[IndexSplit]:
-        number = parallelism if self._count is None else min(parallelism, self._count)
-        return [IndexSplit(first, number, self._count) for first in range(number)]
+        return index_splits(parallelism, self.records_total)
 
     def split_id(self, split: IndexSplit) -> str:
         return split.name
 
     def reader(self, context: SourceContext) -> SourceReader[IndexSplit]:
-        reader = DataGeneratorReader(self._function)
+        reader = IndexReader(self._records)
         if self._records_per_second is None:
             return reader
         return RateLimitedReader(reader, context.monotonic_ms, self._records_per_second / context.parallelism)
 
-
-@final
-class DataGeneratorReader(SourceReader[IndexSplit]):
-    """Computes records, from each of its splits in turn."""
-
-    def __init__(self, function: Callable[[int], Any]) -> None:
-        self._function = function
-        self._splits: deque[IndexSplit] = deque()
-
-    def add_splits(self, splits: list[IndexSplit]) -> None:
-        self._splits.extend(splits)
-
-    def poll(self, records_max: int) -> Poll:
-        if not self._splits:
-            return END_OF_INPUT
-        split = self._splits[0]
-        after = split.next + records_max * split.step
-        if split.end is not None:
-            after = min(after, split.end)
-        indexes = range(split.next, after, split.step)
+    def _records(self, indexes: range) -> list[Any]:
         records, _ = BY_VALUE.mapped(self._function, iter(indexes))  # the function may return one object again
-        self._splits.popleft()
-        rest = IndexSplit(indexes[-1] + split.step, split.step, split.end)
-        ended = rest.end is not None and rest.next >= rest.end
-        if not ended:
-            self._splits.append(rest)
-        return Records(records, split=split.name, ended=ended)
-
-    def snapshot(self) -> list[IndexSplit]:
-        return list(self._splits)
+        return records

@@ -7,7 +7,6 @@ parallelism, have the same rows. Only times depend on the clock.
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final, final
@@ -16,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.connectors.datagen import IndexSplit
+from headgate.connectors.datagen import IndexReader, IndexSplit, index_splits
 from headgate.connectors.rate import RateLimitedReader
-from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
+from headgate.functions.source import Source, SourceContext, SourceReader
 
 Generator = Callable[[Any], pa.Array]
 """Returns the values of the rows with these indexes, a numpy array of int64. Picklable."""
@@ -40,45 +39,19 @@ class GeneratedColumnsSource(Source[IndexSplit]):
         self.bounded = count is not None
 
     def splits(self, parallelism: int) -> list[IndexSplit]:
-        number = parallelism if self.records_total is None else min(parallelism, self.records_total)
-        return [IndexSplit(first, number, self.records_total) for first in range(number)]
+        return index_splits(parallelism, self.records_total)
 
     def split_id(self, split: IndexSplit) -> str:
         return split.name
 
     def reader(self, context: SourceContext) -> SourceReader[IndexSplit]:
-        reader = GeneratedColumnsReader(self._schema, self._generators)
-        return RateLimitedReader(reader, context.monotonic_ms, self._rows_per_second / context.parallelism)
+        return RateLimitedReader(
+            IndexReader(self._rows), context.monotonic_ms, self._rows_per_second / context.parallelism
+        )
 
-
-@final
-class GeneratedColumnsReader(SourceReader[IndexSplit]):
-    """Computes record batches, from each of its splits in turn."""
-
-    def __init__(self, schema: pa.Schema, generators: Sequence[Generator]) -> None:
-        self._schema = schema
-        self._generators = generators
-        self._splits: deque[IndexSplit] = deque()
-
-    def add_splits(self, splits: list[IndexSplit]) -> None:
-        self._splits.extend(splits)
-
-    def poll(self, records_max: int) -> Poll:
-        if not self._splits:
-            return END_OF_INPUT
-        split = self._splits.popleft()
-        after = split.next + records_max * split.step
-        indexes = np.arange(split.next, after if split.end is None else min(after, split.end), split.step)
-        rest = IndexSplit(int(indexes[-1]) + split.step, split.step, split.end)
-        ended = rest.end is not None and rest.next >= rest.end
-        if not ended:
-            self._splits.append(rest)
-        columns = [generate(indexes) for generate in self._generators]
-        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        return Records(batch, split=split.name, ended=ended)
-
-    def snapshot(self) -> list[IndexSplit]:
-        return list(self._splits)
+    def _rows(self, indexes: range) -> pa.RecordBatch:
+        places = np.arange(indexes.start, indexes.stop, indexes.step)
+        return pa.RecordBatch.from_arrays([generate(places) for generate in self._generators], schema=self._schema)
 
 
 # --- random bits
