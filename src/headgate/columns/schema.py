@@ -102,6 +102,10 @@ class Schema:
         """Return the type of a column. Raises `InvalidExpressionError` as `index` does."""
         return self.columns[self.index(name)][1]
 
+    def only(self, names: Iterable[str]) -> Schema:
+        """Return the columns with these names, in this order. Raises `InvalidExpressionError` as `index` does."""
+        return Schema((name, self.type_of(name)) for name in names)
+
     def __str__(self) -> str:
         width = max(map(len, self.names), default=0)
         lines = [f"  {name:{width}}  {own}" for name, own in self.columns]

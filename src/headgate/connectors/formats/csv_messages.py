@@ -63,7 +63,7 @@ class CsvMessageDecoder(MessageDecoder):
     """Reads fields of lines. A message is exactly one line; a field in quotes may have newlines."""
 
     def __init__(self, columns: CsvColumns) -> None:
-        self.schema = Schema((name, columns.schema.type_of(name)) for name in columns.chosen)
+        self.schema = columns.schema.only(columns.chosen)
         self._columns = columns
         self._lines = CsvColumnsDecoder(columns)
 

@@ -142,9 +142,9 @@ class FailedDecoding(MessageDecoding):
             "value": list(map(Message.value, failed)),
             "error": [broken[place] for place in sorted(broken)],
         }
-        made = [pa.array(found[name], FAILED_ROWS.type_of(name).arrow) for name in self.columns]
-        schema = Schema((name, FAILED_ROWS.type_of(name)) for name in self.columns)
-        return pa.RecordBatch.from_arrays(made, schema=schema.arrow), failed
+        schema = FAILED_ROWS.only(self.columns).arrow
+        made = [pa.array(found[field.name], field.type) for field in schema]
+        return pa.RecordBatch.from_arrays(made, schema=schema), failed
 
 
 @final

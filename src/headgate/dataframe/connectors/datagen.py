@@ -67,9 +67,8 @@ class GeneratedScan:
     conforms = True
 
     def source(self, columns: Sequence[str]) -> Source[Any]:
-        schema = Schema((name, self.schema.type_of(name)) for name in columns)
         generators = [self.generators[name] for name in columns]
-        return GeneratedColumnsSource(schema.arrow, generators, self.count, self.rows_per_second)
+        return GeneratedColumnsSource(self.schema.only(columns).arrow, generators, self.count, self.rows_per_second)
 
 
 def generated_scan(options: Options, schema: Schema) -> GeneratedScan:

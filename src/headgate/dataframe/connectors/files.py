@@ -35,7 +35,7 @@ class FileScan:
     monitor_ms: int | None
 
     def source(self, columns: Sequence[str]) -> Source[Any]:
-        builder = self.builder_of(self.path, Schema((name, self.schema.type_of(name)) for name in columns))
+        builder = self.builder_of(self.path, self.schema.only(columns))
         if self.monitor_ms is not None:
             builder = builder.monitor_continuously(Duration.of_millis(self.monitor_ms))
         return builder.build()

@@ -34,19 +34,20 @@ class MessageParts:
         in_value, in_key = ([name for name in columns if (name in of_key) == is_key] for is_key in (False, True))
         value = key = None
         if in_value:
-            whole = self._schema({name: name for name in self.schema.names if name not in of_key})
-            value = self.value.decoder(whole, self._schema({name: name for name in in_value}))
+            whole = self.schema.only(name for name in self.schema.names if name not in of_key)
+            value = self.value.decoder(whole, self.schema.only(in_value))
         if in_key and self.key is not None:
-            key = self.key.decoder(self._schema(of_key), self._schema({name: of_key[name] for name in in_key}))
+            key = self.key.decoder(self._of_key(of_key), self._of_key({name: of_key[name] for name in in_key}))
         places = tuple([*in_value, *in_key].index(name) for name in columns)
-        return MessageRows(schema=self._schema({name: name for name in columns}), value=value, key=key, places=places)
+        return MessageRows(schema=self.schema.only(columns), value=value, key=key, places=places)
 
     def strict(self) -> MessageParts:
         """Return the parts with formats that leave nothing out."""
         key = None if self.key is None else replace(self.key, ignore_errors=False)
         return replace(self, value=replace(self.value, ignore_errors=False), key=key)
 
-    def _schema(self, fields: Mapping[str, str]) -> Schema:
+    def _of_key(self, fields: Mapping[str, str]) -> Schema:
+        """Return the types of columns, by the names of their fields in the key."""
         return Schema((field, self.schema.type_of(name)) for name, field in fields.items())
 
     @property

@@ -40,9 +40,9 @@ def kafka_sink(  # noqa: PLR0913  # each is an argument of `write_kafka`
         topic=topic,
         partitioner=KafkaPartitioner(placing),
         schema=schema,
-        value=value.encoder(_part(schema, in_value), topic, is_key=False),
+        value=value.encoder(schema.only(in_value), topic, is_key=False),
         value_columns=tuple(in_value),
-        key=None if key is None else key.encoder(_part(schema, in_key), topic, is_key=True),
+        key=None if key is None else key.encoder(schema.only(in_key), topic, is_key=True),
         key_columns=tuple(in_key),
     )
     builder = KafkaSink.builder().set_record_serializer(serializer).set_delivery_guarantee(DeliveryGuarantee(delivery))
@@ -53,7 +53,3 @@ def kafka_sink(  # noqa: PLR0913  # each is an argument of `write_kafka`
     for name, value_of in client.items():
         builder.set_property(name, value_of)
     return builder.build()
-
-
-def _part(schema: Schema, names: Any) -> Schema:
-    return Schema((name, schema.type_of(name)) for name in names)

@@ -29,7 +29,7 @@ class PostgresScan:
     def source(self, columns: Sequence[str]) -> Source[Any]:
         from headgate.connectors.postgres.source import PostgresSource  # noqa: PLC0415  # psycopg is an extra
 
-        return PostgresSource(self.url, self.table, Schema((name, self.schema.type_of(name)) for name in columns))
+        return PostgresSource(self.url, self.table, self.schema.only(columns))
 
 
 def postgres_scan(options: Options, schema: Schema) -> PostgresScan:

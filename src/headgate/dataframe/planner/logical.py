@@ -66,8 +66,7 @@ class Scan:
     @property
     def schema(self) -> Schema:
         """The schema of the columns that are read."""
-        whole = self.source.schema
-        return Schema((name, whole.type_of(name)) for name in self.columns)
+        return self.source.schema.only(self.columns)
 
 
 @final
