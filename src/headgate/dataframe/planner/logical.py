@@ -92,18 +92,25 @@ class Project:
         return Schema((name, own.type) for name, own in self.outputs)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Filter:
-    """Keeps the rows for which a predicate is true."""
+class SameColumns:
+    """A relation with the columns of its input."""
 
+    __slots__ = ()
     input: Relation
-    predicate: Typed
 
     @property
     def schema(self) -> Schema:
         """The schema of the input."""
         return self.input.schema
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Filter(SameColumns):
+    """Keeps the rows for which a predicate is true."""
+
+    input: Relation
+    predicate: Typed
 
 
 @final
@@ -122,17 +129,12 @@ class UnionAll:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Limit:
+class Limit(SameColumns):
     """Skips `offset` rows, and keeps the next `count`, all of them for None."""
 
     input: Relation
     offset: int
     count: int | None
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
 
 
 @final
@@ -157,7 +159,7 @@ class Expand:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class EventTime:
+class EventTime(SameColumns):
     """Makes a column the event time: the watermark of a subtask stays `delay_ms` behind the column's latest value.
 
     Where the column is computed from a source, the rule `timed` makes it the watermark of the source's splits.
@@ -166,11 +168,6 @@ class EventTime:
     input: Relation
     column: int
     delay_ms: int
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
 
 
 @final
@@ -207,21 +204,16 @@ class WindowAggregate:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Delay:
+class Delay(SameColumns):
     """Makes watermarks earlier, so that windows wait for late rows."""
 
     input: Relation
     delay_ms: int
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
-
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class LateRows:
+class LateRows(SameColumns):
     """The rows that come when the watermark has passed the end of their window, the local time `end`.
 
     `point` and `zone` are as in `WindowAggregate`.
@@ -232,24 +224,14 @@ class LateRows:
     point: bool
     zone: str
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
-
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Distinct:
+class Distinct(SameColumns):
     """The first row to arrive of each key, which the columns at these positions make."""
 
     input: Relation
     keys: tuple[int, ...]
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
 
 
 @final
