@@ -5,7 +5,7 @@ Equal expressions are computed once, so expressions compare by their structure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import copysign
 from typing import Any, final
@@ -93,6 +93,11 @@ def arguments(expression: Typed) -> tuple[Typed, ...]:
         case Choose():
             return (expression.condition, expression.then, expression.otherwise)
     return ()
+
+
+def all_fields(types: Iterable[LogicalType]) -> list[Field]:
+    """Return the columns of a batch with these types, each by its position."""
+    return [Field(place, own) for place, own in enumerate(types)]
 
 
 def walk(expression: Typed) -> Iterator[Typed]:

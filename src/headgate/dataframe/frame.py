@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from headgate.columns.nodes import Column, Node
 from headgate.columns.resolve import ExpressionScope
 from headgate.columns.schema import Schema
-from headgate.columns.typed import Field, Typed
+from headgate.columns.typed import Typed, all_fields
 from headgate.dataframe.planner.logical import Filter, Project, Relation
 from headgate.dataframe.planner.optimizer import optimized
 from headgate.dataframe.planner.plan_file import CompiledPlan, Uids
@@ -59,7 +59,7 @@ class Frame:
 
     def _all(self) -> list[tuple[str, Typed]]:
         """Return all columns as outputs of a projection."""
-        return [(name, Field(place, own)) for place, (name, own) in enumerate(self.schema)]
+        return list(zip(self.columns, all_fields(self.schema.types), strict=True))
 
     def _typed(self, node: Node, where: str) -> Typed:
         """Return an expression of the columns. Raises `InvalidExpressionError`, which begins with `where`."""

@@ -12,7 +12,7 @@ from headgate.columns.functions.registry import CallSite
 from headgate.columns.logical_types import Kind
 from headgate.columns.nodes import Call, Cast, Column, Literal, Named, Node, UserCall, name_of
 from headgate.columns.resolve import ExpressionScope
-from headgate.columns.typed import Field, Typed
+from headgate.columns.typed import Field, Typed, all_fields
 from headgate.dataframe.frame import Columns, Frame, node_of_column, refuse
 from headgate.dataframe.planner.logical import Delay, LateRows, Project, WindowAggregate
 from headgate.dataframe.planner.marks import Mark, marks
@@ -256,7 +256,7 @@ class _Calls:
     def values(self, plan: WindowAggregate) -> tuple[tuple[str, Typed], ...]:
         """Return the keys and the bounds of the window as they are, and the value of each aggregate."""
         columns = plan.schema.columns
-        fields: list[Typed] = [Field(place, own) for place, (_, own) in enumerate(columns)]
+        fields: list[Typed] = [*all_fields(plan.schema.types)]
         count = len(plan.keys) + 2
         outputs = [(name, own) for (name, _), own in zip(columns[:count], fields, strict=False)]
         for place, (aggregate, _) in enumerate(self.aggregates):

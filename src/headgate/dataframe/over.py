@@ -12,7 +12,7 @@ from headgate.columns.nodes import Call, Node, Over, SortKey, unnamed, walk
 from headgate.columns.operand import node_of
 from headgate.columns.ranking import RANKINGS, ranking_of
 from headgate.columns.schema import unlike
-from headgate.columns.typed import Field, Typed
+from headgate.columns.typed import Field, Typed, all_fields
 from headgate.dataframe.frame import Frame
 from headgate.dataframe.planner.logical import (
     Project,
@@ -157,7 +157,7 @@ def _computed(frame: F, window: _Window, calls: list[tuple[Over, Aggregate, Type
     plan = OverAggregate(
         frame._plan, window.keys, window.order, window.frame, aggregates, window.timed, window.descending
     )
-    fields = [Field(place, own) for place, own in enumerate(plan.schema.types)]
+    fields = all_fields(plan.schema.types)
     outputs = frame._all()
     prefix = unlike(frame.columns, "v")
     at = len(outputs)

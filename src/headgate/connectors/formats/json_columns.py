@@ -24,7 +24,7 @@ from headgate.columns.functions.explicit_casts import cast
 from headgate.columns.logical_types import POINTS, STRING, TIMESTAMPS, Kind, LogicalType
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema
-from headgate.columns.typed import Field
+from headgate.columns.typed import Field, all_fields
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
 from headgate.connectors.files.lines import BrokenLine, BrokenLines, Decoded, LineDecoder, split_raw_lines
 from headgate.connectors.files.stream_format import StreamFormat
@@ -83,7 +83,7 @@ class JsonColumns:
         object.__setattr__(self, "_casts", self._cast_all(found) if len(found) == len(read) else None)
 
     def _cast_all(self, read: list[tuple[str, LogicalType]]) -> ColumnProgram:
-        fields = (Field(place, own) for place, (_, own) in enumerate(read))
+        fields = all_fields(own for _, own in read)
         return ColumnProgram([cast(given, own, "UTC") for given, own in zip(fields, self.schema.types, strict=True)])
 
     def at_once(self, block: bytes) -> pa.RecordBatch | None:

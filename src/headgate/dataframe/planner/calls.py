@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headgate.columns.logical_types import BOOLEAN
 from headgate.columns.schema import unlike
-from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, walk
+from headgate.columns.typed import Apply, Choose, Constant, Field, Typed, all_fields, walk
 from headgate.columns.user_kernels import AsyncKernel, UserKernel
 from headgate.dataframe.planner.logical import (
     Called,
@@ -39,7 +39,7 @@ def separated(plan: Relation) -> Relation:
             predicate = separation.without(plan.predicate)
             if separation.below is plan.input:
                 return plan
-            fields = ((name, Field(place, own)) for place, (name, own) in enumerate(plan.schema))
+            fields = zip(plan.schema.names, all_fields(plan.schema.types), strict=True)
             return Project(Filter(separation.below, predicate), tuple(fields))
         case WindowAggregate():
             separation = _Separation(plan.input)
@@ -105,9 +105,9 @@ class _Separation:
 
     def _computed(self, condition: Typed) -> Field:
         """Return a column of a condition, which several calls depend on."""
-        columns = self.below.schema.columns
-        fields = [(name, Field(place, own)) for place, (name, own) in enumerate(columns)]
-        self.below = Project(self.below, ((*fields, (unlike(self.below.schema.names, "$"), condition))))
+        schema = self.below.schema
+        fields = zip(schema.names, all_fields(schema.types), strict=True)
+        self.below = Project(self.below, (*fields, (unlike(schema.names, "$"), condition)))
         return self._last()
 
     def _last(self) -> Field:

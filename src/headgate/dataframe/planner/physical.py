@@ -10,7 +10,7 @@ import pyarrow as pa
 from headgate.columns.logical_types import LogicalType
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema, unlike
-from headgate.columns.typed import Choose, Constant, Field, Typed, fields_of, moved
+from headgate.columns.typed import Choose, Constant, Field, Typed, all_fields, fields_of, moved
 from headgate.columns.user_aggregates import Accumulation
 from headgate.columns.user_kernels import AsyncKernel
 from headgate.dataframe.planner.job_text import text_of_job
@@ -157,7 +157,7 @@ class Translation:
             case Stream():
                 return self._conformed(plan.stream, plan.schema)
             case Filter():
-                return self._calc(plan.input, plan.predicate, _all_of(plan.schema), plan.schema)
+                return self._calc(plan.input, plan.predicate, all_fields(plan.schema.types), plan.schema)
             case Project(Filter() as below):
                 return self._calc(below.input, below.predicate, [own for _, own in plan.outputs], plan.schema)
             case Project():
@@ -248,32 +248,24 @@ class Translation:
     def _late_rows(self, plan: LateRows) -> DataStream:
         """Find rows that are late in their subtask, and of these the rows that are late in all subtasks."""
         schema = plan.schema
-        prepared = Project(
-            plan.input, (*zip(schema.names, _all_of(schema), strict=True), (unlike(schema.names, "end"), plan.end))
-        )
+        prepared = _beside(plan.input, [plan.end])
         late = LateFactory(prepared.schema.arrow, plan.zone if plan.point else None)
         found = self._after(prepared, "LateRows", late)._then("LateRows", late, None).set_parallelism(1)
-        only = CalcFactory(prepared.schema.arrow, schema.arrow, ColumnProgram(_all_of(schema)))
+        only = CalcFactory(prepared.schema.arrow, schema.arrow, ColumnProgram(all_fields(schema.types)))
         return found._then("Calc", only, None)
 
     def _sort(self, plan: Sort) -> DataStream:
         """Sort all rows in one subtask, by columns that are there and by computed columns, which it drops."""
-        names = plan.schema.names
-        prefix = unlike(names, "k")
-        columns = [*zip(names, _all_of(plan.schema), strict=True)]
-        columns += [(f"{prefix}{place}", own.value) for place, own in enumerate(plan.keys)]
-        prepared = Project(plan.input, tuple(columns))
-        keys = [(len(names) + place, own.descending, own.nulls_first) for place, own in enumerate(plan.keys)]
+        prepared = _beside(plan.input, [own.value for own in plan.keys])
+        first = len(plan.schema)
+        keys = [(first + place, own.descending, own.nulls_first) for place, own in enumerate(plan.keys)]
         factory = SortFactory(prepared.schema.arrow, plan.schema.arrow, keys, plan.timed)
         return self._after(prepared, "Sort", factory, parallelism=1).uid(self._uid(plan))
 
     def _over(self, plan: OverAggregate) -> DataStream:
         """Let each row wait for its time with its own partial results, and merge these within the frame of each row."""
-        names = plan.input.schema.names
-        keep, prefix = len(names), unlike(names, "k")
-        read = [*plan.keys, plan.order, *(own for _, own in plan.aggregates)]
-        columns = [*zip(names, _all_of(plan.input.schema), strict=True)]
-        prepared = Project(plan.input, (*columns, *((f"{prefix}{place}", own) for place, own in enumerate(read))))
+        keep = len(plan.input.schema)
+        prepared = _beside(plan.input, [*plan.keys, plan.order, *(own for _, own in plan.aggregates)])
         aggregates = [aggregate for aggregate, _ in plan.aggregates]
         rows = OverInput(prepared.schema.arrow, keep, len(plan.keys), plan.timed, aggregates)
         over = OverFactory(plan.frame, aggregates, plan.timed, plan.descending)
@@ -283,7 +275,7 @@ class Translation:
 
     def _called(self, plan: Called) -> DataStream:
         """Call a function in an operator of its own: for columns, or, if it is asynchronous, for records."""
-        call, guard, kept, kernel = plan.call, plan.guard, _all_of(plan.input.schema), plan.kernel
+        call, guard, kept, kernel = plan.call, plan.guard, all_fields(plan.input.schema.types), plan.kernel
         concurrency = kernel.declared.concurrency
         if not isinstance(kernel, AsyncKernel):
             result = call if guard is None else Choose(guard, call, _null(call.type), call.type.nulls())
@@ -339,7 +331,7 @@ class Translation:
         """Return the stream of a plan, with the names of a schema of the same types."""
         if plan.schema == schema and not isinstance(plan, Stream):
             return self.stream(plan)
-        return self._calc(plan, None, _all_of(plan.schema), schema)
+        return self._calc(plan, None, all_fields(plan.schema.types), schema)
 
     def _calc(
         self,
@@ -366,5 +358,9 @@ def _null(kind: LogicalType) -> Constant:
     return Constant(pa.scalar(None, kind.arrow), kind.nulls())
 
 
-def _all_of(schema: Schema) -> list[Any]:
-    return [Field(place, own) for place, own in enumerate(schema.types)]
+def _beside(plan: Relation, computed: Sequence[Typed]) -> Project:
+    """Return the columns of a relation, and computed columns behind them, under names that the relation has not."""
+    names = plan.schema.names
+    prefix = unlike(names, "k")
+    own = zip(names, all_fields(plan.schema.types), strict=True)
+    return Project(plan, (*own, *((f"{prefix}{place}", value) for place, value in enumerate(computed))))
