@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headgate.dataframe.declarations import check_positive
 from headgate.dataframe.description import checked_percentiles, description
 from headgate.dataframe.frame import Frame, translation_of
 from headgate.dataframe.planner.explain import calls_by_value, text_of_plan
@@ -181,8 +182,7 @@ class Actions(Frame):
         subtasks that write. With `statement_set`, the write is added to the set, and runs with it. Raises TypeError for
         another object, ValueError for another environment, or a parallelism below 1.
         """
-        if parallelism is not None:
-            _check_parallelism(parallelism)
+        check_positive("parallelism", parallelism)
         if statement_set is not None:
             if not isinstance(statement_set, StatementSet):
                 raise TypeError(f"statement_set is made by create_statement_set(), not {statement_set!r:.100}")
@@ -367,14 +367,6 @@ class Actions(Frame):
                 raise TypeError(f"{name} is a {kind.__name__}, not {given!r}")
         if include and (not field or field in self.schema):
             raise ValueError(f"row_kind_field is {field!r}, but must be a name that no column has")
-
-
-def _check_parallelism(given: Any) -> None:
-    """Raise TypeError unless a parallelism is an int, and ValueError if it is below 1."""
-    if isinstance(given, bool) or not isinstance(given, int):
-        raise TypeError(f"a parallelism is an int, not {given!r}")
-    if given < 1:
-        raise ValueError(f"a parallelism is at least 1, not {given}")
 
 
 def _check_take(n: int, timeout: float | None) -> None:

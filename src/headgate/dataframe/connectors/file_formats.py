@@ -20,8 +20,8 @@ from headgate.connectors.formats.orc_files import ORC_CODECS, OrcFile, check_orc
 from headgate.connectors.formats.orc_source import OrcFormat
 from headgate.connectors.formats.parquet_files import PARQUET_CODECS
 from headgate.dataframe.connectors.file_sinks import TIMESTAMP_FORMATS, file_sink
-from headgate.dataframe.connectors.files import BuilderOf, FileScan, checked_path, json_lines, parquet
-from headgate.dataframe.connectors.options import Options
+from headgate.dataframe.connectors.files import BuilderOf, FileScan, json_lines, parquet
+from headgate.dataframe.connectors.options import Options, text
 from headgate.types.csv_dialect import CsvDialect, single
 
 _CHARACTER: Final = ValueKind("character", "one character", lambda value: single(str(value), "it"))
@@ -32,7 +32,7 @@ _FILE_BYTES: Final = 128 << 20
 
 def file_scan(options: Options, schema: Schema) -> FileScan:
     """Return the files of the connector's options. Raises ValueError for wrong options, ProgramError for a type."""
-    path = checked_path(options.required("path", TEXT))
+    path = text("path", options.required("path", TEXT))
     read = _READERS[options.required("format", one_of(*_READERS))]
     monitor_ms = options.optional("source.monitor-interval", DURATION_MS)
     options.refuse(["source.path.regex-pattern"], "give a path whose files are all to be read")
@@ -42,7 +42,7 @@ def file_scan(options: Options, schema: Schema) -> FileScan:
 
 def files_written(options: Options, schema: Schema) -> FileSink:
     """Return the sink of the connector's options. Raises ValueError for wrong options, ProgramError for a type."""
-    path = checked_path(options.required("path", TEXT))
+    path = text("path", options.required("path", TEXT))
     write = _WRITERS[options.required("format", one_of(*_WRITERS))]
     rolling = RollingPolicy.default_rolling_policy(
         options.get("sink.rolling-policy.file-size", SIZE_BYTES, _FILE_BYTES),

@@ -13,7 +13,7 @@ from headgate.connectors.files.sink import FileSink
 from headgate.connectors.formats.json_columns import JsonColumnsWriterFactory
 from headgate.connectors.formats.json_texts import JsonTexts
 from headgate.connectors.formats.parquet_files import PARQUET_CODECS
-from headgate.dataframe.connectors.files import checked_path
+from headgate.dataframe.connectors.options import text
 
 TIMESTAMP_FORMATS: Final = ("SQL", "ISO-8601")
 
@@ -41,7 +41,7 @@ def file_sink(path: str, mode: str, writers: BulkWriterFactory, rolling: Rolling
     """Return the sink of files in a folder. A file ends at each checkpoint, and where the policy says so."""
     if mode != "append":
         raise ValueError(f"mode is 'append', not {mode!r}: delete the files of the folder to write it anew")
-    sink = FileSink.for_bulk_format(checked_path(path), writers)
+    sink = FileSink.for_bulk_format(text("path", path), writers)
     if rolling is not None:
         sink = sink.with_rolling_policy(rolling)
     return sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from headgate.columns.schema import Schema
 from headgate.config_kinds import DURATION_MS
+from headgate.dataframe.connectors.options import text
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
 from headgate.dataframe.planner.logical import ColumnSource, Scan
@@ -79,7 +80,7 @@ def read_parquet(
     >>> frame.columns
     ['id', 'price']
     """
-    found = FileScan(checked_path(path), schema_of(schema), parquet, False, _millis(monitor_interval))
+    found = FileScan(text("path", path), schema_of(schema), parquet, False, _millis(monitor_interval))
     return read_columns(found, f"files {found.path}", computed_columns, watermark)
 
 
@@ -105,7 +106,7 @@ def read_json(  # noqa: PLR0913  # PyFlink's arguments
     if ignore_parse_errors and fail_on_missing_field:
         raise ValueError("ignore_parse_errors and fail_on_missing_field exclude each other")
     lines = partial(json_lines, ignore_errors=bool(ignore_parse_errors), fail_on_missing=bool(fail_on_missing_field))
-    found = FileScan(checked_path(path), schema_of(schema), lines, True, _millis(monitor_interval))
+    found = FileScan(text("path", path), schema_of(schema), lines, True, _millis(monitor_interval))
     return read_columns(found, f"files {found.path}", computed_columns, watermark)
 
 
@@ -115,20 +116,11 @@ def read_columns(
     """Return the rows of a source, with computed columns and event time, if any. `name` is for plans and errors."""
     plan = Scan(name, source, tuple(source.schema.names))
     frame = DataFrame(plan, get_or_create_table_environment())
-    for name, text in (computed or {}).items():
+    for column, expression in (computed or {}).items():
         from headgate.table.expressions import call_sql  # noqa: PLC0415  # its parser takes long to load
 
-        frame = frame.with_column(name, call_sql(text))
+        frame = frame.with_column(column, call_sql(expression))
     return frame._with_time(watermark)
-
-
-def checked_path(path: Any) -> str:
-    """Return a path. Raises TypeError unless it is a string, and ValueError if it is blank."""
-    if not isinstance(path, str):
-        raise TypeError(f"path is a str, not {path!r}")
-    if not path.strip():
-        raise ValueError("path must not be empty")
-    return path
 
 
 def schema_of(given: Any) -> Schema:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.config_kinds import DURATION_MS
 from headgate.dataframe.connectors.files import read_columns, schema_of
+from headgate.dataframe.connectors.options import text
 from headgate.dataframe.data_type import DataType
 from headgate.dataframe.dataframe import DataFrame
 
@@ -87,7 +88,7 @@ def read_kafka(  # noqa: PLR0913  # PyFlink's arguments
     client = arguments.clients(bootstrap_servers, group_id, properties)
     interval_ms = 0
     if topic_partition_discovery_interval is not None:
-        interval = arguments.text("topic_partition_discovery_interval", topic_partition_discovery_interval)
+        interval = text("topic_partition_discovery_interval", topic_partition_discovery_interval)
         interval_ms = DURATION_MS.parse(interval)
     start = _offsets("startup", startup_mode, (startup_timestamp_millis, startup_specific_offsets), topics, client)
     stop = _offsets("bounded", bounded_mode, (bounded_timestamp_millis, bounded_specific_offsets), topics, client)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from headgate.columns.schema import Schema
 from headgate.connectors.formats.message_columns import MessageFormat
 from headgate.connectors.formats.message_formats import message_format
+from headgate.dataframe.connectors.options import text
 
 ALL, EXCEPT_KEY = "ALL", "EXCEPT_KEY"
 _OFFSET: Final = re.compile(r"partition:(\d+),offset:(\d+)")
@@ -21,15 +22,6 @@ def texts(name: str, given: Any) -> dict[str, str]:
     if not isinstance(given, Mapping) or not all(isinstance(own, str) for pair in given.items() for own in pair):
         raise TypeError(f"{name} is a dict of texts, not {given!r:.200}")
     return dict(given)
-
-
-def text(name: str, given: Any) -> str:
-    """Return a text. Raises TypeError for another value, ValueError for a blank text."""
-    if not isinstance(given, str):
-        raise TypeError(f"{name} is a str, not {given!r:.100}")
-    if not given.strip():
-        raise ValueError(f"{name} must not be empty")
-    return given
 
 
 def choice(name: str, given: Any, *values: str) -> str:

@@ -11,7 +11,8 @@ from headgate.connectors.guarantee import DeliveryGuarantee
 from headgate.connectors.kafka.columns import RowSerialization
 from headgate.connectors.kafka.serialization import KafkaPartitioner
 from headgate.connectors.kafka.sink import KafkaSink
-from headgate.dataframe.connectors.kafka_arguments import ALL, choice, key_columns, text
+from headgate.dataframe.connectors.kafka_arguments import ALL, choice, key_columns
+from headgate.dataframe.connectors.options import text
 
 
 def kafka_sink(  # noqa: PLR0913  # each is an argument of `write_kafka`

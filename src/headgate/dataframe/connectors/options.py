@@ -11,6 +11,15 @@ from headgate.config_kinds import ValueKind
 T = TypeVar("T")
 
 
+def text(name: str, given: Any) -> str:
+    """Return a text. Raises TypeError for another value, ValueError for a blank text."""
+    if not isinstance(given, str):
+        raise TypeError(f"{name} is a str, not {given!r:.100}")
+    if not given.strip():
+        raise ValueError(f"{name} must not be empty")
+    return given
+
+
 @final
 class Options:
     """Hands out options by name, and remembers the names, so that `check` finds options that nobody reads."""
