@@ -6,7 +6,7 @@ Points in time are datetimes in the session's zone, decimals `Decimal`, rows `Ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -53,6 +53,15 @@ def column_of_values(values: Iterable[Any], kind: LogicalType) -> pa.Array:
     if kind.fields:
         given = [stored(value, kind) for value in given]
     return pa.array(given, kind.arrow)
+
+
+MISFITS: Final = (pa.ArrowException, ValueError, TypeError, OverflowError)
+"""What `column_of_values` raises for values that are not of its type."""
+
+
+def misfit(call: str, value: Any, kind: LogicalType, error: BaseException) -> str:
+    """Return the text of the error for a value of another type that a call of a function of the user returned."""
+    return f"{call} returned {value!r:.100}, which is no {kind}: {error}"
 
 
 def stored(value: Any, kind: LogicalType) -> Any:

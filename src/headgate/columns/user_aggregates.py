@@ -9,10 +9,8 @@ from typing import Any, final
 import pyarrow as pa
 
 from headgate.columns.logical_types import LogicalType
-from headgate.columns.python_values import column_of_values, python_values, stored
+from headgate.columns.python_values import MISFITS, column_of_values, misfit, python_values, stored
 from headgate.columns.user_kernels import DeclaredFunction, UserKernel, as_pandas
-
-_MISFITS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 
 @final
@@ -36,11 +34,9 @@ class Accumulation:
         made = function.create_accumulator()
         try:
             column_of_values([made], self._accumulator)
-        except _MISFITS as error:
-            raise TypeError(
-                f"create_accumulator() of {self.declared.name}() returned {made!r:.100}, which is no "
-                f"{self._accumulator}: {error}"
-            ) from None
+        except MISFITS as error:
+            call = f"create_accumulator() of {self.declared.name}()"
+            raise TypeError(misfit(call, made, self._accumulator, error)) from None
 
     def rows(self, arguments: pa.StructArray) -> list[tuple[Any, ...]]:
         """Return the Python values of the arguments of each row."""
@@ -71,10 +67,8 @@ class Accumulation:
         found = self._own.get_value(accumulator)
         try:
             column_of_values([found], self.type)
-        except _MISFITS as error:
-            raise TypeError(
-                f"{self.declared.name}() returned {found!r:.100}, which is no {self.type}: {error}"
-            ) from None
+        except MISFITS as error:
+            raise TypeError(misfit(f"{self.declared.name}()", found, self.type, error)) from None
         return stored(found, self.type)
 
 
@@ -86,7 +80,7 @@ class PandasAggregateKernel(UserKernel):
         results = [self._of_group(row, arguments) for row in range(rows)]
         try:
             return column_of_values(results, self._result)
-        except _MISFITS as error:
+        except MISFITS as error:
             raise TypeError(f"{self.name}() returned a value that is no {self._result}: {error}") from None
 
     def _of_group(self, row: int, arguments: tuple[Any, ...]) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, final
 import pyarrow as pa
 
 from headgate.columns.logical_types import LogicalType
-from headgate.columns.python_values import column_of_values, python_values
+from headgate.columns.python_values import MISFITS, column_of_values, misfit, python_values
 from headgate.errors import InternalError, ProgramError
 from headgate.types.row import Row
 
@@ -200,9 +200,9 @@ class GeneralKernel(UserKernel):
             raise FailedRowError(len(results), f"{self.name}()") from error
         try:
             return column_of_values(results, self._result)
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        except MISFITS as error:
             place = self._first_misfit(results)
-            wrong = f"{self.name}() returned {results[place]!r:.100}, which is no {self._result}: {error}"
+            wrong = misfit(f"{self.name}()", results[place], self._result, error)
             raise FailedRowError(place, "") from TypeError(wrong)
 
     def _values(self, given: Any, rows: int) -> Sequence[Any]:
@@ -213,7 +213,7 @@ class GeneralKernel(UserKernel):
         for row, value in enumerate(results):
             try:
                 column_of_values([value], self._result)
-            except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            except MISFITS:
                 return row
         return 0
 

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import pyarrow as pa
 
-from headgate.columns.python_values import column_of_values, python_values
+from headgate.columns.python_values import MISFITS, column_of_values, misfit, python_values
 from headgate.columns.user_kernels import AsyncKernel, UserFunctions
 from headgate.elements import Batch
 from headgate.errors import ProgramError
@@ -79,9 +79,8 @@ class AsyncCall(AsyncFunction):
             raise
         try:
             column = column_of_values([result], self._result)
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-            wrong = f"{name}() returned {result!r:.100}, which is no {self._result}: {error}"
-            raise ProgramError(wrong) from None
+        except MISFITS as error:
+            raise ProgramError(misfit(f"{name}()", result, self._result, error)) from None
         return [kept + own for own in rows_of([column], 1)]
 
     def timeout(self, value: CallRecord) -> Sequence[Any]:
