@@ -33,6 +33,12 @@ def _array(values: Values, rows: int) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
+def entries_of(maps: pa.MapArray) -> pa.ListArray:
+    """Return maps as lists of a struct of key and value."""
+    kind = maps.type
+    return maps.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RowElements:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.columns.json_values import in_quotes
+from headgate.columns.lists import entries_of
 from headgate.columns.logical_types import Kind, LogicalType
 from headgate.columns.schema import Schema
 from headgate.connectors.formats.columns import timestamp_texts
@@ -67,7 +68,7 @@ class JsonTexts:
                 whole = _objects([(name, self._texts(own, inner_kind)) for (name, inner_kind), own in inner])
                 return pc.if_else(column.is_valid(), whole, None) if column.null_count else whole
             case Kind.MAP:
-                entries = column.cast(pa.list_(pa.struct([column.type.key_field, column.type.item_field])))
+                entries = entries_of(column)
                 keys, items = entries.flatten().flatten()
                 names = in_quotes(pc.cast(keys, pa.string()))
                 members = pc.binary_join_element_wise(names, _or_null(self._texts(items, kind.value)), ":")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.columns.lists import entries_of
 from headgate.elements import MIN_TIMESTAMP, Barrier, Batch
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.operators.columns.calc import columns_of
@@ -88,18 +89,14 @@ class ExpandOperator(Operator):
 
 def _length(collection: pa.Array) -> pa.Array:
     if isinstance(collection, pa.MapArray):
-        return pc.list_value_length(collection.cast(pa.list_(_entry(collection.type))))
+        return pc.list_value_length(entries_of(collection))
     return pc.list_value_length(collection)
-
-
-def _entry(kind: pa.MapType) -> pa.DataType:
-    return pa.struct([kind.key_field, kind.item_field])
 
 
 def _elements(collection: pa.Array) -> list[pa.Array]:
     """Return the elements of all collections in order: one column, or keys and values of maps."""
     if isinstance(collection, pa.MapArray):
-        entries = collection.cast(pa.list_(_entry(collection.type))).flatten()
+        entries = entries_of(collection).flatten()
         return [pc.struct_field(entries, 0), pc.struct_field(entries, 1)]
     return [collection.flatten()]
 
