@@ -36,6 +36,19 @@ class BulkWriter(ABC):
         """Write the remaining records. The caller closes the stream."""
 
 
+class BatchBulkWriter(BulkWriter):
+    """Writes record batches of a schema. Records become a record batch."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def write(self, records: list[Any]) -> None:
+        self.write_columns(batch_from_rows(records, self._schema))
+
+    @abstractmethod
+    def write_columns(self, columns: pa.RecordBatch) -> None: ...
+
+
 class BulkWriterFactory(ABC):
     """Makes the writers of part files. Picklable."""
 

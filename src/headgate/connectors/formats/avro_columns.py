@@ -16,13 +16,12 @@ import pyarrow as pa
 from headgate.columns.logical_types import Kind, LogicalType
 from headgate.columns.schema import Schema
 from headgate.connectors.files.bulk_format import BulkFormat
-from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
+from headgate.connectors.files.bulk_writer import BatchBulkWriter, BulkWriterFactory
 from headgate.connectors.files.places import FoundFile
 from headgate.connectors.formats.avro_files import AvroReader, AvroSplit
 from headgate.connectors.formats.avro_library import Writer, parse_schema
 from headgate.errors import ProgramError, SinkError, SourceError
 from headgate.functions.source import Poll, Records, SourceContext, SourceReader
-from headgate.types.arrow import batch_from_rows
 
 _SIMPLE: Final = {
     Kind.BOOLEAN: "boolean",
@@ -155,15 +154,12 @@ class AvroColumnsWriterFactory(BulkWriterFactory):
 
 
 @final
-class AvroColumnsWriter(BulkWriter):
+class AvroColumnsWriter(BatchBulkWriter):
     """Writes each row of a batch as a record."""
 
     def __init__(self, factory: AvroColumnsWriterFactory, stream: pa.NativeFile) -> None:
-        self._schema = factory.schema.arrow
+        super().__init__(factory.schema.arrow)
         self._writer = Writer(stream, parse_schema(avro_schema(factory.schema)), codec=factory.codec)
-
-    def write(self, records: list[Any]) -> None:
-        self.write_columns(batch_from_rows(records, self._schema))
 
     def write_columns(self, columns: pa.RecordBatch) -> None:
         try:

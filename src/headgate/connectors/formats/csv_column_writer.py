@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from headgate.columns.functions.text_forms import shown
 from headgate.columns.logical_types import Kind, LogicalType
 from headgate.columns.schema import Schema
-from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
+from headgate.connectors.files.bulk_writer import BatchBulkWriter, BulkWriterFactory
 from headgate.connectors.formats.columns import fraction_trimmed, timestamp_texts
 from headgate.errors import SinkError
-from headgate.types.arrow import batch_from_rows, type_of_schema
+from headgate.types.arrow import type_of_schema
 from headgate.types.csv_dialect import UNQUOTED_MAX, CsvDialect
 from headgate.types.csv_fields import CsvRows
 
@@ -38,19 +38,17 @@ class CsvColumnsWriterFactory(BulkWriterFactory):
 
 
 @final
-class CsvColumnsWriter(BulkWriter):
+class CsvColumnsWriter(BatchBulkWriter):
     """Writes each row as one line."""
 
     def __init__(self, schema: Schema, dialect: CsvDialect, stream: pa.NativeFile) -> None:
-        self._schema = schema
+        super().__init__(schema.arrow)
+        self._columns = schema
         self._texts = CsvTexts(dialect)
         self._stream = stream
 
-    def write(self, records: list[Any]) -> None:
-        self.write_columns(batch_from_rows(records, self._schema.arrow))
-
     def write_columns(self, columns: pa.RecordBatch) -> None:
-        self._stream.write(self._texts.lines(columns, self._schema))
+        self._stream.write(self._texts.lines(columns, self._columns))
 
     def finish(self) -> None:
         """Do nothing: everything is written."""

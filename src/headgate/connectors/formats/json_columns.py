@@ -25,12 +25,11 @@ from headgate.columns.logical_types import POINTS, STRING, TIMESTAMPS, Kind, Log
 from headgate.columns.program import ColumnProgram
 from headgate.columns.schema import Schema
 from headgate.columns.typed import Field, all_fields
-from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
+from headgate.connectors.files.bulk_writer import BatchBulkWriter, BulkWriterFactory
 from headgate.connectors.files.lines import BrokenLine, BrokenLines, Decoded, LineDecoder, split_raw_lines
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.formats.json_texts import JsonTexts
 from headgate.connectors.formats.message_columns import batch_of_values
-from headgate.types.arrow import batch_from_rows
 
 _DIRECT: Final = frozenset(
     [Kind.BOOLEAN, Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.FLOAT, Kind.DOUBLE, Kind.DECIMAL]
@@ -306,15 +305,13 @@ class JsonColumnsWriterFactory(BulkWriterFactory):
 
 
 @final
-class JsonColumnsWriter(BulkWriter):
+class JsonColumnsWriter(BatchBulkWriter):
     """Writes each row as one line."""
 
     def __init__(self, texts: JsonTexts, stream: pa.NativeFile) -> None:
+        super().__init__(texts.schema.arrow)
         self._texts = texts
         self._stream = stream
-
-    def write(self, records: list[Any]) -> None:
-        self.write_columns(batch_from_rows(records, self._texts.schema.arrow))
 
     def write_columns(self, columns: pa.RecordBatch) -> None:
         lines = self._texts.of(columns).to_pylist()
