@@ -256,7 +256,7 @@ def _end_of_lists(kind: pa.DataType, name: str, lists: Values) -> Values:
 def _stored(own: LogicalType) -> pa.DataType:
     """Return the type in which Arrow aggregates values: lengths of time as the numbers that they are.
 
-    Times of day, too: those of Python have no nanoseconds.
+    Times of day are numbers, too: Python's times have no nanoseconds.
     """
     return pa.int64() if own.kind is Kind.DAY_INTERVAL or pa.types.is_time64(own.arrow) else own.arrow
 

@@ -58,7 +58,7 @@ class Schema:
 
     @staticmethod
     def of_arrow(columns: pa.Schema) -> Schema:
-        """Return the types of Arrow columns, all of which may have NULL. Raises TypeError naming a column without."""
+        """Return the types of Arrow columns, which may all have NULL. Raises TypeError for a type that SQL lacks."""
         return Schema((field.name, of_arrow(field.type, field.name)) for field in columns)
 
     @property

@@ -253,11 +253,11 @@ class Actions(Frame):
     ) -> None:
         """Run the plan, and write each row as a message to a topic of Kafka. Blocks until the job ends.
 
-        Formats are those of `read_kafka`. With `key_format`, the columns `key_fields` are the key, and with
+        It takes the formats of `read_kafka`. With `key_format`, the columns `key_fields` are the key, and with
         `value_fields_include="EXCEPT_KEY"` they are not part of the value. `delivery_guarantee` is none, at-least-once
         or exactly-once, which needs a `transactional_id_prefix` that no other sink has: rows then become visible to
         read-committed consumers with each checkpoint. `partitioner` is default (by key, else at random), fixed (each
-        subtask writes to one partition) or round-robin. `properties` are those of librdkafka's producer.
+        subtask writes to one partition) or round-robin. `properties` are settings of librdkafka's producer.
 
         Raises TypeError and ValueError for wrong arguments.
         """

@@ -44,7 +44,10 @@ def check_constructor(made: type) -> None:
 
 
 def hints_of(called: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations by name, as text where they cannot be resolved; not those of arguments of a `partial`."""
+    """Return the annotations by name, as text where they cannot be resolved.
+
+    The arguments that a `partial` binds have none.
+    """
     bound: set[str] = set()
     if isinstance(called, functools.partial):
         try:

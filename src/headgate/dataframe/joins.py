@@ -44,7 +44,7 @@ class Joins(Frame):
         row, or if `on`, an expression of the columns of both, is true. NULL equals nothing, not even NULL. A name that
         both sides have is once in the result if it is a key, and not allowed otherwise. `how` is "inner"; "left",
         "right" or "full" (also "outer"), which add rows without a match; "semi" or "anti", which return only left
-        rows, those with or without a match; or "cross", which returns all pairs.
+        rows, with a match or without; or "cross", which returns all pairs.
 
         The condition decides how long rows are kept:
 

@@ -105,7 +105,7 @@ def udtf(func: Any = None, *, return_dtype: Any = None, deterministic: bool = Tr
     subtask instantiates without arguments. It gets the Python values of one row, and returns or yields rows: None emits
     no row; a text, bytes, a dict, a tuple, a `Row` or a single value is one row; each item of another iterable is a
     row. The type of a row is `return_dtype`, or follows from the return annotation: `Iterator[T]`, `Iterable[T]`,
-    `Generator[T, ...]`, `list[T]`, or `T`. The names of the columns are those of a TypedDict or a struct. A tuple or a
+    `Generator[T, ...]`, `list[T]`, or `T`. A TypedDict or a struct names the columns. A tuple or a
     single value has no names: give them with `.alias(...)`.
 
     Raises TypeError for an object that cannot be called, an `async` function, or a missing type; ValueError for a

@@ -54,7 +54,7 @@ def comparable(call: CallSite, given: Sequence[Typed]) -> list[Typed]:
 
 @function("and")
 def conjunction(call: CallSite) -> Typed:
-    """False if an argument is false. An argument that may fail is computed only where those before it are not false."""
+    """False if an argument is false. Where an argument is false, arguments behind it that may fail are not computed."""
     return reduce(partial(_both, call), _booleans(call))
 
 
@@ -68,7 +68,7 @@ def _both(call: CallSite, one: Typed, other: Typed) -> Typed:
 
 @function("or")
 def disjunction(call: CallSite) -> Typed:
-    """True if an argument is true. Arguments that may fail are computed only where those before them are not true."""
+    """True if an argument is true. An argument that may fail is computed only where no argument before it is true."""
     return reduce(partial(_either, call), _booleans(call))
 
 

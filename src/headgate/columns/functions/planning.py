@@ -1,4 +1,4 @@
-"""Functions of what the plan and the job know: the type of an expression, the time, and the watermark."""
+"""Functions that ask the plan or the job: the type of an expression, the time, and the watermark."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _ORDINARY: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class CsvColumns:
-    """How CSV becomes columns. The fields of a line are those of `schema`; `chosen` names the columns to read.
+    """How CSV becomes columns. A line has the fields of `schema`; `chosen` names the columns to read.
 
     With `ignore_errors`, a field that does not fit its type, or is missing, is NULL, and a line that is no CSV is left
     out. Raises ProgramError for a column whose type CSV does not have.

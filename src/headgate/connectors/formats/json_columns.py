@@ -1,6 +1,6 @@
 """JSON lines as columns: a block of lines is decoded in one call, or line by line where it has an unusual value.
 
-Values are those of Flink's format `json`: times are text, `2024-01-01 12:00:00.5` (SQL) or `2024-01-01T12:00:00.5`
+Values are as in Flink's format `json`: times are text, `2024-01-01 12:00:00.5` (SQL) or `2024-01-01T12:00:00.5`
 (ISO-8601), with a `Z` for points in time; bytes are Base64; decimals are numbers. A text column takes any value.
 """
 

@@ -151,7 +151,7 @@ class _Random:
             case Kind.ROW:
                 fields = [self.generator(f"{prefix}.{name}", f"{path}.{name}", inner) for name, inner in own.fields]
                 return partial(generated.rows, fields, own.arrow)
-        raise ProgramError(f"column {path!r} is {own}, of which 'datagen' makes no values: compute it from another")
+        raise ProgramError(f"column {path!r} is {own}, and 'datagen' makes no such values: compute it from another")
 
     def _bounds(self, prefix: str, kind: ValueKind[Any], least: Any, most: Any) -> tuple[Any, Any]:
         found = self._options.get(f"{prefix}.min", kind, least), self._options.get(f"{prefix}.max", kind, most)

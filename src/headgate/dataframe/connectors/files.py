@@ -98,7 +98,7 @@ def read_json(  # noqa: PLR0913  # PyFlink's arguments
 
     Each line is an object with the fields of `schema`; other fields are ignored. A missing field is NULL, or an error
     with `fail_on_missing_field`. A line that does not fit fails the job, which names file, line and field; with
-    `ignore_parse_errors` the line is left out. The other arguments are those of `read_parquet`.
+    `ignore_parse_errors` the line is left out. The other arguments are as in `read_parquet`.
     """
     for name, given in (("ignore_parse_errors", ignore_parse_errors), ("fail_on_missing_field", fail_on_missing_field)):
         if given is not None and not isinstance(given, bool):

@@ -62,7 +62,7 @@ def read_kafka(  # noqa: PLR0913  # PyFlink's arguments
 
     `startup_mode` is where a job without a snapshot begins: earliest-offset, latest-offset, group-offsets, timestamp or
     specific-offsets. `bounded_mode` is where it ends: unbounded, latest-offset, group-offsets, timestamp or
-    specific-offsets. `properties` are those of librdkafka's consumer. `computed_columns` and `watermark` are as in
+    specific-offsets. `properties` are settings of librdkafka's consumer. `computed_columns` and `watermark` are as in
     `read_parquet`; each partition has its own watermark, and the lowest counts.
 
     Raises TypeError and ValueError for wrong arguments.

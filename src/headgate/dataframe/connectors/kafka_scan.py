@@ -59,7 +59,7 @@ class MessageParts:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KafkaScan:
-    """The messages of topics as rows; with `fails`, those that are no rows."""
+    """The messages of topics as rows; with `fails`, the messages that cannot be decoded."""
 
     parts: MessageParts
     properties: Mapping[str, str]

@@ -22,7 +22,7 @@ def text(name: str, given: Any) -> str:
 
 @final
 class Options:
-    """Hands out options by name, and remembers the names, so that `check` finds options that nobody reads."""
+    """Hands out options by name. `check` finds given options whose names the connector has not asked for."""
 
     def __init__(self, connector: str, given: Any) -> None:
         """Raises TypeError unless `given` is a dict of texts, and ValueError for the reserved name "connector"."""

@@ -55,7 +55,7 @@ class SparkStreamScan:
 
 
 def spark_stream_scan(frame: SparkDataFrame, location: str, **settings: Any) -> SparkStreamScan:
-    """Return the rows of a streaming DataFrame. `settings` are those of `StreamOptions`.
+    """Return the rows of a streaming DataFrame. `settings` are the fields of `StreamOptions`.
 
     Raises ProgramError for a wrong setting, or a column whose type SQL does not have.
     """

@@ -1,4 +1,4 @@
-"""Calls of functions that run in operators of their own: asynchronous functions, and those with a `concurrency`."""
+"""Calls of functions that run in operators of their own: asynchronous functions, and functions with a `concurrency`."""
 
 from __future__ import annotations
 

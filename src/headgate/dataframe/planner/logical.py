@@ -116,7 +116,7 @@ class Filter(SameColumns):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class UnionAll:
-    """All rows of several relations with equal types. The names are those of the first."""
+    """All rows of several relations with equal types, under the names of the first."""
 
     inputs: tuple[Relation, ...]
 

@@ -207,7 +207,7 @@ def _below_join(join: Join, part: Typed) -> tuple[int, Typed] | None:
 def conjuncts(predicate: Typed) -> list[Typed]:
     """Return the predicates that are all true where the predicate is true.
 
-    A predicate that may fail is only to be computed where those before it are true, as `conjunction` does.
+    A predicate that may fail is computed only where all predicates before it are true, as in `conjunction`.
     """
     match predicate:
         case Apply(function="and", arguments=parts) | Apply(function="between", options=("both",), arguments=parts):
@@ -357,7 +357,7 @@ def _one_of_each_side(plan: Join, read: set[int]) -> list[int]:
 
 
 def ordered(plan: Relation) -> Relation:
-    """Order the columns that a join keeps by what they are computed from.
+    """Order the columns that a join keeps by the expressions that compute them.
 
     So a savepoint fits a program that has its columns in another order.
     """
